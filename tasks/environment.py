@@ -1,0 +1,78 @@
+"""The process environment every entry point starts from, set before Prefect, MLflow, DVC or Great Expectations is imported.
+
+Each of those tools reads its settings at import and has its own switch for phoning home, so they are set in one place,
+and early. A value the user has already exported wins, always.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+QUIET = {
+    # telemetry: every tool has its own switch, and none of them obeys all the others
+    "DO_NOT_TRACK": "true",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DVC_NO_ANALYTICS": "1",
+    "GX_ANALYTICS_ENABLED": "false",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # Prefect's newer UI calls an analytics host from the browser whatever the server's settings say
+    "PREFECT_SERVER_UI_V2_ENABLED": "false",
+    "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+    # the console shows warnings; the run's page in the UI keeps every line
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "WARNING",
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+    "PREFECT_CLI_COLORS": "false",
+    "MLFLOW_DISABLE_AGENT_HINT": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+PATIENT = {
+    # a busy two-core machine needs 12 s for a temporary server where the default allows 20
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    # lets the automation in automations/ mark a killed run as crashed within two minutes
+    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
+}
+
+
+def state_folder(root: Path) -> Path:
+    """Where this checkout keeps its state: databases, logs, process ids. Git-ignored, safe to delete when nothing runs."""
+    return root.resolve() / ".cursus"
+
+
+def tracking_uri(root: Path) -> str:
+    """MLflow's store of this checkout, as an absolute URI: MLflow's own default depends on the current directory."""
+    return f"sqlite:///{state_folder(root) / 'mlflow.db'}"
+
+
+def defaults(root: Path) -> dict[str, str]:
+    """Every variable that `prepare_environment` would set for the checkout at `root`, except the servers' addresses."""
+    here = {
+        "CURSUS_ROOT": str(root.resolve()),
+        "PREFECT_HOME": str(state_folder(root) / "prefect"),
+        "MLFLOW_TRACKING_URI": tracking_uri(root),
+    }
+    return {**QUIET, **PATIENT, **here}
+
+
+def prepare_environment(root: Path) -> None:
+    """Set the defaults of every tool for the checkout at `root`. Call it before any of them is imported.
+
+    Where the servers started by `make up` are running, Prefect is pointed at theirs; otherwise Prefect starts a temporary
+    one by itself. MLflow is always reached through its database, so that stopping the servers never breaks a run.
+    """
+    state = state_folder(root)
+    state.mkdir(parents=True, exist_ok=True)
+    for name, value in defaults(root).items():
+        os.environ.setdefault(name, value)
+    if "PREFECT_API_URL" not in os.environ and (state / "services.json").exists():
+        from tasks.services import running
+
+        services = running(root)
+        if services is not None:
+            os.environ["PREFECT_API_URL"] = f"{services.prefect_url}/api"

@@ -1,0 +1,250 @@
+"""The servers of one checkout, on loopback: Prefect's server and worker, and MLflow's UI.
+
+    make up    -> up(root)     starts what is missing, registers the deployments, prints the addresses
+    make down  -> down(root)   stops what `up` started, and nothing else
+
+`.cursus/services.json` says what was started. It is written after every step, so that an `up` killed half-way leaves a
+record that the next `up` completes and `down` clears.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from pipelines.errors import CursusError
+from tasks import processes
+from tasks.environment import defaults, state_folder, tracking_uri
+from tasks.processes import Process
+
+PREFECT_PORT = 4200
+MLFLOW_PORT = 5000
+WORKER = "this-machine"
+PATIENCE = 90.0
+"""Seconds a server may take to answer. A free two-core machine needs 15; a busy one has been seen to need 60."""
+
+
+class Services(BaseModel):
+    """Where the servers of a checkout are, and the processes they are."""
+
+    prefect_url: str
+    mlflow_url: str
+    prefect: Process | None = None
+    mlflow: Process | None = None
+    worker: Process | None = None
+
+    def healthy(self) -> bool:
+        """Whether all three run and both servers answer."""
+        return (
+            self.answers(self.prefect, f"{self.prefect_url}/api/health")
+            and self.answers(self.mlflow, f"{self.mlflow_url}/health")
+            and self.worker is not None
+            and self.worker.alive()
+        )
+
+    @staticmethod
+    def answers(process: Process | None, url: str) -> bool:
+        return process is not None and process.alive() and processes.answers(url)
+
+
+def running(root: Path) -> Services | None:
+    """The servers of the checkout at `root`, where `up` has completed and all of them still work; else None."""
+    services = _read(root)
+    return services if services is not None and services.healthy() else None
+
+
+def up(
+    root: Path,
+    *,
+    prefect_port: int = PREFECT_PORT,
+    mlflow_port: int = MLFLOW_PORT,
+    say: Callable[[str], None] = print,
+) -> Services:
+    """Start the Prefect server, a worker and the MLflow UI of the checkout at `root`; wait until they work; say where.
+
+    Where they run already, says so and returns. A port that something else uses is replaced by a free one (0 asks for a free
+    one); a server that was killed is started again at its old address. About 20 s.
+
+    Raises CursusError where a server does not come up or a deployment is refused, naming its log.
+    """
+    root = root.resolve()
+    with _alone(root):
+        services = _read(root)
+        if services is not None and services.healthy():
+            say(f"Already running.\n{_addresses(services)}")
+            return services
+        say("Starting the servers (about 20 s) …")
+        services = services or Services(prefect_url=_url(prefect_port), mlflow_url=_url(mlflow_port))
+        _clear_broken(root, services, say)
+        _start_missing(root, services)
+        say(_addresses(services))
+        return services
+
+
+def down(root: Path, *, say: Callable[[str], None] = print) -> None:
+    """Stop the servers that `up` started for the checkout at `root`, with all their processes, whoever is their parent now."""
+    root = root.resolve()
+    with _alone(root):
+        services = _read(root)
+        # the worker first: it reports its runs as crashed to a server that still listens
+        stopped = [name for name in ("worker", "mlflow", "prefect") if _clear(root, services, name)]
+        (state_folder(root) / "services.json").unlink(missing_ok=True)
+    say(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
+
+
+def _clear_broken(root: Path, services: Services, say: Callable[[str], None]) -> None:
+    """Forget what was killed or hangs, stop what it left behind, and find it an address again."""
+    if not services.answers(services.prefect, f"{services.prefect_url}/api/health"):
+        # a worker of another server's address would never see a run
+        for name in ("worker", "prefect"):
+            _clear(root, services, name)
+        services.prefect_url = _free_address("Prefect", services.prefect_url, say)
+    if not services.answers(services.mlflow, f"{services.mlflow_url}/health"):
+        _clear(root, services, "mlflow")
+        services.mlflow_url = _free_address("MLflow", services.mlflow_url, say)
+    if services.worker is not None and not services.worker.alive():
+        _clear(root, services, "worker")
+
+
+def _start_missing(root: Path, services: Services) -> None:
+    from tasks import deployments
+    from tasks.tracking_store import migrate_tracking_store
+
+    logs = state_folder(root) / "logs"
+    api = f"{services.prefect_url}/api"
+    environment = _environment(root, services)
+    python = [sys.executable, "-m"]
+
+    def ensure(name: str, *command: str) -> None:
+        if getattr(services, name) is None:
+            log = logs / f"{name}.log"
+            started = processes.start(name, [*python, *command], root=root, environment=environment, log=log)
+            setattr(services, name, started)
+            _write(root, services)
+
+    port = services.prefect_url.rpartition(":")[2]
+    ensure("prefect", "prefect", "server", "start", "--host", "127.0.0.1", "--port", port)
+    migrate_tracking_store(root)
+    ensure("mlflow", "mlflow", "server", *_mlflow_options(root, services))
+    _wait(root, services, "prefect", f"{api}/health")
+    deployments.register(root, api, environment=environment, log=logs / "deploy.log")
+    since, fresh = datetime.now(UTC), services.worker is None
+    ensure("worker", "prefect", "worker", "start", "--pool", deployments.POOL, "--name", WORKER)
+    _wait(root, services, "mlflow", f"{services.mlflow_url}/health")
+    deadline = time.monotonic() + PATIENCE
+    while fresh and not deployments.worker_seen(api, WORKER, since=since):
+        if services.worker is None or not services.worker.alive() or time.monotonic() > deadline:
+            raise CursusError(_failure(root, "worker"))
+        time.sleep(0.3)
+
+
+def _environment(root: Path, services: Services) -> dict[str, str]:
+    """The environment of every server: the user's, with this checkout's own folders and addresses."""
+    mine = {name: value for name, value in defaults(root).items() if name not in os.environ}
+    folders = {name: defaults(root)[name] for name in ("CURSUS_ROOT", "PREFECT_HOME", "MLFLOW_TRACKING_URI")}
+    return {
+        **os.environ,
+        **mine,
+        **folders,
+        "PREFECT_API_URL": f"{services.prefect_url}/api",
+        "PREFECT_SERVER_UI_API_URL": f"{services.prefect_url}/api",
+        "PREFECT_CLI_PROMPT": "false",
+        # a run launched from the UI should start in seconds, and one small server can bear the questions
+        "PREFECT_WORKER_QUERY_SECONDS": "3",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _mlflow_options(root: Path, services: Services) -> list[str]:
+    artifacts = state_folder(root) / "mlartifacts"
+    artifacts.mkdir(parents=True, exist_ok=True)
+    port = services.mlflow_url.rpartition(":")[2]
+    # one worker instead of four: 0.5 GB and 9 s instead of 1.3 GB and 25 s
+    options = {
+        "--backend-store-uri": tracking_uri(root),
+        "--default-artifact-root": artifacts.as_uri(),
+        "--artifacts-destination": artifacts.as_uri(),
+        "--host": "127.0.0.1",
+        "--port": port,
+        "--workers": "1",
+    }
+    return [word for option in options.items() for word in option]
+
+
+def _clear(root: Path, services: Services | None, name: str) -> bool:
+    """Stop service `name` and every process it has left behind, and forget it. Whether there was any."""
+    process: Process | None = getattr(services, name) if services is not None else None
+    found = {handle.pid: handle for handle in processes.tree(process)} if process is not None else {}
+    found |= {handle.pid: handle for handle in processes.marked(name, root)}
+    processes.stop(list(found.values()))
+    if services is not None:
+        setattr(services, name, None)
+    return bool(found)
+
+
+def _wait(root: Path, services: Services, name: str, url: str) -> None:
+    process: Process = getattr(services, name)
+    if not processes.wait_until_answers(url, process, seconds=PATIENCE):
+        raise CursusError(_failure(root, name))
+
+
+def _failure(root: Path, name: str) -> str:
+    log = state_folder(root) / "logs" / f"{name}.log"
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
+    said = f" Its last words: {lines[-1].strip()}" if lines else ""
+    return f"{name}: it did not come up within {PATIENCE:.0f} s.{said} Its log is {log}; `make down` clears up."
+
+
+def _url(port: int) -> str:
+    return f"http://127.0.0.1:{port or processes.free_port()}"
+
+
+def _free_address(name: str, url: str, say: Callable[[str], None]) -> str:
+    port = int(url.rpartition(":")[2])
+    if not processes.port_taken(port):
+        return url
+    free = _url(0)
+    say(f"Port {port} is used by another program; {name} takes {free}.")
+    return free
+
+
+def _addresses(services: Services) -> str:
+    return f"Prefect  {services.prefect_url}\nMLflow   {services.mlflow_url}\nStop them with `make down`."
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Hold the checkout's services: two `up`s at once would start everything twice."""
+    from filelock import FileLock, Timeout
+
+    state = state_folder(root)
+    state.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(state / "services.lock", timeout=2 * PATIENCE):
+            yield
+    except Timeout:
+        raise CursusError(
+            f"{state / 'services.lock'}: another `make up` or `make down` is at work. Wait for it."
+        ) from None
+
+
+def _read(root: Path) -> Services | None:
+    file = state_folder(root) / "services.json"
+    try:
+        return Services.model_validate_json(file.read_text())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def _write(root: Path, services: Services) -> None:
+    file = state_folder(root) / "services.json"
+    aside = file.with_suffix(".part")
+    aside.write_text(services.model_dump_json(indent=2))
+    os.replace(aside, file)
