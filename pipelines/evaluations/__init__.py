@@ -1,0 +1,27 @@
+"""Evaluations: what is measured of finished models, and how certain it is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from pipelines.components import Component
+
+if TYPE_CHECKING:
+    from pipelines.evaluations.stage import Evaluated
+
+
+class Evaluation(Component):
+    """One section of a report."""
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The stages this evaluation names: each must be among those that its stage starts from."""
+        return ()
+
+    @abstractmethod
+    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+        """This section's record: JSON values only, from which tables and plots are made.
+
+        Its key `headline`, where present, maps names to the few numbers worth seeing without opening the report.
+        """

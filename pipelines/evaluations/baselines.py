@@ -1,0 +1,102 @@
+"""What costs nothing: the majority class, and a linear model over counted words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from pipelines.evaluations import Evaluation
+from pipelines.evaluations.statistics import METRICS, interval, paired_difference
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipelines.evaluations.stage import Evaluated
+
+# languages written without spaces between words have no word n-grams to count
+UNSPACED = ("zh", "ja", "th")
+
+
+class Baselines(Evaluation, name="baselines"):
+    """Majority class, and TF-IDF with logistic regression, trained on the same labelled texts and judged on the same test.
+
+    TF-IDF counts words and pairs of words, or one to three characters where words are not spaced; the regression's
+    C is the one with the best validation accuracy, the smallest of equals.
+    """
+
+    paper = "Wang and Manning 2012, ACL P12-2018"
+
+    strengths: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
+    """Inverse regularisation strengths C to choose from."""
+    against: str | None = None
+    """A stage to compare with each baseline on the same texts."""
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        return (self.against,) if self.against else ()
+
+    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+        linear, chosen = self._tfidf(evaluated)
+        predictions = {"majority": _majority(evaluated), "tfidf": linear}
+        baselines: list[dict[str, Any]] = []
+        headline = {}
+        for name, predicted in predictions.items():
+            record: dict[str, Any] = {"name": name, "settings": chosen if name == "tfidf" else {}}
+            for metric in METRICS:
+                estimate = interval(metric, evaluated.truth, predicted, len(evaluated.labels), evaluated.seed)
+                record[metric] = estimate.record()
+                headline[f"test/{metric}/{name}"] = estimate.mean
+                if self.against:
+                    record[f"{metric}_of_{self.against}_minus_this"] = paired_difference(
+                        metric,
+                        evaluated.truth,
+                        predicted,
+                        evaluated.stage_predictions(self.against),
+                        len(evaluated.labels),
+                        evaluated.seed,
+                    ).record()
+            baselines.append(record)
+        return {"against": self.against, "baselines": baselines, "headline": headline}
+
+    def _tfidf(self, evaluated: Evaluated) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        """Predictions [1, N] of the best linear model, and how it was set."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.linear_model import LogisticRegression
+
+        unspaced = evaluated.language in UNSPACED
+        analyzer, longest = ("char", 3) if unspaced else ("word", 2)
+        # the default pattern drops words of one letter, among them every one-character identifier
+        vectorizer = TfidfVectorizer(
+            analyzer=analyzer, ngram_range=(1, longest), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b"
+        )
+        train = vectorizer.fit_transform(evaluated.train.texts)
+        validation = vectorizer.transform(evaluated.validation.texts)
+        fitted = [
+            LogisticRegression(C=strength, max_iter=5000).fit(train, evaluated.train.labels)
+            for strength in sorted(self.strengths)
+        ]
+        scores = [float(model.score(validation, evaluated.validation.labels)) for model in fitted]
+        best = scores.index(max(scores))
+        predicted = fitted[best].predict(vectorizer.transform(evaluated.test.texts))
+        settings = {
+            "C": sorted(self.strengths)[best],
+            "analyzer": analyzer,
+            "ngrams": [1, longest],
+            "features": len(vectorizer.vocabulary_),
+            "validation_accuracy": scores[best],
+        }
+        return _indices(evaluated, [str(label) for label in predicted]), settings
+
+
+def _majority(evaluated: Evaluated) -> NDArray[np.int64]:
+    counts = Counter(evaluated.train.labels)
+    most = min(counts, key=lambda label: (-counts[label], label))
+    return _indices(evaluated, [most] * len(evaluated.test))
+
+
+def _indices(evaluated: Evaluated, labels: list[str]) -> NDArray[np.int64]:
+    import numpy as np
+
+    index = {label: position for position, label in enumerate(evaluated.labels)}
+    return np.asarray([[index[label] for label in labels]], dtype=np.int64)

@@ -1,0 +1,69 @@
+"""Scores of every judged stage with intervals, and which step of a ladder of stages paid."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+from pipelines.evaluations import Evaluation
+from pipelines.evaluations.statistics import METRICS, RESAMPLES, Verdict, interval, paired_difference
+
+if TYPE_CHECKING:
+    from pipelines.evaluations.stage import Evaluated
+
+PAYS: dict[Verdict, str] = {"better": "pays", "worse": "does not pay", "cannot tell": "cannot tell"}
+
+
+class Classification(Evaluation, name="classification"):
+    """Accuracy and macro-F1 on the test table: mean over seeds, each seed, 95 % interval over seeds and texts.
+
+    Consecutive stages of the ladder are compared on the same texts, and the last with the first. A step pays when the
+    95 % interval of its difference lies above zero, does not pay when it lies below, and otherwise one cannot tell.
+    """
+
+    paper = "doi:10.1214/07-AOAS122"
+
+    ladder: tuple[str, ...] = ()
+    """Stages in an order in which each adds one thing to the one before; none means no comparison."""
+    metric: Literal["accuracy", "macro_f1"] = "accuracy"
+    """What the verdicts are about."""
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        return self.ladder
+
+    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+        truth, classes = evaluated.truth, len(evaluated.labels)
+        stages = []
+        headline = {}
+        for stage, models in evaluated.subjects.items():
+            predicted = evaluated.stage_predictions(stage)
+            record: dict[str, Any] = {"stage": stage, "seeds": [subject.seed for subject in models]}
+            for metric in METRICS:
+                estimate = interval(metric, truth, predicted, classes, evaluated.seed)
+                record[metric] = estimate.record()
+                headline[f"test/{metric}/{stage}"] = estimate.mean
+            stages.append(record)
+        steps = list(pairwise(self.ladder))
+        return {
+            "texts": int(truth.size),
+            "resamples": RESAMPLES,
+            "verdict_metric": self.metric,
+            "stages": stages,
+            "ladder": [self._compare(evaluated, before, after) for before, after in steps],
+            "whole_ladder": self._compare(evaluated, self.ladder[0], self.ladder[-1]) if len(steps) > 1 else None,
+            "headline": headline,
+        }
+
+    def _compare(self, evaluated: Evaluated, before: str, after: str) -> dict[str, Any]:
+        first, second = evaluated.stage_predictions(before), evaluated.stage_predictions(after)
+        differences = {
+            metric: paired_difference(metric, evaluated.truth, first, second, len(evaluated.labels), evaluated.seed)
+            for metric in METRICS
+        }
+        return {
+            "from": before,
+            "to": after,
+            **{metric: difference.record() for metric, difference in differences.items()},
+            "verdict": PAYS[differences[self.metric].verdict],
+        }

@@ -1,0 +1,215 @@
+"""The evaluate stage: every evaluation of a suite, over one cached set of predictions.
+
+    evaluate(job)
+      ├── evaluation.json        {"dataset": counts, "sections": {evaluation: its record}}
+      └── predictions.parquet    stage, seed, index, label, predicted, probabilities: one row a test text and model
+
+Both follow from the models, the tables and the job's seed alone, but for the latencies that `footprint` measures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.components import did_you_mean
+from pipelines.errors import DataError, RecipeError
+from pipelines.job import Job, Result, Subject
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipelines.inference import Predictor
+
+EVALUATION = "evaluation.json"
+PREDICTIONS = "predictions.parquet"
+PROBABILITY_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Split:
+    """A labelled table: texts and, in the same order, their classes."""
+
+    texts: list[str]
+    labels: list[str]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+class Evaluated:
+    """What an evaluation may ask about: the judged models, the labelled tables, and what the models predict."""
+
+    def __init__(self, job: Job) -> None:
+        self.language = job.language
+        self.seed = job.seed
+        self.threads = job.runtime.threads
+        self.subjects: dict[str, list[Subject]] = {}
+        """Stage to its models, seeds ascending; stages in the order in which the recipe names them."""
+        for subject in job.subjects:
+            self.subjects.setdefault(subject.stage, []).append(subject)
+        for models in self.subjects.values():
+            models.sort(key=lambda subject: subject.seed)
+        self._tables = job.tables
+        self._predictors: dict[Path, Predictor] = {}
+        self._probabilities: dict[Path, NDArray[np.float32]] = {}
+
+    @cached_property
+    def train(self) -> Split:
+        return self._split("train")
+
+    @cached_property
+    def validation(self) -> Split:
+        return self._split("validation")
+
+    @cached_property
+    def test(self) -> Split:
+        return self._split("test")
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The classes: those of the models, or, when none is judged, those of the training table."""
+        for models in self.subjects.values():
+            return self.predictor(models[0]).labels
+        return sorted(set(self.train.labels))
+
+    @cached_property
+    def truth(self) -> NDArray[np.int64]:
+        """int64 [N]: the class of each test text, as an index into `labels`."""
+        import numpy as np
+
+        unknown = sorted(set(self.test.labels) - set(self.labels))
+        if unknown:
+            raise DataError(
+                f"{self._tables['test']}: label {unknown[0]!r} is none of the models' classes ({', '.join(self.labels)})"
+            )
+        index = {label: position for position, label in enumerate(self.labels)}
+        return np.asarray([index[label] for label in self.test.labels], dtype=np.int64)
+
+    def predictor(self, subject: Subject) -> Predictor:
+        """The served form of `subject`, on this job's threads."""
+        from pipelines.inference import load_predictor
+
+        if subject.folder not in self._predictors:
+            self._predictors[subject.folder] = load_predictor(subject.folder, self.threads)
+        return self._predictors[subject.folder]
+
+    def probabilities(self, subject: Subject) -> NDArray[np.float32]:
+        """float32 [N, C] on the test texts, columns in the order of `labels`; computed once.
+
+        Raises DataError when the model was trained for other classes.
+        """
+        if subject.folder not in self._probabilities:
+            predictor = self.predictor(subject)
+            if sorted(predictor.labels) != sorted(self.labels):
+                raise DataError(
+                    f"{subject.stage}@{subject.seed} knows the classes {', '.join(predictor.labels)}; "
+                    f"the other models know {', '.join(self.labels)}: judge them in separate stages"
+                )
+            columns = [predictor.labels.index(label) for label in self.labels]
+            self._probabilities[subject.folder] = predictor.predict(self.test.texts)[:, columns]
+        return self._probabilities[subject.folder]
+
+    def predictions(self, subject: Subject) -> NDArray[np.int64]:
+        """int64 [N]: the most probable class of each test text, as an index into `labels`."""
+        result: NDArray[np.int64] = self.probabilities(subject).argmax(axis=1)
+        return result
+
+    def stage_predictions(self, stage: str) -> NDArray[np.int64]:
+        """int64 [S, N]: the predictions of every seed of `stage`."""
+        import numpy as np
+
+        return np.stack([self.predictions(subject) for subject in self.subjects[stage]])
+
+    def _split(self, name: str) -> Split:
+        from pyarrow import parquet
+
+        if name not in self._tables:
+            raise DataError(
+                f"the evaluate stage needs the table {name!r}; it was given {', '.join(sorted(self._tables))}"
+            )
+        table = parquet.read_table(self._tables[name], columns=["text", "label"])
+        split = Split(table["text"].to_pylist(), [str(label) for label in table["label"].to_pylist()])
+        if not len(split):
+            raise DataError(f"{self._tables[name]}: empty, there is nothing to judge on")
+        return split
+
+
+def evaluate(job: Job) -> Result:
+    """Run the suite of `job.stage` and write its record and the predictions into `job.out`.
+
+    Raises RecipeError when an evaluation names a stage that is not judged, DataError when a table or a model cannot be
+    used; both before anything is written.
+    """
+    evaluated = Evaluated(job)
+    for evaluation in job.stage.suite:
+        for stage in evaluation.subjects:
+            if stage not in evaluated.subjects:
+                raise RecipeError(
+                    f"stage {job.stage_name!r}: {evaluation.name} names {stage!r}, which is not among the stages judged "
+                    f"(start).{did_you_mean(stage, evaluated.subjects)}"
+                )
+    headline: dict[str, float] = {}
+    sections: dict[str, dict[str, Any]] = {}
+    for evaluation in job.stage.suite:
+        record = evaluation.measure(evaluated)
+        headline |= record.get("headline", {})
+        sections[evaluation.name] = record
+    document = {"dataset": _counts(evaluated), "sections": sections}
+    job.out.mkdir(parents=True, exist_ok=True)
+    _write_predictions(evaluated, job.out / PREDICTIONS)
+    aside = job.out / f".{EVALUATION}"
+    aside.write_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(aside, job.out / EVALUATION)
+    return Result(metrics=headline)
+
+
+def _counts(evaluated: Evaluated) -> dict[str, Any]:
+    splits = {"train": evaluated.train, "validation": evaluated.validation, "test": evaluated.test}
+    return {
+        "language": evaluated.language,
+        "labels": evaluated.labels,
+        "texts": {name: len(split) for name, split in splits.items()},
+        "per_label": {
+            name: {label: Counter(split.labels)[label] for label in evaluated.labels} for name, split in splits.items()
+        },
+    }
+
+
+def _write_predictions(evaluated: Evaluated, path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("stage", "seed", "index", "label", "predicted", "probabilities")
+    }
+    for models in evaluated.subjects.values():
+        for subject in models:
+            probabilities = evaluated.probabilities(subject)
+            columns["stage"] += [subject.stage] * len(evaluated.test)
+            columns["seed"] += [subject.seed] * len(evaluated.test)
+            columns["index"] += range(len(evaluated.test))
+            columns["label"] += evaluated.test.labels
+            columns["predicted"] += [evaluated.labels[choice] for choice in evaluated.predictions(subject)]
+            columns["probabilities"] += probabilities.round(PROBABILITY_DIGITS).tolist()
+    schema = pyarrow.schema(
+        [
+            ("stage", pyarrow.string()),
+            ("seed", pyarrow.int64()),
+            ("index", pyarrow.int64()),
+            ("label", pyarrow.string()),
+            ("predicted", pyarrow.string()),
+            ("probabilities", pyarrow.list_(pyarrow.float32())),
+        ],
+        # the columns of `probabilities`, in order
+        metadata={"labels": json.dumps(evaluated.labels, ensure_ascii=False)},
+    )
+    aside = path.with_name(f".{path.name}")
+    parquet.write_table(pyarrow.table(columns, schema=schema), aside)
+    os.replace(aside, path)
