@@ -1,0 +1,70 @@
+"""Every text once: what evaluates keeps it, then what carries labels, then the smaller corpus."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pipelines.corpora.overlap import text_key
+from pipelines.corpora.step import prepared, run_step
+from pipelines.corpora.tables import PARTS, TEXTS, Row, read_json, read_rows, write_json, write_rows, written_aside
+from pipelines.errors import DataError
+
+KEEPS_FIRST = ("test", "validation", "train", "unlabelled")
+
+
+def deduplicate(dataset: str, root: Path) -> None:
+    """Write `deduplicated/` from `cleaned/`. DataError when nothing of a corpus is left."""
+    before = prepared(dataset, root) / "cleaned"
+    history = read_json(before / "counts.json")
+    with written_aside(prepared(dataset, root) / "deduplicated") as folder:
+        seen: dict[bytes, str] = {}
+        dropped: Counter[str] = Counter()
+        task = unique_examples(list(read_rows(before / "task.parquet")), seen, dropped)
+        tables = {"task": write_rows(folder / "task.parquet", PARTS, task) | {"dropped": dict(dropped)}}
+        for name in ("domain", "general"):
+            dropped = Counter()
+            rows = unique_texts(read_rows(before / f"{name}.parquet"), name, seen, dropped)
+            tables[name] = write_rows(folder / f"{name}.parquet", TEXTS, rows) | {"dropped": dict(dropped)}
+            if not tables[name]["documents"]:
+                raise DataError(
+                    f"{dataset}: every text of {name!r} also stands in another table; give it other sources"
+                )
+        write_json(folder / "counts.json", [*history, {"step": "deduplicate", "tables": tables}])
+
+
+def unique_examples(rows: list[Row], seen: dict[bytes, str], dropped: Counter[str]) -> list[Row]:
+    """The task's rows without copies, in their order. Copies in one part that disagree on the label all go."""
+    keys = [text_key(row[0]) for row in rows]
+    labels: dict[tuple[str, bytes], set[str | None]] = defaultdict(set)
+    for key, row in zip(keys, rows, strict=True):
+        labels[row[3], key].add(row[1])
+    kept: set[int] = set()
+    for part in KEEPS_FIRST:
+        for number, (key, row) in enumerate(zip(keys, rows, strict=True)):
+            if row[3] != part:
+                continue
+            if len(labels[part, key]) > 1:
+                dropped[f"{part}: same text, other label"] += 1
+            elif key in seen:
+                dropped[f"{part}: same text in {seen[key]}"] += 1
+            else:
+                seen[key] = part
+                kept.add(number)
+    return [row for number, row in enumerate(rows) if number in kept]
+
+
+def unique_texts(rows: Iterable[Row], table: str, seen: dict[bytes, str], dropped: Counter[str]) -> Iterator[Row]:
+    """The rows whose text has not been seen; `seen` learns them."""
+    for row in rows:
+        key = text_key(row[0])
+        if key in seen:
+            dropped[f"same text in {seen[key]}"] += 1
+        else:
+            seen[key] = table
+            yield row
+
+
+if __name__ == "__main__":
+    run_step(deduplicate)

@@ -1,0 +1,204 @@
+"""The corpus every installation already has: documentation strings of installed Python modules, parsed, never imported.
+
+`general` is everything outside the scientific stack, `domain` the scientific stack without SciPy, and SciPy itself is the
+task: which subpackage does this text document? Whatever names a SciPy module (dotted names, imports, prompts that import)
+is taken out of the task's texts, so the answer is not in the question.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import inspect
+import os
+import re
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from hashlib import sha256
+from multiprocessing import get_context
+from pathlib import Path
+
+from pipelines.corpora.installation import python_files, runtime_closure
+from pipelines.corpora.settings import DocumentationTask
+from pipelines.errors import DataError
+
+DOMAIN = {"numpy", "scikit-learn", "pandas", "sympy", "networkx", "matplotlib", "mpmath"}
+TASK = "scipy"
+SHORTEST = 80
+"""Characters: what is shorter names its object and little else."""
+
+Document = tuple[str, str]
+"""text, source"""
+
+_ADDED_LATER = {"add_newdoc", "add_docstr"}
+_PRIVATE_CODE = {"_lib", "_external", "_build_utils"}
+
+
+def documentation(corpus: str) -> Iterator[Document]:
+    """The documents of `general` or `domain`, in the order of their files."""
+    if corpus == "domain":
+        return read_documentation(python_files(DOMAIN))
+    return read_documentation(python_files_outside_science())
+
+
+def python_files_outside_science() -> dict[str, Path]:
+    """The standard library and every dependency outside the scientific stack; a file two of them list comes once."""
+    science = python_files(DOMAIN | {TASK})
+    return {name: path for name, path in python_files().items() if name not in science}
+
+
+def read_documentation(files: dict[str, Path]) -> Iterator[Document]:
+    """Parse files on as many processes as the launcher allows, and yield their documents in the files' order."""
+    processes = min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    work = list(files.items())
+    if processes == 1 or len(work) < 500:
+        for item in work:
+            yield from _documents(item)
+        return
+    with get_context("spawn").Pool(processes, initializer=gc.disable) as pool:
+        for documents in pool.imap(_documents, work, chunksize=64):
+            yield from documents
+
+
+def _documents(item: tuple[str, Path]) -> list[Document]:
+    name, path = item
+    source = path.read_bytes()
+    if b'"""' not in source and b"'''" not in source:
+        return []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in other people's code
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []  # templates and files of another Python version: no modules of this installation
+    return [(text, f"{name}:{owner}") for owner, text in _strings(tree) if len(text) >= SHORTEST]
+
+
+def _strings(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The qualified name and text of every documentation string, in the order they stand in the file."""
+    waiting: list[tuple[str, ast.AST]] = [("", tree)]
+    while waiting:
+        prefix, node = waiting.pop()
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if not isinstance(node, ast.Module):
+                prefix = f"{prefix}.{node.name}" if prefix else node.name
+            text = ast.get_docstring(node)
+            if text:
+                yield prefix or "module", text.strip()
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            yield from _added_later(node.value)
+        blocks = [getattr(node, field, ()) for field in ("body", "handlers", "orelse", "finalbody")]
+        inside = [child for block in blocks for child in block if isinstance(child, ast.stmt | ast.ExceptHandler)]
+        waiting.extend((prefix, child) for child in reversed(inside))
+
+
+def _added_later(call: ast.Call) -> Iterator[tuple[str, str]]:
+    """Documentation of compiled functions: `add_newdoc("numpy", "array", "…")`."""
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if called in _ADDED_LATER:
+        constants = [
+            node.value for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Constant)
+        ]
+        strings = [value for value in constants if isinstance(value, str)]
+        if len(strings) > 1:
+            yield ".".join(strings[:-1]), inspect.cleandoc(strings[-1]).strip()
+
+
+class LabelRemover:
+    """Takes out of a text whatever names a SciPy module: import lines, dotted names, aliases of an import."""
+
+    _IMPORT = re.compile(
+        r"^[ \t]*(?:>>> ?|\.\.\. ?|In ?\[\d*\]: ?)?[ \t]*"
+        r"(?:from[ \t]+[\w.]+[ \t]+import\b(?P<open>[ \t]*\([^)\n]*$)?"
+        r"|import[ \t]+[\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w.]+(?:[ \t]+as[ \t]+\w+)?)*[ \t]*(?:[;#].*)?$)"
+    )
+    _ALIAS = re.compile(r"(?:from[ \t]+scipy[\w.]*[ \t]+import[ \t]+\w+|import[ \t]+scipy[\w.]*)[ \t]+as[ \t]+(\w+)")
+    _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:current)?module::")
+
+    def __init__(self, modules: set[str]) -> None:
+        self._modules = modules
+        names = "|".join(sorted(map(re.escape, modules), key=lambda name: (-len(name), name)))
+        self._qualified = re.compile(r"\bscipy((?:\.\w+)+)", re.IGNORECASE)
+        self._prefix = re.compile(rf"(?<![\w])(?:(?:{names})\.)+(?=[A-Za-z_])")
+
+    def __call__(self, text: str) -> str:
+        aliases = {alias for alias in self._ALIAS.findall(text)}
+        lines, inside_import = [], False
+        for line in text.split("\n"):
+            if inside_import:
+                inside_import = ")" not in line
+                continue
+            found = self._IMPORT.match(line)
+            if found:
+                inside_import = found["open"] is not None
+            elif not self._DIRECTIVE.match(line):
+                lines.append(line)
+        text = self._qualified.sub(self._last_name, "\n".join(lines))
+        text = self._prefix.sub("", text)
+        for alias in sorted(aliases):
+            text = re.sub(rf"(?<![\w.]){re.escape(alias)}\.(?=[A-Za-z_])", "", text)
+        return text.strip()
+
+    def _last_name(self, found: re.Match[str]) -> str:
+        last = found[1].rpartition(".")[2]
+        return "" if last in self._modules else last
+
+
+def task_rows(task: DocumentationTask) -> Iterator[tuple[str, str, str, str]]:
+    """`text, label, source, part` of the SciPy task: the subpackages with most documents, parts of whole modules.
+
+    Parts are train, validation and test. DataError when the installed SciPy has too few subpackages.
+    """
+    files = {
+        name: path
+        for name, path in python_files({TASK}).items()
+        if name.count("/") >= 2 and not _PRIVATE_CODE & set(name.split("/"))
+    }
+    remove = LabelRemover(_module_names(files))
+    rows = [(remove(text), source.split("/")[1], source) for text, source in read_documentation(files)]
+    rows = [row for row in rows if len(row[0]) >= SHORTEST]
+    size = Counter(label for _, label, _ in rows)
+    labels = sorted(sorted(size, key=lambda label: (-size[label], label))[: task.classes])
+    if len(labels) < task.classes:
+        version = runtime_closure()[TASK].version
+        raise DataError(
+            f"SciPy {version} documents {len(labels)} subpackages, the task asks for classes: {task.classes}"
+        )
+    part = _parts_of_modules([(label, _module(source)) for _, label, source in rows if label in labels], task)
+    for text, label, source in rows:
+        if label in labels:
+            yield text, label, source, part[_module(source)]
+
+
+def _module(source: str) -> str:
+    return source.partition(":")[0]
+
+
+def _module_names(files: dict[str, Path]) -> set[str]:
+    """Every name that can stand before a dot in `scipy.….`: packages and public modules."""
+    names: set[str] = set()
+    for name in files:
+        *packages, module = name.removesuffix(".py").split("/")[1:]
+        names |= set(packages)
+        names |= {module} if module != "__init__" else set()
+    return names
+
+
+def _parts_of_modules(documents: list[tuple[str, str]], task: DocumentationTask) -> dict[str, str]:
+    """Largest modules first, each goes to the part that still lacks most of its share of the label."""
+    share = {
+        "train": 1 - task.validation_share - task.test_share,
+        "validation": task.validation_share,
+        "test": task.test_share,
+    }
+    modules: dict[str, Counter[str]] = defaultdict(Counter)
+    for label, module in documents:
+        modules[label][module] += 1
+    part: dict[str, str] = {}
+    for label in sorted(modules):
+        sizes, got = modules[label], Counter[str]()
+        for module in sorted(sizes, key=lambda name: (-sizes[name], sha256(name.encode()).digest())):
+            part[module] = max(share, key=lambda each: (share[each] * sizes.total() - got[each], each))
+            got[part[module]] += sizes[module]
+    return part

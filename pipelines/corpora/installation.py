@@ -1,0 +1,72 @@
+"""What is installed: the runtime dependencies of Cursus, and the Python files they brought.
+
+Requirements are followed without extras, so installing the test tools never changes the corpus.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import sysconfig
+from functools import cache
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from pipelines.errors import DataError
+
+PROJECT = "cursus"
+_NOT_DOCUMENTATION = {"test", "tests", "idle_test", "lib2to3"}
+
+
+@cache
+def runtime_closure() -> dict[str, Distribution]:
+    """The distributions Cursus needs to run, itself left out, by normalised name, sorted.
+
+    DataError when Cursus or one of its requirements is not installed.
+    """
+    found: dict[str, Distribution] = {}
+    waiting = [PROJECT]
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in found:
+            continue
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError:
+            raise DataError(f"the package {name!r} is required but not installed: run 'pip install -e .'") from None
+        for text in found[name].requires or []:
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(requirement.name)
+    del found[PROJECT]
+    return dict(sorted(found.items()))
+
+
+def versions() -> dict[str, str]:
+    """Everything the embedded documentation depends on: the versions of Python and of each distribution."""
+    return {"python": platform.python_version()} | {name: item.version for name, item in runtime_closure().items()}
+
+
+def python_files(distributions: set[str] | None = None) -> dict[str, Path]:
+    """The modules of some distributions (default: of all, and the standard library), by their name in the corpus.
+
+    Tests are left out. A name is the path below site-packages, or below `python/` for the standard library.
+    """
+    files: dict[str, Path] = {}
+    for name, item in runtime_closure().items():
+        if distributions is not None and name not in distributions:
+            continue
+        if item.files is None:
+            raise DataError(f"the package {name!r} has no list of its files: install it again with pip")
+        for file in item.files:
+            if file.suffix == ".py" and file.parts[0] != ".." and not _NOT_DOCUMENTATION & set(file.parts):
+                files[file.as_posix()] = Path(str(file.locate()))
+    if distributions is None:
+        library = Path(sysconfig.get_path("stdlib"))
+        for path in library.rglob("*.py"):
+            parts = path.relative_to(library).parts
+            if not (_NOT_DOCUMENTATION | {"site-packages", "dist-packages", "__pycache__"}) & set(parts):
+                files["python/" + "/".join(parts)] = path
+    return dict(sorted(files.items()))
