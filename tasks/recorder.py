@@ -1,0 +1,187 @@
+"""How a step becomes runs and models in MLflow. Everything here raises what MLflow raises: `tasks.tracking` survives it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+from pipelines.lineage.provenance import Provenance
+from tasks.environment import state_folder, tracking_uri
+from tasks.tracked_values import TrackedStep, dataset_inputs, final_numbers, parameters, points
+from tasks.tracking_store import migrate_tracking_store
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Metric, Run
+
+
+class Recorder:
+    """The MLflow of the checkout at `root`, or the one that MLFLOW_TRACKING_URI names. Building one opens nothing."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self.uri = os.environ.get("MLFLOW_TRACKING_URI") or tracking_uri(self.root)
+        self._models: dict[str, str] = {}
+
+    @cached_property
+    def client(self) -> MlflowClient:
+        """The open connection. Takes 6 s where the database has to be created first."""
+        # a server that is away would otherwise be asked for minutes before a call gives up
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+        if self.uri == tracking_uri(self.root):
+            migrate_tracking_store(self.root)
+        import mlflow
+
+        # `models:/m-…` is looked up through the global setting, whatever a client was built with
+        mlflow.set_tracking_uri(self.uri)
+        return mlflow.MlflowClient(tracking_uri=self.uri, registry_uri=self.uri)
+
+    def experiment(self, dataset: str) -> str:
+        """The id of the experiment named after the dataset, made where it is not there yet."""
+        found = self.client.get_experiment_by_name(dataset)
+        if found is not None:
+            return str(found.experiment_id)
+        # MLflow's own default is relative to the current directory; a server decides for itself
+        local = self.uri == tracking_uri(self.root)
+        location = (state_folder(self.root) / "mlartifacts" / dataset).as_uri() if local else None
+        return str(self.client.create_experiment(dataset, artifact_location=location))
+
+    def experiments(self) -> list[str]:
+        """The ids of all experiments."""
+        return [experiment.experiment_id for experiment in self.client.search_experiments()]
+
+    def open_run(
+        self,
+        step: TrackedStep,
+        parent: Run | None = None,
+        more: Mapping[str, str] | None = None,
+        *,
+        experiment: str | None = None,
+        cached: bool = False,
+        begun: int | None = None,
+    ) -> str:
+        """A run with everything known of `step` before it trains: under `parent`, else alone in an experiment."""
+        from mlflow.entities import LoggedModelInput
+
+        tags = {**step.tags(), **(more or {}), "cursus.cached": str(cached).lower(), "mlflow.source.name": "cursus run"}
+        if parent is not None:
+            tags["mlflow.parentRunId"] = parent.info.run_id
+            tags["cursus.execution"] = parent.data.tags.get("cursus.execution", "")
+            experiment = parent.info.experiment_id
+        experiment = experiment or self.experiment(step.dataset or step.recipe)
+        run = self.client.create_run(experiment, start_time=begun, tags=tags, run_name=step.name)
+        run_id = str(run.info.run_id)
+        self.client.log_batch(run_id, params=parameters(step.settings))
+        models = [model for parent_of in dict.fromkeys(step.parents.values()) if (model := self.model_of(parent_of))]
+        self.client.log_inputs(
+            run_id,
+            datasets=dataset_inputs(self.root, step.data),
+            models=[LoggedModelInput(model) for model in models],
+        )
+        return run_id
+
+    def close_run(self, run_id: str, provenance: Provenance, folder: Path, ended: int) -> str | None:
+        """Log the model in `folder` as what the run made, and close the run."""
+        step = TrackedStep.of(provenance)
+        model_id = None
+        if provenance.kind == "evaluate":
+            for name in provenance.files:
+                self.client.log_artifact(run_id, str(folder / name))
+        else:
+            model_id = self.log_model(step.name.replace("@", "-"), run_id, folder, step.tags(), provenance.kind)
+            self._models[step.fingerprint] = model_id
+        self.client.log_batch(run_id, metrics=final_points(provenance, ended, model_id))
+        self.link_output(run_id, model_id, provenance)
+        self.client.set_tag(run_id, "cursus.commit", provenance.environment.commit or "none")
+        self.client.set_terminated(run_id, "FINISHED", end_time=ended)
+        return model_id
+
+    def log_model(self, name: str, run_id: str, folder: Path, tags: Mapping[str, str], kind: str) -> str:
+        """The id of a new model with the files of `folder`.
+
+        Files are hard-linked where MLflow keeps its artifacts on the same disk: a copy of every model would double the
+        store, and neither side changes a file in place.
+        """
+        experiment = self.client.get_run(run_id).info.experiment_id
+        model = self.client.create_logged_model(
+            experiment, name=name, source_run_id=run_id, tags=dict(tags), model_type=kind
+        )
+        place = urlparse(model.artifact_location)
+        if place.scheme in ("", "file"):
+            shutil.copytree(folder, url2pathname(place.path), copy_function=_link_or_copy, dirs_exist_ok=True)
+        else:
+            self.client.log_model_artifacts(model.model_id, str(folder))
+        self.client.finalize_logged_model(model.model_id, "READY")
+        return str(model.model_id)
+
+    def record(self, provenance: Provenance, folder: Path, experiment: str | None = None) -> str:
+        """Tell a finished step from its record alone; the id of its run.
+
+        Without an experiment, it is the one of the dataset that the step read.
+        """
+        half_told = f"tags.`cursus.fingerprint` = '{provenance.fingerprint}' and tags.`cursus.projected` = 'true'"
+        for run in self.client.search_runs(self.experiments(), f"{half_told} and attributes.status = 'RUNNING'"):
+            self.client.delete_run(run.info.run_id)
+        begun = round(datetime.fromisoformat(provenance.environment.started).timestamp() * 1000)
+        ended = begun + round(provenance.environment.seconds * 1000)
+        more = {"cursus.projected": "true"}
+        run_id = self.open_run(TrackedStep.of(provenance), more=more, experiment=experiment, begun=begun)
+        curve = folder / "metrics.jsonl"
+        if curve.exists():
+            lines = [json.loads(line) for line in curve.read_text(encoding="utf-8").splitlines()]
+            self.client.log_batch(run_id, metrics=points(lines, begun, ended))
+        self.close_run(run_id, provenance, folder, ended)
+        return run_id
+
+    def recorded(self, fingerprint: str) -> str | None:
+        """The run that made an artifact, where MLflow tells of it."""
+        wanted = f"tags.`cursus.fingerprint` = '{fingerprint}' and tags.`cursus.cached` = 'false'"
+        runs = self.client.search_runs(
+            self.experiments(), f"{wanted} and attributes.status = 'FINISHED'", max_results=1
+        )
+        return str(runs[0].info.run_id) if runs else None
+
+    def model_of(self, fingerprint: str) -> str | None:
+        """The id of the model logged for an artifact, where there is one."""
+        if fingerprint not in self._models:
+            found = self.client.search_logged_models(
+                self.experiments(), f"tags.`cursus.fingerprint` = '{fingerprint}'", max_results=10
+            )
+            ready = [model.model_id for model in found if str(model.status) == "READY"]
+            if not ready:
+                return None
+            self._models[fingerprint] = ready[0]
+        return self._models[fingerprint]
+
+    def link_output(self, run_id: str, model_id: str | None, provenance: Provenance) -> None:
+        """Say that a run made, or stands for, a model; nothing where there is none."""
+        from mlflow.entities import LoggedModelOutput
+
+        if model_id is not None:
+            step = int(provenance.result.get("steps", 0))
+            self.client.log_outputs(run_id, [LoggedModelOutput(model_id, step)])
+
+
+def final_points(provenance: Provenance, when: int, model_id: str | None = None) -> list[Metric]:
+    """The final numbers of a step as points, of its model too where that is given."""
+    from mlflow.entities import Metric
+
+    step = int(provenance.result.get("steps", 0))
+    return [Metric(name, value, when, step, model_id=model_id) for name, value in final_numbers(provenance).items()]
+
+
+def _link_or_copy(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+    return target

@@ -1,0 +1,53 @@
+"""The registered classifier, as MLflow serves it. MLflow copies this file into the model and runs it to load one.
+
+    {"inputs": ["How to solve a linear system."]}
+    → {"predictions": [{"label": "linalg", "probabilities": {"cluster": 0.01, …, "linalg": 0.93}}]}
+
+A data frame with one column, `text`, is taken as well. Nothing is pickled: the model is this text, the copy of `pipelines`
+that was registered with it, and the served folder.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from mlflow.models import set_model
+from mlflow.pyfunc import PythonModel
+from pydantic import BaseModel
+
+
+class Prediction(BaseModel):
+    """What the classifier says of one text."""
+
+    label: str
+    probabilities: dict[str, float]
+
+
+class Classifier(PythonModel):
+    """Texts in, a label and the probability of every label out. The hints are the signature that MLflow enforces."""
+
+    def load_context(self, context: Any) -> None:
+        """Open the served folder. MLflow looks for a parameter of this very name."""
+        from pipelines.inference import load_predictor
+
+        threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+        self.predictor = load_predictor(Path(context.artifacts["model"]), threads)
+
+    def predict(self, model_input: list[str]) -> list[Prediction]:
+        """One prediction a text, in their order."""
+        if not model_input:
+            return []
+        labels = self.predictor.labels
+        rows = self.predictor.predict(model_input)
+        return [
+            Prediction(
+                label=labels[int(row.argmax())],
+                probabilities={label: round(float(value), 6) for label, value in zip(labels, row, strict=True)},
+            )
+            for row in rows
+        ]
+
+
+set_model(Classifier())

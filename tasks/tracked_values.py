@@ -1,0 +1,209 @@
+"""How a step's words, numbers and tables become MLflow's values.
+
+settings    {"objective": [{"name": "masked_lm", "weight": 1}]}  →  objective = masked_lm, objective.masked_lm.weight = 1
+lines       {"step": 20, "tokens": 4096, "train/loss": 5.1}      →  one point a number, on the axis of steps
+tables      {"train": DataSource(digest, path)}                  →  a dataset input with rows, schema and context
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Self
+
+from pipelines.lineage.provenance import DataSource, Provenance
+
+if TYPE_CHECKING:
+    from mlflow.entities import DatasetInput, Metric, Param
+
+    from pipelines.recipe.plan import Step
+
+LONGEST_KEY = 250
+LONGEST_VALUE = 6000
+LONGEST_DIGEST = 36
+CONTEXTS = {"validation": "validation", "test": "test"}
+"""What a table is used for, where it is not for training."""
+COLUMN_TYPES = {"int32": "integer", "int64": "long", "float": "float", "double": "double", "bool": "boolean"}
+"""Arrow's names to MLflow's; everything else is shown as a string."""
+
+
+@dataclass(frozen=True)
+class TrackedStep:
+    """What is known of a step before it runs."""
+
+    fingerprint: str
+    recipe: str
+    stage: str
+    kind: str
+    seed: int
+    settings: Mapping[str, Any]
+    """The stage, fully resolved, as JSON."""
+    parents: Mapping[str, str]
+    """Role to fingerprint."""
+    data: Mapping[str, DataSource]
+    name: str
+    """`general`, or `classify@1` where a stage has one model a seed."""
+
+    @classmethod
+    def planned(cls, step: Step) -> Self:
+        """A step that is about to run."""
+        return cls(
+            fingerprint=step.fingerprint,
+            recipe=step.recipe,
+            stage=step.name,
+            kind=step.stage.kind.value,
+            seed=step.seed,
+            settings=_settings(step.identity),
+            parents=step.parents,
+            data=step.data,
+            name=step.label,
+        )
+
+    @classmethod
+    def of(cls, provenance: Provenance, name: str | None = None) -> Self:
+        """The step that a finished artifact came from.
+
+        A record does not say whether its stage had other seeds: without a name, fine-tuned models are told apart by seed.
+        """
+        several = provenance.kind == "finetune" or provenance.seed > 0
+        return cls(
+            fingerprint=provenance.fingerprint,
+            recipe=provenance.recipe,
+            stage=provenance.stage,
+            kind=provenance.kind,
+            seed=provenance.seed,
+            settings=_settings(provenance.identity),
+            parents=provenance.parents,
+            data=provenance.data,
+            name=name or (f"{provenance.stage}@{provenance.seed}" if several else provenance.stage),
+        )
+
+    @property
+    def dataset(self) -> str | None:
+        """The prepared dataset that the step read, from the place of its tables: `data/prepared/<dataset>/x.parquet`."""
+        return next((PurePosixPath(source.path).parent.name for source in self.data.values()), None)
+
+    def tags(self) -> dict[str, str]:
+        """The tags by which a run or a model says what it is."""
+        parents = {f"cursus.parent.{key(role)}": fingerprint for role, fingerprint in self.parents.items()}
+        return {
+            "cursus.fingerprint": self.fingerprint,
+            "cursus.recipe": self.recipe,
+            "cursus.stage": self.stage,
+            "cursus.kind": self.kind,
+            "cursus.seed": str(self.seed),
+            **parents,
+        }
+
+
+def _settings(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """What was chosen for a step, among all that its identity is made of."""
+    return {**identity.get("stage", {}), "seed": identity.get("seed"), "untrained": identity.get("untrained")}
+
+
+def key(name: str) -> str:
+    """`name` with what MLflow refuses in a key replaced, and no longer than it takes."""
+    return re.sub(r"[^\w\-. /:]", ".", name)[:LONGEST_KEY]
+
+
+def parameters(settings: Mapping[str, Any]) -> list[Param]:
+    """The settings of a stage, flattened; one parameter a leaf, nothing for what is not set."""
+    from mlflow.entities import Param
+
+    return [Param(key(name), value[:LONGEST_VALUE]) for name, value in _leaves("", settings) if value != ""]
+
+
+def _leaves(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        if prefix and isinstance(value.get("name"), str):
+            yield prefix, value["name"]
+            value = {name: inner for name, inner in value.items() if name != "name"}
+        for name, inner in value.items():
+            yield from _leaves(f"{prefix}.{name}" if prefix else str(name), inner)
+    elif isinstance(value, (list, tuple)):
+        yield prefix, ", ".join(str(item["name"] if isinstance(item, Mapping) else item) for item in value)
+        for item in value:
+            if isinstance(item, Mapping):
+                inner = {name: part for name, part in item.items() if name != "name"}
+                yield from _leaves(f"{prefix}.{item['name']}", inner)
+    elif value is not None:
+        yield prefix, str(value)
+
+
+def points(lines: Iterable[Mapping[str, Any]], begun: int, ended: int) -> list[Metric]:
+    """One point for every number in the lines of `metrics.jsonl`, tokens included, so that curves can be drawn over them.
+
+    The lines carry no clock: they are spread evenly from `begun` to `ended`, in milliseconds since the epoch.
+    """
+    from mlflow.entities import Metric
+
+    lines = list(lines)
+    apart = (ended - begun) / max(1, len(lines))
+    return [
+        Metric(key(name), float(value), round(begun + apart * (position + 1)), int(line.get("step", 0)))
+        for position, line in enumerate(lines)
+        for name, value in line.items()
+        if name != "step" and _is_number(value)
+    ]
+
+
+def final_numbers(provenance: Provenance) -> dict[str, float]:
+    """The numbers by which a finished step is compared: its own metrics, its size and what it cost."""
+    numbers = dict(_numbers("", provenance.result.get("metrics", {})))
+    for name in ("tokens", "steps", "parameters"):
+        value = provenance.result.get(name)
+        if _is_number(value) and value:
+            numbers[f"final/{name}"] = float(value)
+    return {**numbers, "final/seconds": provenance.environment.seconds}
+
+
+def _numbers(prefix: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _numbers(f"{prefix}/{name}" if prefix else str(name), inner)
+    elif _is_number(value):
+        yield key(prefix), float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def dataset_inputs(root: Path, data: Mapping[str, DataSource]) -> list[DatasetInput]:
+    """The tables as MLflow datasets, identified by the digest that DVC gave them.
+
+    Rows and columns come from the table's own footer where the table is still there; nothing else of it is read.
+    """
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    inputs = []
+    for table, source in data.items():
+        schema, rows = _footer(root / source.path)
+        dataset = Dataset(
+            name=f"{PurePosixPath(source.path).parent.name}/{table}",
+            digest=source.digest[:LONGEST_DIGEST],
+            source_type="local",
+            source=json.dumps({"uri": source.path}),
+            schema=schema,
+            profile=None if rows is None else json.dumps({"num_rows": rows}),
+        )
+        context = CONTEXTS.get(table, "training")
+        inputs.append(DatasetInput(dataset, tags=[InputTag("mlflow.data.context", context)]))
+    return inputs
+
+
+def _footer(path: Path) -> tuple[str | None, int | None]:
+    """Columns, as MLflow writes a schema, and the number of rows of a parquet file; None where there is no such file."""
+    if not path.is_file():
+        return None, None
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        columns = [
+            {"type": COLUMN_TYPES.get(str(field.type), "string"), "name": field.name, "required": not field.nullable}
+            for field in file.schema_arrow
+        ]
+        return json.dumps({"mlflow_colspec": columns}), file.metadata.num_rows

@@ -1,0 +1,236 @@
+"""MLflow tells what ran, tells it again from the store alone, and never stops a run. Every test uses a real database."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from mlflow.entities import Run
+
+from pipelines.lineage.fingerprint import digest_file
+from tasks.environment import state_folder
+from tasks.projection import Projection
+from tasks.tracked_values import TrackedStep, key, parameters
+from tasks.tracking import Tracker
+from tests.tasks.conftest import Builder
+
+LINES = [
+    {"step": 10, "tokens": 1000, "train/loss": 5.0, "lr": 0.001},
+    {"step": 20, "tokens": 2000, "train/loss": 4.0, "lr": 0.0},
+]
+
+
+def runs_by_name(tracker: Tracker) -> dict[str, Run]:
+    """All runs. A search does not fill in the models that a run used, so each is fetched."""
+    found = tracker.recorder.client.search_runs(tracker.recorder.experiments())
+    return {run.info.run_name: tracker.recorder.client.get_run(run.info.run_id) for run in found}
+
+
+def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
+    general = builder.step(
+        "general",
+        "pretrain",
+        data={"general": builder.table("general", ["one", "two"])},
+        metrics={"validation/loss": 4.2},
+        settings={"objective": [{"name": "masked_lm", "weight": 1.0}]},
+    )
+    tuned = builder.step(
+        "classify",
+        "finetune",
+        seed=1,
+        parents={"start": general.fingerprint},
+        data={"train": builder.table("train", ["a"]), "test": builder.table("test", ["b", "c", "d"])},
+        metrics={"validation/accuracy": 0.7},
+    )
+    tracker = Tracker(root)
+    parent = tracker.begin_execution("e1", "bert", "docs", [{"stage": "general", "seed": 0}])
+    for artifact in (general, tuned):
+        run = tracker.begin_step(parent, TrackedStep.of(artifact.provenance))
+        tracker.log_metrics(run, LINES[:1])
+        tracker.log_metrics(run, LINES[1:])
+        assert tracker.finish_step(run, artifact.provenance, artifact.folder)
+    page = root / "report.html"
+    page.write_text("<p>done</p>", encoding="utf-8")
+    tracker.log_report(parent, page)
+    tracker.finish_execution(parent, "FINISHED", {"classify/accuracy": 0.7})
+    assert tracker.failure is None
+
+    client = tracker.recorder.client
+    assert parent is not None
+    execution = client.get_run(parent)
+    assert execution.info.status == "FINISHED"
+    assert execution.data.metrics == {"classify/accuracy": 0.7}
+    assert {entry.path for entry in client.list_artifacts(parent)} == {"plan.json", "report.html"}
+    assert client.get_experiment(execution.info.experiment_id).name == "docs"
+    runs = runs_by_name(tracker)
+    assert set(runs) == {"bert e1", "general", "classify@1"}
+    first, second = runs["general"], runs["classify@1"]
+    assert first.data.tags["mlflow.parentRunId"] == parent
+    assert first.data.tags["cursus.fingerprint"] == general.fingerprint
+    assert second.data.tags["cursus.parent.start"] == general.fingerprint
+    assert first.data.params["objective"] == "masked_lm"
+    assert first.data.params["objective.masked_lm.weight"] == "1.0"
+    assert first.data.metrics["validation/loss"] == 4.2
+    assert first.data.metrics["system/cpu_utilization_percentage"] >= 0
+    history = client.get_metric_history(first.info.run_id, "train/loss")
+    assert [(point.step, point.value) for point in history] == [(10, 5.0), (20, 4.0)]
+    assert [point.value for point in client.get_metric_history(first.info.run_id, "tokens")] == [1000, 2000]
+
+    inputs = {(one.dataset.name, one.tags[0].value): one.dataset for one in second.inputs.dataset_inputs}
+    assert set(inputs) == {("docs/train", "training"), ("docs/test", "test")}
+    assert inputs["docs/test", "test"].digest == tuned.provenance.data["test"].digest
+    assert json.loads(inputs["docs/test", "test"].profile) == {"num_rows": 3}
+    (made,) = first.outputs.model_outputs
+    (used,) = second.inputs.model_inputs
+    assert used.model_id == made.model_id, "the model of one stage is the input of the next"
+    model = client.get_logged_model(made.model_id)
+    assert str(model.status) == "READY"
+    assert model.source_run_id == first.info.run_id
+    assert {metric.key: metric.value for metric in model.metrics}["validation/loss"] == 4.2
+    logged = Path(model.artifact_location.removeprefix("file://")) / "model.safetensors"
+    assert digest_file(logged) == general.provenance.files["model.safetensors"].sha256
+    assert logged.samefile(general.folder / "model.safetensors"), "a model's bytes are on the disk once"
+
+
+def test_a_cache_hit_is_a_run_with_the_numbers_and_the_model_of_the_first(root: Path, builder: Builder) -> None:
+    general = builder.step("general", "pretrain", metrics={"validation/loss": 4.2})
+    tracker = Tracker(root)
+    parent = tracker.begin_execution("e1", "bert", "docs", [])
+    run = tracker.link_cached(parent, general)
+    again = tracker.link_cached(parent, general)
+    assert run is not None and again is not None and parent is not None
+    client = tracker.recorder.client
+    first, second = client.get_run(run), client.get_run(again)
+    assert first.data.tags["cursus.cached"] == "true"
+    assert first.data.tags["mlflow.parentRunId"] == parent
+    assert first.data.metrics["validation/loss"] == 4.2
+    assert first.data.tags["cursus.original_run"] == second.data.tags["cursus.original_run"]
+    original = client.get_run(first.data.tags["cursus.original_run"])
+    assert [one.model_id for one in first.outputs.model_outputs] == [
+        one.model_id for one in original.outputs.model_outputs
+    ]
+    assert len(client.search_logged_models(tracker.recorder.experiments())) == 1
+
+
+def test_a_database_that_was_lost_is_rebuilt_from_the_store(root: Path, builder: Builder) -> None:
+    made = builder.regime()
+    tracker = Tracker(root)
+    projection = Projection(tracker, builder.store)
+    assert projection.replay() == len(made)
+    assert projection.replay() == 0
+    client = tracker.recorder.client
+    runs = runs_by_name(tracker)
+    assert set(runs) == set(made)
+    small = runs["small"]
+    models = {model.name: model.model_id for model in client.search_logged_models(tracker.recorder.experiments())}
+    assert {one.model_id for one in small.inputs.model_inputs} == {models["task"], models["classify-0"]}
+    assert small.info.end_time - small.info.start_time == 95_000
+    assert [point.value for point in client.get_metric_history(small.info.run_id, "train/loss")] == [5.0, 4.0]
+    assert [entry.path for entry in client.list_artifacts(runs["report"].info.run_id)] == ["evaluation.json"]
+    assert projection.project(made["small"].fingerprint) == small.info.run_id
+    assert projection.failure is None
+
+
+def test_what_was_half_told_is_told_again(root: Path, builder: Builder) -> None:
+    general = builder.step("general", "pretrain", data={"general": builder.table("general", ["one"])})
+    tracker = Tracker(root)
+    half = tracker.recorder.open_run(TrackedStep.of(general.provenance), more={"cursus.projected": "true"})
+    assert Projection(tracker, builder.store).replay() == 1
+    assert tracker.recorder.client.get_run(half).info.lifecycle_stage == "deleted"
+    assert Projection(tracker, builder.store).replay() == 0
+
+
+def test_runs_of_a_killed_execution_are_closed_by_the_next(root: Path) -> None:
+    script = textwrap.dedent(
+        f"""
+        import time
+        from pathlib import Path
+        from tasks.tracking import Tracker
+        from tasks.tracked_values import TrackedStep
+        tracker = Tracker(Path({str(root)!r}))
+        parent = tracker.begin_execution("killed", "bert", "docs", [])
+        step = tracker.begin_step(parent, TrackedStep("f" * 64, "bert", "general", "pretrain", 0, {{}}, {{}}, {{}}, 'general'))
+        print(parent, step, flush=True)
+        time.sleep(600)
+        """
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=os.environ) as child:
+        assert child.stdout is not None
+        identifiers = child.stdout.readline().split()
+        tracker = Tracker(root)
+        tracker.begin_execution("meanwhile", "bert", "docs", [])
+        client = tracker.recorder.client
+        assert {client.get_run(one).info.status for one in identifiers} == {"RUNNING"}, "its process lives"
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        following = tracker.begin_execution("next", "bert", "docs", [])
+    assert [client.get_run(one).info.status for one in identifiers] == ["KILLED", "KILLED"]
+    assert following is not None
+    assert client.get_run(following).info.status == "RUNNING"
+
+
+def test_a_failed_step_says_why(root: Path) -> None:
+    tracker = Tracker(root)
+    parent = tracker.begin_execution("e1", "bert", "docs", [])
+    step = TrackedStep("a" * 64, "bert", "general", "pretrain", 0, {}, {}, {}, "general")
+    failed, forgotten = tracker.begin_step(parent, step), tracker.begin_step(parent, step)
+    tracker.fail_step(failed, "stage general ended without a result")
+    tracker.finish_execution(parent, "FAILED", {})
+    assert failed is not None and forgotten is not None
+    client = tracker.recorder.client
+    assert client.get_run(failed).data.tags["cursus.error"] == "stage general ended without a result"
+    assert [client.get_run(one).info.status for one in (failed, forgotten)] == ["FAILED", "FAILED"]
+
+
+def test_a_broken_database_is_one_warning_and_no_error(
+    root: Path, builder: Builder, caplog: pytest.LogCaptureFixture
+) -> None:
+    general = builder.step("general", "pretrain")
+    (state_folder(root) / "mlflow.db").write_bytes(b"this is no database" * 1000)
+    tracker = Tracker(root)
+    with caplog.at_level(logging.WARNING, logger="cursus.tracking"):
+        parent = tracker.begin_execution("e1", "bert", "docs", [])
+        run = tracker.begin_step(parent, TrackedStep.of(general.provenance))
+        tracker.log_metrics(run, LINES)
+        tracker.finish_step(run, general.provenance, general.folder)
+        tracker.link_cached(parent, general)
+        tracker.finish_execution(parent, "FINISHED", {})
+    assert parent is None and run is None
+    assert len([record for record in caplog.records if record.name == "cursus.tracking"]) == 1
+
+
+def test_a_server_that_is_away_is_given_up_quickly(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    tracker = Tracker(root)
+    assert tracker.begin_execution("e1", "bert", "docs", []) is None
+    assert tracker.failure is not None
+
+
+def test_settings_become_flat_parameters_that_mlflow_takes() -> None:
+    settings = {
+        "kind": "pretrain",
+        "backbone": {"name": "transformer", "dims": {"hidden_size": 64}},
+        "corruption": [{"name": "token_mask", "rate": 0.15}, {"name": "shuffle"}],
+        "seeds": [0, 1],
+        "teacher": None,
+        "suite": [],
+        "long": "x" * 10_000,
+    }
+    found = {parameter.key: parameter.value for parameter in parameters(settings)}
+    assert len(found.pop("long")) == 6000
+    assert found == {
+        "kind": "pretrain",
+        "backbone": "transformer",
+        "backbone.dims.hidden_size": "64",
+        "corruption": "token_mask, shuffle",
+        "corruption.token_mask.rate": "0.15",
+        "seeds": "0, 1",
+    }
+    assert key("subject:classify@0") == "subject:classify.0"
