@@ -176,9 +176,11 @@ def load_classifier(folder: Path) -> PreTrainedModel:
     """
     import torch
     from transformers import AutoModelForSequenceClassification
+    from transformers.utils import logging
 
     from pipelines.components import discover
 
+    logging.disable_progress_bar()
     discover("pipelines.heads")  # registers the classifiers of this house with transformers
     try:
         network, loading = AutoModelForSequenceClassification.from_pretrained(

@@ -1,0 +1,183 @@
+"""Eight-bit weights for serving on a CPU, activations quantized as they come."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from pipelines.compressions import Compression
+from pipelines.errors import StageError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from pipelines.inference import TextEncoder
+
+OPSET = 20
+"""The first ONNX operator set in which GELU is one operator, which ONNX Runtime computes in one pass."""
+SERVED = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+RECORD = "quantization.json"
+# a stand-in for the user's texts, which a conversion never sees: both languages of the shipped corpora, short to long
+TEXTS = (
+    "Return the sum of the array elements over the given axis.",
+    "Compute the eigenvalues of a complex Hermitian or real symmetric matrix.",
+    "The court held that the contract was void, since neither party had signed it.",
+    "We study how the learning rate of a language model should change when its batch grows, and find that it does.",
+    "A very slow film. I kept waiting for something to happen; nothing did, and then it was over.",
+    "这本书的内容很好，读起来非常轻松，推荐给大家。",
+    "物流太慢了，包装也破了，里面的书页有折痕，希望商家能够改进。",
+    "语言模型先在通用语料上训练，再在领域语料上继续训练，最后用少量标注数据微调。",
+)
+RANDOM_TEXTS = 24
+
+
+class DynamicInt8(Compression, name="dynamic_int8"):
+    """Export the classifier to ONNX and keep its matrices and embeddings as 8-bit integers, one scale a channel.
+
+    Activations are quantized at run time, so nothing is calibrated. Integers use seven of the eight bits: with all
+    eight, processors without VNNI saturate silently and answer differently from the machine that converted. Writes
+    `model.onnx` (operator set 20; inputs input_ids and attention_mask int64 [B, L], output logits float32 [B, C]),
+    the configuration, the tokenizer, and `quantization.json` with the agreement measured against the source.
+
+    Raises StageError when the converted model no longer answers like its source.
+    """
+
+    paper = "arXiv:1910.06188"
+    replaces_weights: ClassVar[bool] = True
+
+    least_cosine: float = Field(0.99, gt=0, le=1)
+    """Smallest accepted mean cosine between the probabilities before and after."""
+
+    def convert(self, source: Path, out: Path) -> None:
+        from pipelines.inference import ONNX, load_classifier
+
+        out.mkdir(parents=True, exist_ok=True)
+        for name in SERVED:
+            if (source / name).is_file():
+                shutil.copyfile(source / name, out / name)
+        with tempfile.TemporaryDirectory(dir=out, prefix=".export-") as scratch:
+            exported, quantized = Path(scratch) / "float32.onnx", Path(scratch) / ONNX
+            _export(load_classifier(source), exported)
+            _quantize(exported, quantized)
+            os.replace(quantized, out / ONNX)
+        agreement = _agreement(source, out)
+        if agreement["cosine_mean"] < self.least_cosine:
+            raise StageError(
+                f"dynamic_int8: after quantization the probabilities have cosine {agreement['cosine_mean']:.4f} with those "
+                f"of {source}, less than least_cosine {self.least_cosine}; serve this model in float32"
+            )
+        (out / RECORD).write_text(json.dumps({"opset": OPSET, **agreement}, indent=1) + "\n", encoding="utf-8")
+
+
+def _export(network: PreTrainedModel, path: Path) -> None:
+    """Write `network` as one ONNX file with free batch size and length."""
+    import onnx
+    import torch
+
+    class Logits(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            logits: torch.Tensor = self.network(input_ids=input_ids, attention_mask=attention_mask).logits
+            return logits
+
+    # the exporter fixes dimensions that are 0 or 1 in its example
+    input_ids = torch.ones((2, 7), dtype=torch.long)
+    axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("length", max=_longest(network))}
+    with _quiet_exporter(), torch.inference_mode():
+        program = torch.onnx.export(
+            Logits().eval(),
+            (input_ids, torch.ones_like(input_ids)),
+            input_names=["input_ids", "attention_mask"],
+            output_names=["logits"],
+            # naming the axes of both would warn that one name suffices
+            dynamic_shapes={"input_ids": axes, "attention_mask": dict.fromkeys(axes, torch.export.Dim.AUTO)},
+            opset_version=OPSET,
+            dynamo=True,
+            verbose=False,
+        )
+    assert program is not None
+    model = program.model_proto
+    # stack traces of this machine, and shapes that quantization makes stale
+    for node in model.graph.node:
+        node.ClearField("metadata_props")
+    for tensor in (*model.graph.initializer, *model.graph.input, *model.graph.output):
+        tensor.ClearField("metadata_props")
+    model.ClearField("metadata_props")
+    model.graph.ClearField("metadata_props")
+    model.graph.ClearField("value_info")
+    onnx.save(model, path)
+
+
+def _quantize(exported: Path, quantized: Path) -> None:
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    prepared = exported.with_name("prepared.onnx")
+    quant_pre_process(str(exported), str(prepared), skip_symbolic_shape=True, skip_onnx_shape=True)
+    quantize_dynamic(
+        str(prepared),
+        str(quantized),
+        op_types_to_quantize=["MatMul", "Gemm", "Gather"],
+        per_channel=True,
+        reduce_range=True,
+        weight_type=QuantType.QInt8,
+    )
+
+
+def _longest(network: PreTrainedModel) -> int:
+    from pipelines.inference import LONGEST
+
+    return int(getattr(network.config, "max_position_embeddings", 0) or LONGEST)
+
+
+@contextmanager
+def _quiet_exporter() -> Iterator[None]:
+    """Without what torch's exporter says about itself: no torchvision here, and a deprecation inside torch."""
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated", category=FutureWarning)
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _agreement(source: Path, out: Path) -> dict[str, Any]:
+    """How alike the probabilities of two served forms are, on sentences and on random words of the vocabulary."""
+    import numpy as np
+
+    from pipelines.inference import OnnxPredictor, TextEncoder, load_predictor
+
+    before, after = load_predictor(source), load_predictor(out)
+    assert isinstance(after, OnnxPredictor)
+    texts = [*TEXTS, *_random_texts(TextEncoder(source))]
+    first, second = before.predict(texts).astype(np.float64), after.predict(texts).astype(np.float64)
+    cosines = (first * second).sum(axis=1) / (np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1))
+    return {
+        "texts": len(texts),
+        "cosine_mean": round(float(cosines.mean()), 6),
+        "cosine_least": round(float(cosines.min()), 6),
+        "same_class": round(float((first.argmax(axis=1) == second.argmax(axis=1)).mean()), 6),
+    }
+
+
+def _random_texts(encoder: TextEncoder) -> Sequence[str]:
+    generator = random.Random(0)
+    lengths = [generator.randint(4, max(4, min(96, encoder.length))) for _ in range(RANDOM_TEXTS)]
+    return [encoder.decode([generator.randrange(encoder.vocabulary_size) for _ in range(length)]) for length in lengths]
