@@ -1,0 +1,262 @@
+"""The command line. Nothing heavy is imported before a command needs it: help and a fully cached run answer at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.errors import CursusError
+from tasks.environment import prepare_environment
+
+app = typer.Typer(
+    name="cursus",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="Raw text in; a registered, compressed, evaluated language model out.\n\n"
+    "General → domain → task-adaptive → fine-tune → compress → evaluate. Start with [bold]cursus run[/bold]; "
+    "[bold]cursus run --dry-run[/bold] shows what it would do. Your own text: one block in params.yaml (docs/data.md).",
+)
+console = Console(highlight=False)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Dataset = Annotated[str | None, typer.Option("--data", help="A dataset of params.yaml; its default when not given.")]
+Variants = Annotated[
+    list[str] | None, typer.Option("--variant", help="A variant of the recipe, for example hour or minilm; repeatable.")
+]
+Smoke = Annotated[bool, typer.Option("--smoke", help="Tiny sizes and budgets: only proves that everything runs.")]
+
+
+def _root() -> Path:
+    return Path(os.environ.get("CURSUS_ROOT") or Path(__file__).parents[1]).resolve()
+
+
+def _told(command: Callable[P, R]) -> Callable[P, R]:
+    """A user's mistake is one sentence and exit code 2; an interrupt says what is kept."""
+
+    @wraps(command)
+    def run(*arguments: P.args, **keywords: P.kwargs) -> R:
+        try:
+            return command(*arguments, **keywords)
+        except CursusError as error:
+            Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", style="red", markup=False)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            typer.echo("stopped; finished stages are kept, and the same command continues from the last checkpoint", err=True)
+            raise typer.Exit(130) from None
+
+    return run
+
+
+@app.command(rich_help_panel="Train")
+@_told
+def run(
+    recipe: Annotated[str | None, typer.Argument(help="A recipe (cursus recipes); the dataset's own when not given.")] = None,
+    dataset: Dataset = None,
+    variant: Variants = None,
+    smoke: Smoke = False,
+    until: Annotated[str | None, typer.Option(help="Stop after this stage.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Processor threads for training; all cores when not given.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan: stages, fingerprints, what is cached, estimates.")] = False,
+) -> None:
+    """Train a recipe through all its stages. What is in the store is not computed again.
+
+    Example: cursus run --data reviews --variant hour
+    """
+    root = _root()
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # this command tells of errors itself
+    prepare_environment(root)
+    from pipelines.lineage.store import Store
+    from tasks.datasets import prepare
+    from tasks.planning import load_recipe, make_plan, resolve_request, store_folder
+
+    request = resolve_request(root, dataset, recipe, tuple(variant or ()), smoke)
+    loaded = load_recipe(root, request)
+    typer.echo(f"{loaded.name} on {request.dataset}: preparing the data", err=True)
+    prepared = prepare(request.dataset, root)
+    plan = make_plan(root, request, prepared)
+    if until is not None:
+        plan = plan.ancestors(until)
+    store = Store(store_folder(root))
+    stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
+    if dry_run:
+        _print_plan(plan, stored, store, threads)
+        return
+    todo = plan.missing(stored)
+    if todo:
+        typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute, the rest is in the store", err=True)
+        from flows.regime import RegimeConfig, regime
+
+        config = RegimeConfig(
+            dataset=request.dataset, recipe=request.recipe, variants=list(request.variants), smoke=smoke,
+            threads=threads, until=until,
+        )
+        result = regime(config)
+        report = result.report
+        for model, version in result.models.items():
+            console.print(f"registered [bold]{model}[/bold] version {version}")
+    else:
+        from tasks.reports import latest_report
+
+        console.print(f"everything is in the store: {len(plan.steps)} steps cached, nothing to compute")
+        report = latest_report(root, {step.fingerprint for step in plan.steps})
+    _print_scores(store, plan)
+    if report is not None:
+        console.print(f"report   {report}", soft_wrap=True)
+    console.print("UIs      cursus up      lineage   cursus lineage cursus-classifier      try   cursus predict 'a text'")
+
+
+@app.command(rich_help_panel="Train")
+@_told
+def data(dataset: Annotated[str | None, typer.Argument(help="A dataset of params.yaml; its default when not given.")] = None) -> None:
+    """Prepare and validate a dataset with DVC and Great Expectations; sources are looked at again first."""
+    root = _root()
+    prepare_environment(root)
+    from tasks.datasets import prepare
+    from tasks.planning import resolve_request
+
+    prepared = prepare(resolve_request(root, dataset, None, (), False).dataset, root)
+    table = Table("table", "rows", "md5", title=f"{prepared.name} ({prepared.language})", title_justify="left")
+    import pyarrow.parquet as parquet
+
+    for name, path in prepared.tables.items():
+        table.add_row(name, f"{parquet.read_metadata(path).num_rows:,}", prepared.digests[name])
+    console.print(table)
+    console.print(f"Data Docs {root / 'data' / 'docs' / prepared.name / 'index.html'}", soft_wrap=True)
+
+
+@app.command(rich_help_panel="Look")
+@_told
+def lineage(model: Annotated[str, typer.Argument(help="A registered model, a fingerprint or its first digits, or a stage.")]) -> None:
+    """Print where a model came from: the tree from data to the served model."""
+    root = _root()
+    prepare_environment(root)
+    from pipelines.lineage.store import Store
+    from tasks.lineage import lineage as tree
+    from tasks.planning import store_folder
+
+    console.print(tree(Store(store_folder(root)), root, model), markup=False, soft_wrap=True)
+
+
+@app.command(rich_help_panel="Look")
+@_told
+def recipes(name: Annotated[str | None, typer.Argument(help="Show the stages of this one.")] = None) -> None:
+    """List the recipes, or the stages of one."""
+    from pipelines.recipe.load import Library
+
+    library = Library(_root() / "recipes")
+    if name is None:
+        for known in library.names():
+            recipe = library.load(known)
+            console.print(f"{known:<20} {recipe.paper:<20} {' → '.join(recipe.stages)}", soft_wrap=True)
+        return
+    recipe = library.load(name)
+    table = Table("stage", "kind", "starts from", "reads", "objective", "budget", title=f"{name} {recipe.paper}", title_justify="left")
+    for stage, value in recipe.stages.items():
+        start = value.start if isinstance(value.start, str) else json.dumps(
+            value.model_dump(mode="json", include={"start"})["start"]
+        ).strip('"')
+        budget = value.budget.model_dump(exclude_unset=True)
+        table.add_row(
+            stage, value.kind, "" if value.start is None else start, ", ".join(value.corpus),
+            ", ".join(o.name for o in value.objective) or ", ".join(s.name for s in value.suite),
+            ", ".join(f"{key} {amount}" for key, amount in budget.items()),
+        )
+    console.print(table)
+
+
+@app.command(rich_help_panel="Use")
+@_told
+def predict(
+    texts: Annotated[list[str] | None, typer.Argument(help="Texts to classify; lines of standard input when not given.")] = None,
+    model: Annotated[str, typer.Option(help="A registered model, a fingerprint or its first digits, or a folder.")] = "cursus-classifier",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with every label's probability.")] = False,
+) -> None:
+    """Classify texts with a trained model."""
+    root = _root()
+    prepare_environment(root)
+    from pipelines.inference import load_predictor
+    from tasks.lineage import find_artifact
+    from tasks.planning import store_folder
+    from pipelines.lineage.store import Store
+
+    folder = Path(model) if Path(model).is_dir() else find_artifact(Store(store_folder(root)), root, model).folder
+    predictor = load_predictor(folder)
+    lines = texts or [line.rstrip("\n") for line in sys.stdin]
+    if not lines:
+        raise CursusError("no text to classify: give texts as arguments, or lines on standard input")
+    for text, row in zip(lines, predictor.predict(lines), strict=True):
+        best = int(row.argmax())
+        if as_json:
+            probabilities = {label: round(float(p), 6) for label, p in zip(predictor.labels, row, strict=True)}
+            typer.echo(json.dumps({"label": predictor.labels[best], "probabilities": probabilities}, ensure_ascii=False))
+        else:
+            shown = text if len(text) <= 80 else text[:79] + "…"
+            typer.echo(f"{predictor.labels[best]}  {row[best]:.3f}  {shown}")
+
+
+@app.command(rich_help_panel="Servers")
+@_told
+def up() -> None:
+    """Start the Prefect server, a worker and the MLflow UI on this machine, and print their addresses."""
+    root = _root()
+    from tasks.services import up as start
+
+    start(root)
+
+
+@app.command(rich_help_panel="Servers")
+@_told
+def down() -> None:
+    """Stop what `cursus up` started."""
+    from tasks.services import down as stop
+
+    stop(_root())
+
+
+def _print_plan(plan: Any, stored: set[str], store: Any, threads: int | None) -> None:
+    from tasks.estimates import estimate
+
+    table = Table("step", "kind", "fingerprint", "store", "tokens", "minutes", title=f"plan of {plan.recipe.name}", title_justify="left")
+    todo = {step.fingerprint for step in plan.missing(stored)}
+    total = 0.0
+    for step in plan.steps:
+        guess = estimate(step, store, threads)
+        needed = step.fingerprint in todo
+        total += guess.minutes if needed else 0
+        state = "cached" if step.fingerprint in stored else "to compute" if needed else "not needed"
+        tokens = f"{guess.tokens / 1e6:.2f}M" if guess.tokens else ""
+        table.add_row(step.label, step.stage.kind, step.fingerprint[:12], state, tokens, f"{guess.minutes:.1f}" if needed else "")
+    console.print(table)
+    console.print(f"{len(todo)} of {len(plan.steps)} steps to compute, about {total:.0f} minutes")
+
+
+def _print_scores(store: Any, plan: Any) -> None:
+    from tasks.reports import scores
+
+    rows = scores(store, plan)
+    if not rows:
+        return
+    table = Table("model", "accuracy", "95 % interval", "macro-F1", "95 % interval", title="test scores", title_justify="left")
+    for row in rows:
+        cells = [row["model"]]
+        for metric in ("accuracy", "macro_f1"):
+            value = row[metric]
+            cells += [f"{value['mean']:.3f}", f"{value['low']:.3f} – {value['high']:.3f}"]
+        table.add_row(*cells)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,116 @@
+"""The whole mission as one flow: data → general → domain → task-adaptive → fine-tune → compress → evaluate → register."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prefect import flow
+from prefect.runtime import flow_run
+from prefect.utilities.annotations import quote
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.job import Runtime
+from pipelines.lineage.store import Artifact, Store
+from pipelines.recipe.plan import Plan
+from pipelines.training import hardware
+from tasks.environment import prepare_environment
+from tasks.finish import publish_report, register_models, show_scores
+from tasks.planning import make_plan, resolve_request, store_folder
+from tasks.preparation import prepare_data
+from tasks.progress import Progress
+from tasks.stages import Context, run_steps, use_cached
+from tasks.tracking import Tracker
+
+
+class RegimeConfig(BaseModel):
+    """What to train, on what. Everything else is in the recipe and in params.yaml."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dataset: str | None = Field(None, description="A dataset of params.yaml; its default when empty.")
+    recipe: str | None = Field(None, description="A recipe of the folder recipes/; the dataset's own when empty.")
+    variants: list[str] = Field([], description="Variants of the recipe, for example hour or minilm.")
+    smoke: bool = Field(False, description="Tiny sizes and budgets: only proves that everything runs.")
+    threads: int | None = Field(None, ge=1, description="Processor threads for training; all cores when empty.")
+    until: str | None = Field(None, description="Stop after this stage; the whole recipe when empty.")
+
+
+class RegimeResult(BaseModel):
+    """What an execution left behind."""
+
+    execution: str
+    computed: list[str]
+    cached: list[str]
+    report: Path | None
+    models: dict[str, str]
+    """Registered model to version."""
+
+
+def project_root() -> Path:
+    """The checkout: CURSUS_ROOT, or where this file lies."""
+    return Path(os.environ.get("CURSUS_ROOT") or Path(__file__).parents[1]).resolve()
+
+
+@flow(name="regime", flow_run_name="regime {config.dataset} {config.recipe}", validate_parameters=True)
+def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
+    """General → domain → task-adaptive → fine-tune → compress → evaluate: raw text to a registered, evaluated model."""
+    root = project_root()
+    prepare_environment(root)
+    request = resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke)
+    store = Store(store_folder(root))
+    with store.exclusive(), Progress() as progress:
+        began, started = time.monotonic(), datetime.now(UTC)
+        prepared = prepare_data(request.dataset, quote(root))
+        plan = make_plan(root, request, prepared)
+        if config.until is not None:
+            plan = plan.ancestors(config.until)
+        identifier = f"{started:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}"
+        tracker = Tracker(root)
+        run_id = tracker.begin_execution(
+            identifier, plan.recipe.name, request.dataset, [{"step": s.label, "fingerprint": s.fingerprint} for s in plan.steps]
+        )
+        context = Context(
+            root=root,
+            store=store,
+            tracker=tracker,
+            run_id=run_id,
+            tables=prepared.tables,
+            language=prepared.language,
+            runtime=Runtime(accelerator=hardware.accelerator(), threads=config.threads or hardware.cores()),
+            progress=progress,
+        )
+        try:
+            _run(plan, context)
+            report = publish_report(identifier, quote(plan), quote(prepared), started, time.monotonic() - began, quote(context))
+            models = register_models(quote(plan), quote(context)) if config.until is None else {}
+            show_scores(quote(plan), quote(context))
+        except BaseException as error:
+            tracker.finish_execution(run_id, "FAILED" if isinstance(error, Exception) else "KILLED", {})
+            raise
+        tracker.finish_execution(run_id, "FINISHED", {"seconds": time.monotonic() - began, "computed": len(context.seconds)})
+    return RegimeResult(
+        execution=identifier,
+        computed=[step.label for step in plan.steps if step.fingerprint in context.seconds],
+        cached=[step.label for step in plan.steps if step.fingerprint not in context.seconds],
+        report=report,
+        models=models,
+    )
+
+
+def _run(plan: Plan, context: Context) -> None:
+    stored: dict[str, Artifact] = {}
+    for step in plan.steps:
+        if artifact := context.store.get(step.fingerprint):
+            stored[step.fingerprint] = artifact
+    todo = {step.fingerprint for step in plan.missing(stored)}
+    for label, steps in plan.groups():
+        found = [stored[step.fingerprint] for step in steps if step.fingerprint in stored]
+        if found:
+            use_cached(label, quote(found), quote(context))
+        missing = [step for step in steps if step.fingerprint in todo]
+        if missing:
+            run_steps(label, quote(missing), quote(context))

@@ -1,0 +1,26 @@
+"""Backbones: the body that turns token ids into hidden states, before any head."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Self
+
+from pipelines.components import Component
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedTokenizerFast
+
+
+class Backbone(Component):
+    """An architecture and its dimensions."""
+
+    @abstractmethod
+    def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
+        """The Hugging Face configuration of a new body for `tokenizer` and sequences of up to `length` tokens.
+
+        Raises RecipeError when the architecture is unknown or refuses a dimension.
+        """
+
+    def tiny(self) -> Self:
+        """The same kind of body at the smallest size that still has all its parts, for smoke runs."""
+        return self

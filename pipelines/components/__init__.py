@@ -1,0 +1,99 @@
+"""The one mechanism by which a recipe's words become objects.
+
+    class Objective(Component): ...                          # a family
+    class MaskedLM(Objective, name="masked_lm"): ...         # a member: subclassing registers it
+    Objective.model_validate("masked_lm")                    # a word becomes the member
+    Objective.model_validate({"name": "masked_lm", ...})     # so does a mapping; unknown keys are refused
+
+A component is a frozen value and also the thing it configures. It holds no tensor and does no I/O when built, and its
+module imports torch only inside methods, so a recipe is read, checked and fingerprinted without starting torch.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, ValidatorFunctionWrapHandler
+from pydantic import model_serializer, model_validator
+
+
+class Component(BaseModel):
+    """A frozen, named value that a recipe can spell. A family subclasses this once; members subclass the family."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: ClassVar[str]
+    paper: ClassVar[str] = ""
+    """Where the method was published, as `arXiv:…`, `doi:…` or an author-year reference; shown in the catalogue."""
+    members: ClassVar[dict[str, type[Component]]]
+
+    def __init_subclass__(cls, name: str | None = None, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if Component in cls.__bases__:
+            cls.members = {}
+        elif name is not None:
+            if name in cls.members:
+                raise TypeError(f"{cls.__module__}: {name!r} already names {cls.members[name].__module__}")
+            cls.name = name
+            cls.members[name] = cls
+
+    @classmethod
+    def family(cls) -> type[Component]:
+        """The family this class belongs to: the direct subclass of Component among its ancestors."""
+        return next(base for base in cls.__mro__ if Component in base.__bases__)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _dispatch(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Self:
+        if Component not in cls.__bases__ or isinstance(value, cls):
+            result: Self = handler(value)
+            return result
+        discover(cls.__module__)
+        if isinstance(value, str):
+            value = {"name": value}
+        if not isinstance(value, dict) or "name" not in value:
+            raise ValueError(f"{cls.__name__.lower()}: expected a name or a mapping with the key 'name', got {value!r}")
+        value = dict(value)
+        chosen = value.pop("name")
+        member = cls.members.get(chosen)
+        if member is None:
+            raise ValueError(f"no {cls.__name__.lower()} is called {chosen!r}.{did_you_mean(str(chosen), cls.members)}")
+        refuse_unknown_keys(f"{cls.__name__.lower()} {chosen!r}", value, member.model_fields)
+        try:
+            return member.model_validate(value)  # type: ignore[return-value]
+        except ValidationError as error:
+            # the caller sees one sentence, not a report inside a report
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise ValueError(f"{cls.__name__.lower()} {chosen!r}, {where}: {first['msg']}") from None
+
+    @model_serializer(mode="wrap")
+    def _with_name(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"name": self.name, **handler(self)}
+
+
+def did_you_mean(word: str, known: Any) -> str:
+    """` Did you mean 'masked_lm'? Known: …` — the nearest known word and the list."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{hint} Known: {', '.join(sorted(known))}."
+
+
+def refuse_unknown_keys(what: str, value: Any, known: Any) -> None:
+    """Raise ValueError naming the first key of the mapping `value` that is not in `known`, and the nearest that is."""
+    if isinstance(value, dict):
+        for key in value:
+            if key not in known:
+                raise ValueError(f"{what} has no key {key!r}.{did_you_mean(str(key), known)}")
+
+
+@cache
+def discover(package: str) -> None:
+    """Import every module directly under `package`, so that its components are registered."""
+    root = importlib.import_module(package)
+    for module in pkgutil.iter_modules(root.__path__, package + "."):
+        importlib.import_module(module.name)

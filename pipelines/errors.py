@@ -1,0 +1,37 @@
+"""The errors a user can cause, and therefore can mend.
+
+    CursusError                 one clear sentence: what is wrong, where, what to do. The command line prints it, exits 2.
+    ├── RecipeError             a recipe or a params.yaml block that cannot be planned (file, line, key)
+    ├── DataError               a source, a table or a row that cannot be used (file, row or byte)
+    ├── QualityError            an expectation on a dataset failed (its name, five offending rows)
+    ├── StoreError              the store is locked, damaged or out of space
+    └── StageError              a stage's process ended without a result (stage, where its log is)
+
+Anything else that escapes is a bug of ours and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+
+class CursusError(Exception):
+    """One mistake, told so that the reader can mend it. `str(error)` is the whole message."""
+
+
+class RecipeError(CursusError):
+    """A recipe or a settings block cannot be planned."""
+
+
+class DataError(CursusError):
+    """A source file, a table or a row cannot be used."""
+
+
+class QualityError(CursusError):
+    """A Great Expectations suite refused a table."""
+
+
+class StoreError(CursusError):
+    """The store is locked by another run, damaged, or the disk is full."""
+
+
+class StageError(CursusError):
+    """A stage's process ended without publishing a result."""

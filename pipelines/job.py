@@ -1,0 +1,71 @@
+"""What a launcher hands to a training process, and what comes back: plain values that travel as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pipelines.recipe.schema import Stage
+
+RESULT = "result.json"
+"""Written into a job's folder when everything else is: its presence, not an exit code, is success."""
+METRICS = "metrics.jsonl"
+"""One JSON object a line, appended while a job runs."""
+
+
+class Runtime(BaseModel):
+    """How a job is computed; nothing here may change what is computed, and none of it enters a fingerprint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    accelerator: Literal["cpu", "gpu"] = "cpu"
+    threads: int = 1
+    log_every: int = 20
+    """Optimizer steps between two lines of training metrics."""
+    checkpoint_every: int = 400
+    """Optimizer steps between two checkpoints to resume from."""
+
+
+class Subject(BaseModel):
+    """A finished model that an evaluate stage judges."""
+
+    model_config = ConfigDict(frozen=True)
+
+    stage: str
+    seed: int
+    fingerprint: str
+    folder: Path
+
+
+class Job(BaseModel):
+    """One step to compute: everything it reads, and the folder it writes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    fingerprint: str
+    recipe: str
+    stage_name: str
+    stage: Stage
+    """Fully resolved; `optimizer.precision` is no longer `auto`."""
+    seed: int
+    language: str
+    start: Path | None = None
+    """Folder of the artifact (or foreign checkpoint) this step starts from."""
+    teacher: Path | None = None
+    subjects: tuple[Subject, ...] = ()
+    tables: dict[str, Path]
+    """Table name (general, domain, task_text, train, validation, test) to parquet file."""
+    out: Path
+    runtime: Runtime = Runtime()
+
+
+class Result(BaseModel):
+    """What a finished job says of itself."""
+
+    metrics: dict[str, Any] = {}
+    tokens: int = 0
+    steps: int = 0
+    parameters: int = 0
+    resumed_from_step: int | None = None

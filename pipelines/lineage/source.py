@@ -1,0 +1,101 @@
+"""The identity of code: what a module means, not how it is spelled.
+
+The hash covers the normalised syntax tree of a module and of every first-party module it imports, at any depth. Comments,
+docstrings and formatting never move it; a changed default, constant or helper does.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+FIRST_PARTY = ("pipelines", "tasks", "flows")
+
+
+def source_hash(modules: str | Iterable[str]) -> str:
+    """Sixteen hex digits naming the meaning of `modules` together with all first-party code they import.
+
+    Raises ModuleNotFoundError for a module that does not exist.
+    """
+    roots = [modules] if isinstance(modules, str) else sorted(set(modules))
+    everything: set[str] = set()
+    for root in roots:
+        if not _exists(root):
+            raise ModuleNotFoundError(f"no module is called {root!r}", name=root)
+        everything |= closure(root)
+    digest = hashlib.sha256()
+    for module in sorted(everything):
+        digest.update(f"{module}\0{_read(module)[0]}\0".encode())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def closure(module: str) -> frozenset[str]:
+    """`module` and every first-party module it imports, directly or through others."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        current = waiting.pop()
+        if current not in seen:
+            seen.add(current)
+            waiting.extend(_read(current)[1])
+    return frozenset(seen)
+
+
+@cache
+def _read(module: str) -> tuple[str, frozenset[str]]:
+    """The normalised syntax tree of a module as text, and the first-party modules it names in imports."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return "", frozenset()
+    tree = _without_docstrings(ast.parse(Path(spec.origin).read_bytes()))
+    package = module if spec.submodule_search_locations else module.rpartition(".")[0]
+    named: set[str] = set()
+    for node in ast.walk(tree):
+        if _is_type_checking_block(node):
+            node.body = []  # type: ignore[attr-defined]  # imported for annotations only: cannot change a result
+        elif isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = importlib.util.resolve_name("." * node.level + base, package)
+            named |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    first_party = {name for name in named if name.partition(".")[0] in FIRST_PARTY and _exists(name)}
+    # importing a.b.c runs a/__init__ and a.b/__init__ as well
+    for name in tuple(first_party) + (module,):
+        parts = name.split(".")
+        first_party |= {".".join(parts[:end]) for end in range(1, len(parts))}
+    return ast.dump(tree), frozenset(first_party)
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            # a string standing alone is documentation wherever it stands: attribute docstrings too
+            node.body = [
+                statement
+                for statement in node.body
+                if not (
+                    isinstance(statement, ast.Expr)
+                    and isinstance(statement.value, ast.Constant)
+                    and isinstance(statement.value.value, str)
+                )
+            ] or [ast.Pass()]
+    return tree
+
+
+def _is_type_checking_block(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+@cache
+def _exists(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, AttributeError):
+        return False  # `from package import function`: the name is not a module

@@ -1,0 +1,163 @@
+"""One immutable folder per fingerprint: the only place where a cache hit is decided.
+
+    data/store/<fingerprint>/            a finished artifact; provenance.json was written last
+    data/store/.work/<fingerprint>/      an unfinished one: kept after a crash, so that training resumes from it
+    data/store/.lock                     held while an execution trains into this store
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.errors import StoreError
+from pipelines.lineage.fingerprint import digest_file
+from pipelines.lineage.provenance import RECORD, FileDigest, Provenance
+
+SCRATCH = "scratch"
+"""Folder inside a working folder for what is needed to resume but is no part of the result."""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A finished, verified result."""
+
+    folder: Path
+    provenance: Provenance
+
+    @property
+    def fingerprint(self) -> str:
+        return self.provenance.fingerprint
+
+
+class Store:
+    """Artifacts on disk under `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def get(self, fingerprint: str) -> Artifact | None:
+        """The artifact, if it exists and every file still has the digest it was published with; else None.
+
+        Raises StoreError for an artifact whose files were changed or lost: using it would lie, and deleting it
+        silently would hide that something edits the store.
+        """
+        folder = self.root / fingerprint
+        if not (folder / RECORD).exists():
+            return None
+        provenance = Provenance.read(folder)
+        for name, recorded in provenance.files.items():
+            path = folder / name
+            if not path.exists() or path.stat().st_size != recorded.bytes or digest_file(path) != recorded.sha256:
+                raise StoreError(
+                    f"{path}: differs from what was published; delete the folder {folder} and run again to rebuild it"
+                )
+        return Artifact(folder, provenance)
+
+    def find(self, prefix: str) -> Artifact:
+        """The one artifact whose fingerprint starts with `prefix`. Raises StoreError when none or several do."""
+        found = sorted(folder.name for folder in self.root.glob(f"{prefix}*") if (folder / RECORD).exists())
+        if len(found) != 1:
+            what = f"{len(found)} artifacts start" if found else "no artifact starts"
+            raise StoreError(f"{self.root}: {what} with {prefix!r}; give more digits, or see `cursus lineage`")
+        artifact = self.get(found[0])
+        assert artifact is not None
+        return artifact
+
+    def all(self) -> Iterator[Provenance]:
+        """The records of all finished artifacts, oldest first. Files are not verified."""
+        records = [Provenance.read(path.parent) for path in self.root.glob(f"*/{RECORD}")]
+        yield from sorted(records, key=lambda record: (record.environment.started, record.fingerprint))
+
+    def workspace(self, fingerprint: str) -> Path:
+        """The folder where the result of `fingerprint` is being made; what a crash left there is kept for resuming."""
+        folder = self.root / ".work" / fingerprint
+        try:
+            (folder / SCRATCH).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _disk_error(folder, error) from error
+        return folder
+
+    def publish(self, provenance: Provenance) -> Artifact:
+        """Turn the workspace of `provenance.fingerprint` into an artifact, in one rename.
+
+        Everything is flushed to disk first and the record is written last, so a crash at any moment leaves either a
+        workspace or a whole artifact. The given record's `files` are replaced by what the workspace holds.
+        Raises StoreError when the disk is full.
+        """
+        work = self.workspace(provenance.fingerprint)
+        target = self.root / provenance.fingerprint
+        try:
+            shutil.rmtree(work / SCRATCH, ignore_errors=True)
+            files = {}
+            for path in sorted(path for path in work.rglob("*") if path.is_file() and path.name != RECORD):
+                _flush(path)
+                files[path.relative_to(work).as_posix()] = FileDigest(
+                    sha256=digest_file(path), bytes=path.stat().st_size
+                )
+            provenance = provenance.model_copy(update={"files": files})
+            (work / RECORD).write_text(provenance.to_json(), encoding="utf-8")
+            _flush(work / RECORD)
+            _flush(work)
+            os.replace(work, target)
+            _flush(self.root)
+        except OSError as error:
+            raise _disk_error(work, error) from error
+        return Artifact(target, provenance)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the store for one execution. Raises StoreError at once when another execution holds it.
+
+        The lock belongs to the process: the system releases it however the process ends.
+        """
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            file = (self.root / ".lock").open("a+")
+        except OSError as error:
+            raise _disk_error(self.root, error) from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                holder = file.read().strip() or "another process"
+                raise StoreError(
+                    f"{self.root}: a run is already using this store ({holder}); wait for it to end or stop it, then "
+                    "run again"
+                ) from None
+            file.truncate(0)
+            file.write(f"process {os.getpid()}")
+            file.flush()
+            yield
+
+
+def require_space(folder: Path, needed: int) -> None:
+    """Raise StoreError when the disk that holds `folder` has less than `needed` bytes free."""
+    existing = next(parent for parent in (folder, *folder.resolve().parents) if parent.exists())
+    free = shutil.disk_usage(existing).free
+    if free < needed:
+        raise StoreError(
+            f"{existing}: {free / 2**20:,.0f} MiB free, about {needed / 2**20:,.0f} MiB needed; free some space, then "
+            "run again: what is finished is kept"
+        )
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _disk_error(folder: Path, error: OSError) -> StoreError:
+    if error.errno == errno.ENOSPC:
+        return StoreError(f"{folder}: no space left on the disk; free some, then run again: what is finished is kept")
+    return StoreError(f"{folder}: cannot be written ({error.strerror})")

@@ -1,0 +1,25 @@
+"""Masked language modelling (Devlin et al. 2018, §3.1, task 1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pipelines.objectives import Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class MaskedLM(Objective, name="masked_lm"):
+    """Cross-entropy of the original token at every masked position, mean over the batch's masked positions."""
+
+    paper = "arXiv:1810.04805"
+    needs_fields = frozenset({Field.MASKED_LABELS})
+    needs_signals = frozenset({Signal.MASKED_LOGITS})
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from torch.nn.functional import cross_entropy
+
+        logits = cast("Tensor", step.signals[Signal.MASKED_LOGITS])
+        return {"masked_lm": cross_entropy(logits.float(), step.batch[Field.MASKED_LABELS])}

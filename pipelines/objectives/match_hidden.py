@@ -1,0 +1,41 @@
+"""The student's layers imitate chosen layers of the teacher (Jiao et al. 2019, TinyBERT §3.1, eq. 8; Sun et al. 2019, PKD §3.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pipelines.objectives import LoadCompanion, Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+
+class MatchHidden(Objective, name="match_hidden"):
+    """Mean squared error between hidden states over real tokens, mean over the student's layers.
+
+    Student layer i (0 is the embeddings) imitates teacher layer i · (teacher layers / student layers), the uniform map
+    of TinyBERT §4.1. Both have the same hidden size.
+    """
+
+    paper = "arXiv:1909.10351"
+    needs_signals = frozenset({Signal.HIDDEN_STATES})
+    needs_teacher = True
+
+    def companions(self, load: LoadCompanion) -> dict[str, PreTrainedModel]:
+        return {"teacher": load("teacher")}
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        import torch
+
+        student = cast("tuple[Tensor, ...]", step.signals[Signal.HIDDEN_STATES])
+        teacher = cast("tuple[Tensor, ...]", step.companion("teacher")[Signal.HIDDEN_STATES])
+        stride = (len(teacher) - 1) / (len(student) - 1)
+        real = step.batch[Field.ATTENTION_MASK].unsqueeze(-1)
+        count = real.sum() * student[0].shape[-1]
+        terms = [
+            ((mine.float() - teacher[round(layer * stride)].float()).square() * real).sum() / count
+            for layer, mine in enumerate(student)
+        ]
+        return {"match_hidden": torch.stack(terms).mean()}

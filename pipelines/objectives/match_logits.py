@@ -1,0 +1,35 @@
+"""Soft targets: the student learns the teacher's distribution (Hinton, Vinyals & Dean 2015, §2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pydantic import Field as Option
+
+from pipelines.objectives import LoadCompanion, Objective, TrainingStep
+from pipelines.vocabulary import Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+
+class MatchLogits(Objective, name="match_logits"):
+    """Cross-entropy between softened distributions, times temperature² so that its gradient keeps its size (§2.1)."""
+
+    paper = "arXiv:1503.02531"
+    needs_signals = frozenset({Signal.LOGITS})
+    needs_teacher = True
+
+    temperature: float = Option(2.0, gt=0)
+
+    def companions(self, load: LoadCompanion) -> dict[str, PreTrainedModel]:
+        return {"teacher": load("teacher")}
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from torch.nn.functional import log_softmax, softmax
+
+        student = cast("Tensor", step.signals[Signal.LOGITS]).float() / self.temperature
+        teacher = cast("Tensor", step.companion("teacher")[Signal.LOGITS]).float() / self.temperature
+        cross = -(softmax(teacher, -1) * log_softmax(student, -1)).sum(-1).mean()
+        return {"match_logits": cross * self.temperature**2}

@@ -1,0 +1,266 @@
+"""YAML → Recipe. Whatever is wrong is told with its file and line.
+
+A recipe file has the keys of `Recipe`, and two more that are resolved here:
+
+    base: bert                      take everything not given here from that recipe
+    variants: {hour: {general: …}}  overlays on stages, chosen by name when a recipe is loaded
+
+A stage inherits what it omits: everything from the stage named in `like`; the tokenizer and backbone of the stage it
+starts from; and, where both read plain text, also corruption, head, objective, strategy, optimizer, dropout and budget. `budget`
+and `optimizer` are inherited key by key, everything else whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import MarkedYAMLError
+
+from pipelines.components import did_you_mean
+from pipelines.errors import RecipeError
+from pipelines.recipe.check import check
+from pipelines.recipe.schema import Kind, Recipe, Stage
+
+MERGED = ("budget", "optimizer")
+"""Stage keys that are inherited key by key."""
+CARRIED = ("tokenizer", "backbone")
+"""Stage keys that every stage inherits from the one it starts from."""
+CONTINUED = (*CARRIED, "corruption", "head", "objective", "strategy", "optimizer", "dropout", "budget")
+"""Stage keys inherited when plain-text training continues."""
+FILE_KEYS = ("name", "paper", "settings", "base", "variants", "stages")
+
+Place: TypeAlias = tuple[str, ...]
+
+
+@dataclass
+class Document:
+    """A recipe file after `base` and variants, with the place where each key was written."""
+
+    name: str
+    values: dict[str, Any]
+    places: dict[Place, str] = field(default_factory=dict)
+
+    def error(self, path: Place, message: str) -> RecipeError:
+        """The message, preceded by the file and line of the longest known prefix of `path`."""
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.places:
+                key = ".".join(path)
+                return RecipeError(f"{self.places[path[:end]]}: {key + ': ' if key else ''}{message}")
+        return RecipeError(f"recipe {self.name}: {message}")
+
+
+class Library:
+    """The recipes in a folder. `load` gives a checked Recipe."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def names(self) -> list[str]:
+        """The recipes that can be loaded by name."""
+        return sorted(path.stem for path in self.folder.glob("*.yaml"))
+
+    def load(
+        self, name: str, variants: Sequence[str] = (), budget: dict[str, Any] | None = None
+    ) -> Recipe:
+        """The recipe called `name` (or in the file `name`), with `variants` laid over it in order, then `budget`.
+
+        `budget` maps a stage to keys of its budget. Raises RecipeError, naming file, line and key, for anything that
+        is misspelt, missing, circular, or that cannot work together.
+        """
+        document = self._document(name, tuple(variants))
+        for stage, changes in (budget or {}).items():
+            self._require_stage(document, ("budget", stage), stage)
+            merged = {**(document.values["stages"][stage].get("budget") or {}), **changes}
+            if "tokens" in changes:
+                merged.pop("epochs", None)
+            if "epochs" in changes:
+                merged.pop("tokens", None)
+            document.values["stages"][stage]["budget"] = merged
+        stages = {}
+        for stage in document.values["stages"]:
+            raw = self._inherit(document, stage, ())
+            try:
+                stages[stage] = Stage.model_validate(raw)
+            except ValidationError as error:
+                raise self._explain(document, ("stages", stage), error) from None
+        try:
+            recipe = Recipe.model_validate(
+                {**{key: value for key, value in document.values.items() if key != "stages"}, "stages": stages}
+            )
+        except ValidationError as error:
+            raise self._explain(document, (), error) from None
+        for stage, value in recipe.stages.items():
+            problem = check(value, lambda reference: self.stage(recipe, reference))
+            if problem:
+                key, message = problem
+                raise document.error(("stages", stage, key), message)
+        return recipe
+
+    def stage(self, recipe: Recipe, reference: str) -> Stage:
+        """The stage that `reference` (`stage` or `recipe/stage`) names as seen from `recipe`. Raises RecipeError."""
+        owner, _, stage = reference.rpartition("/")
+        stages = (self.load(owner) if owner else recipe).stages
+        if stage not in stages:
+            raise RecipeError(f"recipe {owner or recipe.name} has no stage {stage!r}.{did_you_mean(stage, stages)}")
+        return stages[stage]
+
+    def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:
+        path = Path(name) if name.endswith((".yaml", ".yml")) else self.folder / f"{name}.yaml"
+        if not path.exists():
+            raise RecipeError(f"no recipe is called {name!r}.{did_you_mean(name, self.names())}")
+        if name in seen:
+            raise RecipeError(f"{path}: `base` goes in a circle: {' → '.join((*seen, name))}")
+        values, places = _read(path)
+        document = Document(path.stem, deepcopy(values), dict(places))
+        document.values.setdefault("name", path.stem)
+        for key in values:
+            if key not in FILE_KEYS:
+                raise document.error((key,), f"a recipe has no key {key!r}.{did_you_mean(key, FILE_KEYS)}")
+        base = document.values.pop("base", None)
+        overlays: dict[str, Any] = document.values.pop("variants", None) or {}
+        if base is not None:
+            known = [variant for variant in variants if variant not in overlays]
+            below = self._document(base, tuple(known), (*seen, name))
+            _overlay(below, document.values.pop("stages", None) or {}, places, ("stages",))
+            document = Document(
+                document.name, {**below.values, **document.values}, {**below.places, **document.places}
+            )
+            variants = tuple(variant for variant in variants if variant in overlays)
+        if not isinstance(document.values.get("stages"), dict):
+            raise document.error((), "a recipe needs the key 'stages', a mapping of stage names to stages")
+        for variant in variants:
+            if variant not in overlays:
+                raise RecipeError(f"{path}: no variant is called {variant!r}.{did_you_mean(variant, overlays)}")
+            _overlay(document, overlays[variant], places, ("variants", variant))
+        return document
+
+    def _inherit(self, document: Document, name: str, seen: tuple[str, ...]) -> dict[str, Any]:
+        """The stage as a mapping, with everything it omits filled in."""
+        place = ("stages", name)
+        if name in seen:
+            raise document.error(place, f"stages depend on each other in a circle: {' → '.join((*seen, name))}")
+        own = document.values["stages"][name]
+        if not isinstance(own, dict):
+            raise document.error(place, f"a stage is a mapping of keys, got {own!r}")
+        result: dict[str, Any] = {}
+        like = own.get("like")
+        if like is not None:
+            self._require_stage(document, (*place, "like"), like)
+            result = self._inherit(document, like, (*seen, name))
+        start = own.get("start", result.get("start"))
+        if isinstance(start, dict) and "untrained" in start:
+            start = start["untrained"]
+        parent: dict[str, Any] = {}
+        if isinstance(start, str):
+            parent = self._parent(document, (*place, "start"), start, (*seen, name))
+        kinds = (own.get("kind", result.get("kind")), parent.get("kind"))
+        both_plain = all(kind in set(Kind) and Kind(kind).reads_plain_text for kind in kinds)
+        result = {**{key: parent[key] for key in (CONTINUED if both_plain else CARRIED) if key in parent}, **result}
+        for key, value in own.items():
+            if key in MERGED and isinstance(value, dict):
+                inherited = dict(result.get(key) or {})
+                if "tokens" in value or "epochs" in value:
+                    inherited.pop("tokens", None)
+                    inherited.pop("epochs", None)
+                value = {**inherited, **value}
+            result[key] = value
+        return result
+
+    def _parent(self, document: Document, place: Place, start: str, seen: tuple[str, ...]) -> dict[str, Any]:
+        owner, _, stage = start.rpartition("/")
+        if owner:
+            other = self._document(owner, ())
+            self._require_stage(other, place, stage)
+            return self._inherit(other, stage, seen)
+        self._require_stage(document, place, start)
+        return self._inherit(document, start, seen)
+
+    def _require_stage(self, document: Document, place: Place, stage: str) -> None:
+        stages = document.values["stages"]
+        if stage not in stages:
+            raise document.error(place, f"no stage is called {stage!r}.{did_you_mean(stage, stages)}")
+
+    def _explain(self, document: Document, place: Place, error: ValidationError) -> RecipeError:
+        first = error.errors()[0]
+        # union branches put type names into the location: keep the parts that were written in the file
+        written = tuple(str(part) for part in first["loc"])
+        while written and not any(path[: len(place) + len(written)] == (*place, *written) for path in document.places):
+            written = written[:-1]
+        message = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "missing":
+            message = f"the key {first['loc'][-1]!r} is missing"
+        elif first["type"] in ("enum", "literal_error"):
+            message = f"{first['input']!r} is not one of {first['ctx'].get('expected', '')}"
+        return document.error((*place, *written), message)
+
+
+def _overlay(document: Document, stages: Any, places: dict[Place, str], prefix: Place) -> None:
+    """Lay `stages` (a mapping of partial stages) over the document's, and remember where each key was written."""
+    if not isinstance(stages, dict):
+        raise document.error(prefix, "expected a mapping of stage names to changes")
+    for name, changes in stages.items():
+        target = document.values["stages"].get(name)
+        if changes is None:
+            document.values["stages"].pop(name, None)
+            continue
+        if not isinstance(target, dict) or "kind" in changes:
+            document.values["stages"][name] = deepcopy(changes)
+        else:
+            for key, value in changes.items():
+                if key in MERGED and isinstance(value, dict) and isinstance(target.get(key), dict):
+                    kept = dict(target[key])
+                    if "tokens" in value or "epochs" in value:
+                        kept.pop("tokens", None)
+                        kept.pop("epochs", None)
+                    value = {**kept, **value}
+                target[key] = deepcopy(value)
+        for path, where in places.items():
+            if path[: len(prefix) + 1] == (*prefix, name):
+                document.places[("stages", *path[len(prefix) :])] = where
+
+
+@lru_cache(maxsize=256)
+def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[Place, str]]:
+    try:
+        loaded = YAML(typ="rt").load(path)
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise RecipeError(f"{path}:{line}: not valid YAML: {error.problem}") from None
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path}: not UTF-8 at byte {error.start}") from None
+    if not isinstance(loaded, CommentedMap):
+        raise RecipeError(f"{path}:1: a recipe is a mapping with the keys {', '.join(FILE_KEYS)}")
+    places: dict[Place, str] = {(): f"{path}:1"}
+    return _plain(loaded, (), path, places), places
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[Place, str]]:
+    return _read_cached(path, path.stat().st_mtime_ns)
+
+
+def _plain(node: Any, at: Place, path: Path, places: dict[Place, str]) -> Any:
+    """ruamel's round-trip node as plain Python values; the line of every key is noted in `places`."""
+    if isinstance(node, dict):
+        result = {}
+        for key, value in node.items():
+            places[(*at, str(key))] = f"{path}:{node.lc.key(key)[0] + 1}"
+            result[str(key)] = _plain(value, (*at, str(key)), path, places)
+        return result
+    if isinstance(node, list):
+        for index in range(len(node)):
+            places[(*at, str(index))] = f"{path}:{node.lc.item(index)[0] + 1}"
+        return [_plain(value, (*at, str(index)), path, places) for index, value in enumerate(node)]
+    if isinstance(node, bool) or node is None:
+        return node
+    for scalar in (int, float, str):
+        if isinstance(node, scalar):
+            return scalar(node)
+    return node

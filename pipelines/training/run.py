@@ -1,0 +1,36 @@
+"""run(job): what a launcher starts. Reads its argument, writes under `job.out`, touches nothing else.
+
+No clock, no network, no environment variable is read; whatever a result depends on is in the job.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import cast
+
+from pipelines.job import RESULT, Job, Result
+from pipelines.recipe.schema import Kind
+
+ENTRY = {
+    Kind.PRETRAIN: "pipelines.training.fit:fit",
+    Kind.ADAPT_DOMAIN: "pipelines.training.fit:fit",
+    Kind.ADAPT_TASK: "pipelines.training.fit:fit",
+    Kind.FINETUNE: "pipelines.training.fit:fit",
+    Kind.COMPRESS: "pipelines.training.fit:fit",
+    Kind.EVALUATE: "pipelines.evaluations.stage:evaluate",
+}
+"""Kind of stage → the function that computes it. Imported by name, so that a stage's code identity holds only its own."""
+
+
+def run(job: Job) -> Result:
+    """Compute `job`, write its result file last, and return it. A finished job is not computed twice."""
+    done = job.out / RESULT
+    if done.exists():
+        return Result.model_validate_json(done.read_bytes())
+    module, _, function = ENTRY[job.stage.kind].partition(":")
+    result = cast("Result", getattr(importlib.import_module(module), function)(job))
+    aside = done.with_suffix(".partial")
+    aside.write_text(result.model_dump_json(), encoding="utf-8")
+    os.replace(aside, done)
+    return result

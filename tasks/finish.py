@@ -1,0 +1,74 @@
+"""Prefect tasks after the last stage: the report, the registry, and what the UI shows of both."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from prefect import task
+from prefect.artifacts import create_link_artifact, create_table_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.runtime import flow_run
+
+from pipelines.recipe.plan import Plan
+from tasks.datasets import Prepared
+from tasks.registry import Registry
+from tasks.reports import execution_record, scores, write_report
+from tasks.stages import Context
+
+
+@task(name="report", cache_policy=NO_CACHE)
+def publish_report(
+    identifier: str, plan: Plan, prepared: Prepared, started: datetime, seconds: float, context: Context
+) -> Path:
+    """Render the execution's page, log it to MLflow and link it."""
+    execution = execution_record(
+        identifier,
+        plan,
+        prepared.name,
+        started.isoformat(timespec="seconds"),
+        seconds,
+        context.seconds,
+        context.run_id,
+        str(flow_run.id) if flow_run.id else None,
+    )
+    page = write_report(context.root, execution, context.store, prepared)
+    context.tracker.log_report(context.run_id, page)
+    create_link_artifact(page.resolve().as_uri(), link_text="report", key="report", description="The execution's page")
+    if context.run_id is not None:
+        create_link_artifact(
+            context.tracker.run_url(context.run_id), link_text="MLflow run", key="mlflow", description="The lineage in MLflow"
+        )
+    return page
+
+
+@task(name="register", cache_policy=NO_CACHE)
+def register_models(plan: Plan, context: Context) -> dict[str, str]:
+    """Register the final classifier and encoder in MLflow; model name to version, empty where MLflow does not answer."""
+    records = [
+        context.artifacts[step.fingerprint].provenance for step in plan.steps if step.fingerprint in context.artifacts
+    ]
+    headline = {
+        name: float(value)
+        for record in records
+        if record.kind == "evaluate"
+        for name, value in record.result.get("metrics", {}).items()
+    }
+    return Registry(context.tracker).register_final(context.store, records, headline) or {}
+
+
+@task(name="scores", cache_policy=NO_CACHE)
+def show_scores(plan: Plan, context: Context) -> None:
+    """The score table in Prefect's UI."""
+    rows = [
+        {
+            "model": row["model"],
+            **{
+                metric: f"{row[metric]['mean']:.3f} [{row[metric]['low']:.3f}, {row[metric]['high']:.3f}]"
+                for metric in ("accuracy", "macro_f1")
+            },
+        }
+        for row in scores(context.store, plan)
+    ]
+    if rows:
+        create_table_artifact(rows, key="scores", description="Test scores with 95 % intervals")

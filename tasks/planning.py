@@ -1,0 +1,71 @@
+"""From words (a dataset, a recipe, variants) to a plan over prepared data. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.components import did_you_mean
+from pipelines.corpora.settings import load_settings, read_params
+from pipelines.errors import RecipeError
+from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.load import Library
+from pipelines.recipe.plan import Plan, plan
+from pipelines.recipe.profiles import smoke as smoke_profile
+from pipelines.recipe.schema import Recipe
+from tasks.datasets import Prepared
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for, with the dataset's own defaults filled in."""
+
+    dataset: str
+    recipe: str
+    variants: tuple[str, ...]
+    smoke: bool
+    budget: dict[str, Any]
+
+
+def store_folder(root: Path) -> Path:
+    """Where this checkout's artifacts live."""
+    return root / "data" / "store"
+
+
+def resolve_request(
+    root: Path, dataset: str | None, recipe: str | None, variants: tuple[str, ...], smoke: bool
+) -> Request:
+    """Fill in what was not said from params.yaml. Raises DataError for an unknown dataset."""
+    settings = load_settings(root)
+    name = dataset or read_params(root)["default_dataset"]
+    if name not in settings:
+        raise RecipeError(f"{root / 'params.yaml'}: no dataset is called {name!r}.{did_you_mean(name, settings)}")
+    chosen = settings[name]
+    own = recipe is None or recipe == chosen.recipe
+    return Request(
+        dataset=name,
+        recipe=recipe or chosen.recipe,
+        variants=variants or (tuple(chosen.variants) if own else ()),
+        smoke=smoke,
+        budget=dict(chosen.budget) if own else {},
+    )
+
+
+def load_recipe(root: Path, request: Request) -> Recipe:
+    """The requested recipe, checked. Raises RecipeError."""
+    recipe = Library(root / "recipes").load(request.recipe, request.variants, request.budget)
+    return smoke_profile(recipe) if request.smoke else recipe
+
+
+def sources(root: Path, prepared: Prepared) -> dict[str, DataSource]:
+    """The prepared tables as the plan knows them."""
+    return {
+        name: DataSource(digest=prepared.digests[name], path=path.relative_to(root).as_posix())
+        for name, path in prepared.tables.items()
+    }
+
+
+def make_plan(root: Path, request: Request, prepared: Prepared) -> Plan:
+    """The steps of the requested recipe over `prepared`."""
+    return plan(load_recipe(root, request), Library(root / "recipes"), sources(root, prepared))

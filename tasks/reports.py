@@ -1,0 +1,86 @@
+"""The execution's own record and its report: `reports/<execution>/execution.json` and `report.html`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from pipelines.evaluations.stage import EVALUATION
+from pipelines.lineage.store import Store
+from pipelines.recipe.plan import Plan
+from tasks.datasets import Prepared
+
+
+def execution_record(
+    identifier: str, plan: Plan, dataset: str, started: str, seconds: float, computed: dict[str, float],
+    mlflow_run_id: str | None, prefect_flow_run_id: str | None,
+) -> dict[str, Any]:
+    """What ran: every step of the plan, whether it was computed here, and what it took."""
+    return {
+        "id": identifier,
+        "recipe": plan.recipe.name,
+        "paper": plan.recipe.paper,
+        "dataset": dataset,
+        "started": started,
+        "seconds": round(seconds, 1),
+        "mlflow_run_id": mlflow_run_id,
+        "prefect_flow_run_id": prefect_flow_run_id,
+        "steps": [
+            {
+                "stage": step.name,
+                "seed": step.seed,
+                "kind": str(step.stage.kind),
+                "fingerprint": step.fingerprint,
+                "cached": step.fingerprint not in computed,
+                "seconds": round(computed.get(step.fingerprint, 0.0), 1),
+                "parents": dict(step.parents),
+            }
+            for step in plan.steps
+        ],
+    }
+
+
+def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: Prepared) -> Path:
+    """Render the page of an execution; its path."""
+    from pipelines.evaluations.report import render_report
+
+    folder = root / "reports" / execution["id"]
+    folder.mkdir(parents=True, exist_ok=True)
+    records = {
+        provenance.fingerprint: provenance.model_dump(mode="json")
+        for provenance in store.all()
+        if provenance.fingerprint in {step["fingerprint"] for step in execution["steps"]}
+    }
+    page = render_report(execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html")
+    aside = folder / "execution.partial"
+    aside.write_text(json.dumps(execution, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(aside, folder / "execution.json")
+    return page
+
+
+def latest_report(root: Path, fingerprints: set[str]) -> Path | None:
+    """The newest report of an execution that had exactly these steps."""
+    for record in sorted((root / "reports").glob("*/execution.json"), reverse=True):
+        steps = json.loads(record.read_text(encoding="utf-8"))["steps"]
+        page = record.with_name("report.html")
+        if {step["fingerprint"] for step in steps} == fingerprints and page.exists():
+            return page
+    return None
+
+
+def scores(store: Store, plan: Plan) -> list[dict[str, Any]]:
+    """One row a model of the plan's evaluate stages: stage, accuracy and macro-F1 with 95 % intervals."""
+    rows: list[dict[str, Any]] = []
+    for step in plan.steps:
+        path = store.root / step.fingerprint / EVALUATION
+        if path.exists():
+            sections = json.loads(path.read_text(encoding="utf-8"))["sections"]
+            rows += [{"model": row["name"], **_metrics(row)} for row in sections.get("baselines", {}).get("baselines", [])]
+            rows += [{"model": row["stage"], **_metrics(row)} for row in sections.get("classification", {}).get("stages", [])]
+    return rows
+
+
+def _metrics(row: dict[str, Any]) -> dict[str, Any]:
+    return {metric: row[metric] for metric in ("accuracy", "macro_f1")}

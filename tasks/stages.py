@@ -1,0 +1,184 @@
+"""Prefect tasks around the steps of a plan: look in the store, else launch, publish, and tell MLflow."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from pipelines.job import RESULT, Job, Result, Runtime, Subject
+from pipelines.lineage.fingerprint import LIBRARIES
+from pipelines.lineage.provenance import Environment, Provenance
+from pipelines.lineage.store import Artifact, Store, require_space
+from pipelines.recipe.plan import Step
+from tasks import tracked_values
+from tasks.environment import state_folder
+from tasks.launch import launch
+from tasks.progress import Progress
+from tasks.tracking import Tracker
+
+SPACE_NEEDED = 512 * 2**20
+"""Bytes that must be free before a stage starts: checkpoints, weights and logs of a small model."""
+
+
+@dataclass
+class Context:
+    """What all tasks of one execution share."""
+
+    root: Path
+    store: Store
+    tracker: Tracker
+    run_id: str | None
+    """The execution's run in MLflow; None where MLflow does not answer."""
+    tables: dict[str, Path]
+    language: str
+    runtime: Runtime
+    progress: Progress
+    artifacts: dict[str, Artifact] = field(default_factory=dict)
+    """Every finished step of this execution, by fingerprint."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """What each step that was computed here took."""
+    step_runs: dict[str, str | None] = field(default_factory=dict)
+
+
+@task(task_run_name="{label}", cache_policy=NO_CACHE)
+def run_steps(label: str, steps: Sequence[Step], context: Context) -> None:
+    """Compute the steps of one stage, its seeds in one process, and publish each as it finishes."""
+    require_space(context.store.root, SPACE_NEEDED)
+    jobs = [_job(step, context) for step in steps]
+    log = state_folder(context.root) / "logs" / f"{label.replace('/', '-')}.log"
+    listener = _Listener(steps, context)
+    try:
+        launch(jobs, log, context.root, listener)
+    except BaseException as error:
+        for run in listener.open_runs():
+            context.tracker.fail_step(run, f"{type(error).__name__}: {error}")
+        raise
+
+
+@task(task_run_name="{label} (cached)", cache_policy=NO_CACHE)
+def use_cached(label: str, artifacts: Sequence[Artifact], context: Context) -> None:
+    """Take finished steps from the store, and link them in MLflow so that comparisons are whole."""
+    for artifact in artifacts:
+        context.artifacts[artifact.fingerprint] = artifact
+        context.tracker.link_cached(context.run_id, artifact)
+
+
+class _Listener:
+    """Publishes each finished job and reports progress."""
+
+    def __init__(self, steps: Sequence[Step], context: Context) -> None:
+        self.steps = {step.fingerprint: step for step in steps}
+        self.context = context
+        self.started = time.monotonic()
+        self.began = datetime.now(UTC).isoformat(timespec="seconds")
+        self.finished_runs: set[str] = set()
+        for step in steps:
+            run = context.tracker.begin_step(context.run_id, _tracked(step))
+            context.step_runs[step.fingerprint] = run
+
+    def open_runs(self) -> list[str | None]:
+        return [self.context.step_runs[name] for name in self.steps if name not in self.finished_runs]
+
+    def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
+        step = self.steps[job.fingerprint]
+        self.context.progress.update(step.label, lines[-1], job.stage.budget.tokens)
+        self.context.tracker.log_metrics(self.context.step_runs[job.fingerprint], lines)
+
+    def finished(self, job: Job, result: Result) -> None:
+        step, context = self.steps[job.fingerprint], self.context
+        seconds = time.monotonic() - self.started
+        (job.out / RESULT).unlink()
+        artifact = context.store.publish(_provenance(step, result, self.began, seconds, context.root))
+        self.started, self.began = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+        context.artifacts[step.fingerprint] = artifact
+        context.seconds[step.fingerprint] = seconds
+        context.tracker.finish_step(context.step_runs[job.fingerprint], artifact.provenance, artifact.folder)
+        self.finished_runs.add(job.fingerprint)
+        context.progress.done(step.label, result, seconds)
+
+
+def _job(step: Step, context: Context) -> Job:
+    def folder(role: str) -> Path | None:
+        return context.artifacts[step.parents[role]].folder if role in step.parents else None
+
+    subjects = []
+    for role, fingerprint in step.parents.items():
+        if role.startswith("subject:"):
+            stage, _, seed = role.removeprefix("subject:").rpartition("@")
+            artifact = context.artifacts[fingerprint]
+            subjects.append(Subject(stage=stage, seed=int(seed), fingerprint=fingerprint, folder=artifact.folder))
+    return Job(
+        fingerprint=step.fingerprint,
+        recipe=step.recipe,
+        stage_name=step.label,
+        stage=step.stage,
+        seed=step.seed,
+        language=context.language,
+        start=step.checkpoint or folder("start"),
+        teacher=folder("teacher"),
+        subjects=tuple(subjects),
+        tables={name: context.tables[name] for name in step.data},
+        out=context.store.workspace(step.fingerprint),
+        runtime=context.runtime,
+    )
+
+
+def _provenance(step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
+    return Provenance(
+        fingerprint=step.fingerprint,
+        recipe=step.recipe,
+        stage=step.name,
+        kind=str(step.stage.kind),
+        seed=step.seed,
+        identity=dict(step.identity),
+        parents=dict(step.parents),
+        data=dict(step.data),
+        files={},
+        result=result.model_dump(exclude={"resumed_from_step"}),
+        environment=Environment(
+            python=platform.python_version(),
+            platform=platform.platform(),
+            packages={name: importlib.metadata.version(name) for name in LIBRARIES},
+            commit=_commit(root),
+            started=began,
+            seconds=round(seconds, 3),
+            resumed_from_step=result.resumed_from_step,
+        ),
+    )
+
+
+def _tracked(step: Step) -> tracked_values.Step:
+    return tracked_values.Step(
+        fingerprint=step.fingerprint,
+        recipe=step.recipe,
+        stage=step.name,
+        kind=str(step.stage.kind),
+        seed=step.seed,
+        settings=step.identity["stage"],
+        parents=step.parents,
+        data=step.data,
+    )
+
+
+@cache
+def _commit(root: Path) -> str | None:
+    """The commit of the checkout, with `+` where files differ from it; None outside git."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
