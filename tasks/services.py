@@ -158,6 +158,8 @@ def _environment(root: Path, services: Services) -> dict[str, str]:
         "PREFECT_CLI_PROMPT": "false",
         # a run launched from the UI should start in seconds, and one small server can bear the questions
         "PREFECT_WORKER_QUERY_SECONDS": "3",
+        # a schedule switched on in the UI shows its next runs after seconds, not after a minute
+        "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "10",
         "PYTHONUNBUFFERED": "1",
     }
 
@@ -199,7 +201,9 @@ def _failure(root: Path, name: str) -> str:
     log = state_folder(root) / "logs" / f"{name}.log"
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
     said = f" Its last words: {lines[-1].strip()}" if lines else ""
-    return f"{name}: it did not come up within {PATIENCE:.0f} s.{said} Its log is {log}; `make down` clears up."
+    return (
+        f"{name}: it ended, or did not answer within {PATIENCE:.0f} s.{said} Its log is {log}; `make down` clears up."
+    )
 
 
 def _url(port: int) -> str:

@@ -1,0 +1,122 @@
+"""A copy of this project with servers of its own, on free ports: one start serves every test of this folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+import pytest
+
+from tasks.environment import defaults
+from tasks.processes import MARK
+from tasks.services import Services, down, up
+
+REPOSITORY = Path(__file__).parents[2]
+NOT_SOURCE = {
+    ".git",
+    ".venv",
+    ".cursus",
+    "reports",
+    "data/pins",
+    "data/prepared",
+    "data/docs",
+    "data/store",
+    ".dvc/cache",
+    ".dvc/tmp",
+}
+
+
+def processes_of(root: Path) -> list[psutil.Process]:
+    """Every process that carries the mark of the checkout at `root`."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK, "").endswith(f"@{root}") and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def ask(url: str, question: dict[str, Any] | None = None) -> Any:
+    """The JSON answer of a server on loopback: a GET, or a POST where there is a question."""
+    body = None if question is None else json.dumps(question).encode()
+    request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as response:
+        return json.load(response)
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources of this checkout, without its state."""
+    root = tmp_path_factory.mktemp("checkout") / "project"
+
+    def ignore(folder: str, names: list[str]) -> set[str]:
+        inside = Path(folder).relative_to(REPOSITORY)
+        return {
+            name for name in names if (inside / name).as_posix() in NOT_SOURCE or name.endswith(("cache__", "_cache"))
+        }
+
+    shutil.copytree(REPOSITORY, root, ignore=ignore)
+    return root
+
+
+class Launch(NamedTuple):
+    """One call of `up`: what it returned and said, and how long it took."""
+
+    services: Services
+    said: list[str]
+    seconds: float
+
+
+Start = Callable[[], Launch]
+
+
+@pytest.fixture(scope="session")
+def taken_port() -> Iterator[int]:
+    """A port on which another program listens."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def start(project: Path, taken_port: int) -> Iterator[Start]:
+    """Calls `up` for the copy, wishing for a port that is taken; at the end stops everything and finds nothing left."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in defaults(project).items():
+            patch.setenv(name, value)
+        patch.delenv("PREFECT_API_URL", raising=False)
+        patch.setenv("PYTHONPATH", str(project))
+
+        def call() -> Launch:
+            said: list[str] = []
+            began = time.monotonic()
+            services = up(project, prefect_port=taken_port, mlflow_port=0, say=said.append)
+            return Launch(services, said, time.monotonic() - began)
+
+        try:
+            yield call
+        finally:
+            down(project, say=lambda _: None)
+            assert processes_of(project) == []
+
+
+@pytest.fixture(scope="session")
+def first(start: Start) -> Launch:
+    """The first launch of the copy's servers."""
+    return start()
+
+
+@pytest.fixture
+def servers(first: Launch, start: Start) -> Services:
+    """The running servers of the copy, repaired where a test before this one has broken them."""
+    return start().services
