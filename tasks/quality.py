@@ -1,7 +1,7 @@
 """The verdict on a dataset: Great Expectations asks every table its questions before anything trains on it.
 
-What a question needs is measured into a column first (`characters`, `copies`, `also_in`, `overlap`, `examples_of_label`,
-`share_of_label`), so each expectation is one of Great Expectations' own and every failure can show its rows.
+What a question needs is measured into a column first (`characters`, `copies`, `also_in`, `overlap`,
+`examples_of_label`, `share_of_label`), so each expectation is one of Great Expectations' own and can show its rows.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.corpora.overlap import OverlapIndex, text_key
 from pipelines.corpora.settings import DatasetSettings, load_dataset
-from pipelines.corpora.split import TABLES
-from pipelines.corpora.step import prepared, run_step
-from pipelines.corpora.tables import read_json, write_json, written_aside
+from pipelines.corpora.step import TABLES, prepared, run_step
+from pipelines.corpora.writing import read_json, write_json, written_aside
 from pipelines.errors import QualityError
 
 if TYPE_CHECKING:
@@ -213,7 +212,7 @@ def _exception(item: dict[str, Any]) -> str | None:
 
 
 def index_page(dataset: str, results: dict[str, Any], folder: Path) -> str:
-    """A list of the tables' pages: Great Expectations' own index loads its list from the network, and is empty offline."""
+    """A list of the tables' pages: Great Expectations' own index is empty without a network."""
     items = []
     for name, result in results.items():
         page = next(folder.glob(f"validations/{name}/**/*.html")).relative_to(folder).as_posix()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from pipelines.corpora.settings import CleanSettings, load_dataset
 from pipelines.corpora.step import prepared, run_step
-from pipelines.corpora.tables import PARTS, TEXTS, Row, read_json, read_rows, write_json, write_rows, written_aside
+from pipelines.corpora.tables import PARTS, TEXTS, Row, read_rows, write_rows
+from pipelines.corpora.writing import read_json, write_json, written_aside
 from pipelines.errors import DataError
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\u200b\ufffe\uffff]")
@@ -60,7 +61,7 @@ def repaired(text: str) -> str:
 
 
 def pieces(text: str, longest: int) -> list[str]:
-    """The text in pieces of at most `longest` characters, cut after a paragraph, a line or a word where there is one."""
+    """The text in pieces of at most `longest` characters, cut after a paragraph, a line or a word if it can."""
     found = []
     while len(text) > longest:
         cut = longest

@@ -13,7 +13,8 @@ from pipelines.corpora.overlap import text_key
 from pipelines.corpora.reading import find_files, read_examples, read_texts
 from pipelines.corpora.settings import DocumentationSource, DocumentationTask, FileSource, FileTask, load_dataset
 from pipelines.corpora.step import prepared, run_step
-from pipelines.corpora.tables import PARTS, TEXTS, write_json, write_rows, written_aside
+from pipelines.corpora.tables import PARTS, TEXTS, write_rows
+from pipelines.corpora.writing import write_json, written_aside
 from pipelines.errors import DataError
 
 Labelled = tuple[str, str | None, str, str]

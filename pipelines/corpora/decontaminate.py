@@ -9,7 +9,8 @@ from pathlib import Path
 from pipelines.corpora.overlap import OverlapIndex
 from pipelines.corpora.settings import load_dataset
 from pipelines.corpora.step import prepared, run_step
-from pipelines.corpora.tables import PARTS, TEXTS, Row, read_json, read_rows, write_json, write_rows, written_aside
+from pipelines.corpora.tables import PARTS, TEXTS, Row, read_rows, write_rows
+from pipelines.corpora.writing import read_json, write_json, written_aside
 from pipelines.errors import DataError
 
 
@@ -39,7 +40,7 @@ def decontaminate(dataset: str, root: Path) -> None:
 def apart(
     rows: Iterable[Row], part: str | None, index: OverlapIndex, overlap: float, dropped: Counter[str]
 ) -> Iterator[Row]:
-    """The rows without those of `part` (None: any row) that share `overlap` of their n-grams with a text of the index."""
+    """The rows without those of `part` (None: any row) whose overlap with a text of the index reaches `overlap`."""
     for row in rows:
         if (part is None or row[3] == part) and index.overlap(row[0]) >= overlap:
             dropped[f"{part}: overlap" if part else "overlap"] += 1

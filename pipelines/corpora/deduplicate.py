@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pipelines.corpora.overlap import text_key
 from pipelines.corpora.step import prepared, run_step
-from pipelines.corpora.tables import PARTS, TEXTS, Row, read_json, read_rows, write_json, write_rows, written_aside
+from pipelines.corpora.tables import PARTS, TEXTS, Row, read_rows, write_rows
+from pipelines.corpora.writing import read_json, write_json, written_aside
 from pipelines.errors import DataError
 
 KEEPS_FIRST = ("test", "validation", "train", "unlabelled")

@@ -1,8 +1,8 @@
 """The corpus every installation already has: documentation strings of installed Python modules, parsed, never imported.
 
-`general` is everything outside the scientific stack, `domain` the scientific stack without SciPy, and SciPy itself is the
-task: which subpackage does this text document? Whatever names a SciPy module (dotted names, imports, prompts that import)
-is taken out of the task's texts, so the answer is not in the question.
+`general` is everything outside the scientific stack, `domain` the scientific stack without SciPy, and SciPy itself is
+the task: which subpackage does this text document? Whatever names a SciPy module (dotted names, imports, prompts that
+import) is taken out of the task's texts, so the answer is not in the question.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """What every later step depends on, by key: sources, settings, code and library versions.
 
     data/pins/mine.json
-      steps.collect      {code, settings, sources, environment}     ─▶ the stage `collect@mine` reads this key, and so on
+      steps.collect      {code, settings, sources, environment}     ─▶ read by the stage `collect@mine`, and so on
       sources            every file with its size and sha256, or the versions of the installed packages
 
-The pin is written anew only when something in it changed. A comment in the code changes nothing here; a changed default,
-file or package does.
+The pin is written anew only when something in it changed. A comment in the code changes nothing here; a changed
+default, file or package does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pipelines.corpora.installation import versions
 from pipelines.corpora.reading import find_files
 from pipelines.corpora.settings import DatasetSettings, FileSource, FileTask, load_dataset
 from pipelines.corpora.step import run_step
-from pipelines.corpora.tables import read_json, write_json
+from pipelines.corpora.writing import read_json, write_json
 from pipelines.lineage.fingerprint import digest_file, fingerprint
 from pipelines.lineage.source import source_hash
 

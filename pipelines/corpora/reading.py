@@ -1,7 +1,7 @@
 """Text files as rows: txt, jsonl, csv (each also with .gz) and parquet; every mistake names its file and its place.
 
-A txt file holds documents separated by blank lines, as in Wikipedia dumps and the BERT papers: a file of one text a line
-needs blank lines between them, or the ending jsonl.
+A txt file holds documents separated by blank lines, as the input of BERT's own pre-training script: a file of one text
+a line needs blank lines between them, or to become jsonl or csv.
 """
 
 from __future__ import annotations

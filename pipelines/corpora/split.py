@@ -12,10 +12,10 @@ from typing import Any
 from pipelines.corpora.collect import check_labels
 from pipelines.corpora.settings import load_dataset
 from pipelines.corpora.step import prepared, run_step
-from pipelines.corpora.tables import LABELLED, TEXTS, Row, read_json, read_rows, write_json, write_rows
+from pipelines.corpora.tables import LABELLED, TEXTS, Row, read_rows, write_rows
+from pipelines.corpora.writing import read_json, write_json
 from pipelines.errors import DataError
 
-TABLES = ("general", "domain", "task_text", "train", "validation", "test")
 EXAMPLES_SHOWN = 3
 
 

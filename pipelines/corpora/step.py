@@ -1,4 +1,4 @@
-"""How every step starts and how it fails: `python -m pipelines.corpora.<step> <dataset>`, run in the root of a checkout."""
+"""How every step starts and fails: `python -m pipelines.corpora.<step> <dataset>`, in the root of a checkout."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from pipelines.errors import CursusError, DataError, StoreError
+
+TABLES = ("general", "domain", "task_text", "train", "validation", "test")
+"""What a prepared dataset consists of."""
 
 
 def run_step(step: Callable[[str, Path], None]) -> NoReturn:

@@ -6,12 +6,7 @@ with written_aside(root / "data/prepared/mine/cleaned") as folder:
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -52,36 +47,3 @@ def read_rows(path: Path) -> Iterator[Row]:
     with pq.ParquetFile(path) as table:
         for batch in table.iter_batches(batch_size=ROWS_IN_A_GROUP):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-@contextmanager
-def written_aside(destination: Path) -> Iterator[Path]:
-    """A new folder beside `destination` that takes its place when the block ends well, and vanishes when it does not."""
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{destination.name}-", dir=destination.parent))
-    try:
-        yield aside
-        os.chmod(aside, 0o755)  # mkdtemp makes folders for one user only
-        shutil.rmtree(destination, ignore_errors=True)
-        os.replace(aside, destination)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write sorted, indented JSON beside `path` and move it into place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
-        os.chmod(aside, 0o644)
-        os.replace(aside, path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
-
-
-def read_json(path: Path) -> Any:
-    """The value in a JSON file."""
-    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,149 @@
+"""A dataset as the rest of the house sees it: prepared by DVC, opened by what dvc.lock says about it.
+
+mine = prepare("mine", root)            # refreshes the pin, runs what is out of date, passes on a step's message
+mine.tables["train"], mine.digests["train"], mine.labels
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines import errors
+from pipelines.corpora.pin import pin
+from pipelines.corpora.settings import load_dataset
+from pipelines.corpora.step import TABLES, prepared
+from pipelines.corpora.writing import read_json
+from pipelines.errors import CursusError, DataError
+from tasks.environment import QUIET, state_folder
+
+_STAGE = re.compile(r"^Running stage '(\w+)@")
+_MISTAKE = re.compile(r"^(\w+Error): (.*(?:\n  .*)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A dataset that passed its expectations. `digests` are the md5 of the tables, as DVC recorded them."""
+
+    name: str
+    language: str
+    folder: Path
+    tables: dict[str, Path]
+    digests: dict[str, str]
+    labels: list[str]
+    summary: dict[str, Any]
+    verdict: dict[str, Any]
+
+
+def prepare(dataset: str, root: Path, on_step: Callable[[str], None] | None = None) -> Prepared:
+    """Bring a dataset up to date. `on_step` hears the name of each step that really runs, when it starts.
+
+    Raises the CursusError a step ended with: DataError for a source, QualityError for a failed expectation.
+    """
+    root = root.resolve()
+    refresh_pin(dataset, root)
+    reproduce(dataset, root, on_step)
+    return open_prepared(dataset, root)
+
+
+def refresh_pin(dataset: str, root: Path) -> None:
+    """Look at the sources, the code and the installed packages again; the pin changes only if they did."""
+    pin(dataset, root)
+
+
+def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = None) -> None:
+    """Run the steps of a dataset that are out of date, as `dvc repro` in its own process; the output is in the logs.
+
+    Raises as `prepare`. Another `dvc` on the same checkout is waited for.
+    """
+    log = state_folder(root) / "logs" / f"data-{dataset}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    here = {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "PYTHONUNBUFFERED": "1",
+        # DVC's notes about this checkout stay in this checkout, where its default is a folder shared by all users
+        "DVC_SITE_CACHE_DIR": str(state_folder(root) / "dvc"),
+    }
+    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", f"validate@{dataset}"]
+    lines: list[str] = []
+    with (
+        log.open("w", encoding="utf-8") as record,
+        subprocess.Popen(
+            command,
+            cwd=root,
+            env=QUIET | os.environ | here,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process,
+    ):
+        for line in process.stdout or ():
+            record.write(line)
+            record.flush()
+            lines.append(line)
+            started = _STAGE.match(line)
+            if started and on_step:
+                on_step(started[1])
+    if process.returncode:
+        raise _mistake("".join(lines), dataset, log)
+
+
+def open_prepared(dataset: str, root: Path) -> Prepared:
+    """A dataset as it was last prepared, without running anything. DataError when it is not whole or was refused."""
+    root = root.resolve()
+    load_dataset(dataset, root)
+    home = prepared(dataset, root)
+    again = f"run 'cursus data {dataset}'"
+    recorded = _outputs(dataset, root)
+    tables = {name: home / f"{name}.parquet" for name in TABLES}
+    digests = {}
+    for name, path in {**tables, "summary": home / "summary.json", "verdict": home / "verdict.json"}.items():
+        entry = recorded.get(path.relative_to(root).as_posix())
+        if entry is None or not path.is_file():
+            raise DataError(f"the dataset {dataset!r} is not prepared: {path.relative_to(root)} is missing; {again}")
+        if path.stat().st_size != entry["size"]:
+            raise DataError(f"{path.relative_to(root)} is not the file that was prepared; {again}")
+        digests[name] = str(entry["md5"])
+    summary, verdict = read_json(home / "summary.json"), read_json(home / "verdict.json")
+    if not verdict["success"]:
+        raise DataError(f"the dataset {dataset!r} failed its expectations, see {verdict['data_docs']}; {again}")
+    return Prepared(
+        name=dataset,
+        language=summary["language"],
+        folder=home,
+        tables=tables,
+        digests={name: digests[name] for name in TABLES},
+        labels=summary["labels"],
+        summary=summary,
+        verdict=verdict,
+    )
+
+
+def _outputs(dataset: str, root: Path) -> dict[str, dict[str, Any]]:
+    """What dvc.lock says of the outputs of the last steps, by path."""
+    from ruamel.yaml import YAML
+
+    try:
+        stages = YAML(typ="safe").load((root / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    except FileNotFoundError:
+        return {}
+    last = [stages.get(f"{step}@{dataset}", {}) for step in ("split", "validate")]
+    return {out["path"]: out for stage in last for out in stage.get("outs", [])}
+
+
+def _mistake(output: str, dataset: str, log: Path) -> CursusError:
+    """The error a step printed, or, when the failure is no user's, where to read about it."""
+    found = _MISTAKE.search(output)
+    kind = getattr(errors, found[1], None) if found else None
+    if found and isinstance(kind, type) and issubclass(kind, CursusError):
+        return kind(found[2].replace("\n  ", "\n"))
+    last = next((line for line in reversed(output.splitlines()) if line.strip()), "no output")
+    return DataError(f"preparing {dataset!r} failed: {last.strip()}; the whole output is in {log}")
