@@ -175,14 +175,18 @@ def load_classifier(folder: Path) -> PreTrainedModel:
     Raises DataError when the weights do not fit the configuration.
     """
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForSequenceClassification
     from transformers.utils import logging
 
-    from pipelines.components import discover
+    from pipelines.networks.sequence_classifier import SequenceClassifier
 
     logging.disable_progress_bar()
-    discover("pipelines.heads")  # registers the classifiers of this house with transformers
+    # our own classifier shares its configuration's class with its body, so the Auto classes cannot tell it apart
+    ours = SequenceClassifier.__name__ in read_json(folder / "config.json").get("architectures", [])
     try:
+        if ours:
+            return SequenceClassifier.open(folder)
         network, loading = AutoModelForSequenceClassification.from_pretrained(
             folder,
             use_safetensors=True,
@@ -191,7 +195,7 @@ def load_classifier(folder: Path) -> PreTrainedModel:
             attn_implementation="eager",
             output_loading_info=True,
         )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise DataError(f"{folder}: cannot be opened as a classifier ({error})") from error
     for problem in ("missing_keys", "mismatched_keys", "unexpected_keys"):
         if loading[problem]:

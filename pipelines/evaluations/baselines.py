@@ -66,10 +66,11 @@ class Baselines(Evaluation, name="baselines"):
 
         unspaced = evaluated.language in UNSPACED
         analyzer, longest = ("char", 3) if unspaced else ("word", 2)
-        # the default pattern drops words of one letter, among them every one-character identifier
-        vectorizer = TfidfVectorizer(
-            analyzer=analyzer, ngram_range=(1, longest), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b"
-        )
+        settings: dict[str, Any] = {"analyzer": analyzer, "ngram_range": (1, longest), "sublinear_tf": True}
+        if not unspaced:
+            # the default pattern drops words of one letter, among them many names in documentation
+            settings["token_pattern"] = r"(?u)\b\w+\b"
+        vectorizer = TfidfVectorizer(**settings)
         train = vectorizer.fit_transform(evaluated.train.texts)
         validation = vectorizer.transform(evaluated.validation.texts)
         fitted = [
@@ -79,14 +80,14 @@ class Baselines(Evaluation, name="baselines"):
         scores = [float(model.score(validation, evaluated.validation.labels)) for model in fitted]
         best = scores.index(max(scores))
         predicted = fitted[best].predict(vectorizer.transform(evaluated.test.texts))
-        settings = {
+        chosen = {
             "C": sorted(self.strengths)[best],
             "analyzer": analyzer,
             "ngrams": [1, longest],
             "features": len(vectorizer.vocabulary_),
             "validation_accuracy": scores[best],
         }
-        return _indices(evaluated, [str(label) for label in predicted]), settings
+        return _indices(evaluated, [str(label) for label in predicted]), chosen
 
 
 def _majority(evaluated: Evaluated) -> NDArray[np.int64]:

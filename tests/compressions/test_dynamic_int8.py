@@ -1,0 +1,69 @@
+"""Eight-bit ONNX: small, alike, alone in its folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from pipelines.compressions import Compression
+from pipelines.compressions.dynamic_int8 import DynamicInt8
+from pipelines.errors import StageError
+from pipelines.inference import load_predictor
+from tests.evaluations.tiny_classifier import documentation, train_classifier
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_classifier(tmp_path_factory.mktemp("int8") / "source", documentation()["train"], seed=3, steps=100)
+
+
+@pytest.fixture(scope="module")
+def converted(source: Path) -> Path:
+    compression = Compression.model_validate("dynamic_int8")
+    assert compression.replaces_weights
+    compression.convert(source, source.parent / "converted")
+    return source.parent / "converted"
+
+
+def test_only_served_files_are_left(source: Path, converted: Path) -> None:
+    assert sorted(path.name for path in converted.iterdir()) == [
+        "config.json",
+        "model.onnx",
+        "quantization.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ]
+    # this network is so small that its graph weighs a tenth of its weights; larger ones come close to a quarter
+    assert (converted / "model.onnx").stat().st_size < 0.33 * (source / "model.safetensors").stat().st_size
+
+
+def test_every_large_weight_is_eight_bit_and_no_path_of_this_machine_is_kept(converted: Path) -> None:
+    model = onnx.load(converted / "model.onnx")
+    floats = [tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.FLOAT]
+    assert max(int(np.prod(tensor.dims)) for tensor in floats) <= 128
+    written = (converted / "model.onnx").read_bytes()
+    assert b"site-packages" not in written
+    assert b'File "' not in written
+    assert {entry.domain: entry.version for entry in model.opset_import}[""] == 20
+
+
+def test_answers_are_those_of_the_source_at_every_shape(source: Path, converted: Path) -> None:
+    texts = [text for text, _ in documentation()["test"]]
+    before, after = load_predictor(source), load_predictor(converted)
+    for size in (1, 3, 32):
+        first, second = before.predict(texts[:96], size), after.predict(texts[:96], size)
+        cosine = (first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
+        assert cosine.mean() > 0.995
+        assert (first.argmax(1) == second.argmax(1)).mean() > 0.95
+    record = json.loads((converted / "quantization.json").read_text())
+    assert record["cosine_mean"] > 0.99
+    assert 0.8 < record["same_class"] <= 1
+
+
+def test_a_conversion_that_changes_the_answers_is_refused(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(StageError, match="least_cosine 1.0; serve this model in float32"):
+        DynamicInt8(least_cosine=1.0).convert(source, tmp_path / "out")

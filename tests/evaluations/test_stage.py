@@ -1,0 +1,172 @@
+"""The evaluate stage on real models, real texts and real tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+from sklearn.metrics import accuracy_score, f1_score
+
+from pipelines.errors import CursusError, DataError, RecipeError
+from pipelines.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
+from pipelines.job import Job, Result
+from pipelines.recipe.schema import Kind, Stage
+from tests.evaluations.conftest import Trained
+from tests.evaluations.tiny_classifier import PACKAGES, write_tables
+
+SUITE: list[dict[str, Any]] = [
+    {"name": "classification", "ladder": ["scratch", "classify"]},
+    {"name": "baselines", "against": "classify"},
+    {"name": "footprint", "stages": ["classify", "int8"], "rounds": 6},
+]
+
+
+def _job(trained: Trained, out: Path, suite: list[dict[str, Any]], **changes: Any) -> Job:
+    stage = Stage.model_validate({"kind": Kind.EVALUATE, "start": ["scratch", "classify", "int8"], "suite": suite})
+    values = {
+        "fingerprint": "f" * 64,
+        "recipe": "tiny",
+        "stage_name": "report",
+        "stage": stage,
+        "seed": 0,
+        "language": "en",
+        "subjects": trained.subjects,
+        "tables": trained.tables,
+        "out": out,
+    }
+    return Job(**(values | changes))
+
+
+@pytest.fixture(scope="module")
+def finished(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    out = tmp_path_factory.mktemp("report")
+    return out, evaluate(_job(trained, out, SUITE))
+
+
+def test_scores_are_scikit_learns_on_the_written_predictions(finished: tuple[Path, Result]) -> None:
+    out, result = finished
+    rows = parquet.read_table(out / PREDICTIONS).to_pylist()
+    sections = json.loads((out / EVALUATION).read_text())["sections"]
+    for stage in sections["classification"]["stages"]:
+        for seed, accuracy, f1 in zip(
+            stage["seeds"], stage["accuracy"]["per_seed"], stage["macro_f1"]["per_seed"], strict=True
+        ):
+            mine = [row for row in rows if (row["stage"], row["seed"]) == (stage["stage"], seed)]
+            truth, predicted = [row["label"] for row in mine], [row["predicted"] for row in mine]
+            assert accuracy == pytest.approx(accuracy_score(truth, predicted), abs=1e-6)
+            assert f1 == pytest.approx(f1_score(truth, predicted, average="macro"), abs=1e-6)
+        assert result.metrics[f"test/accuracy/{stage['stage']}"] == pytest.approx(stage["accuracy"]["mean"])
+
+
+def test_predictions_are_those_of_the_models_in_the_order_of_the_table(
+    finished: tuple[Path, Result], trained: Trained
+) -> None:
+    table = parquet.read_table(finished[0] / PREDICTIONS)
+    labels = json.loads(table.schema.metadata[b"labels"])
+    rows = table.to_pylist()
+    assert len(rows) == len(trained.subjects) * len(trained.splits["test"])
+    assert [row["label"] for row in rows[: len(trained.splits["test"])]] == [
+        label for _, label in trained.splits["test"]
+    ]
+    for row in rows:
+        assert row["predicted"] == labels[int(np.argmax(row["probabilities"]))]
+        assert sum(row["probabilities"]) == pytest.approx(1, abs=1e-4)
+
+
+def test_training_longer_pays_and_the_record_says_so(finished: tuple[Path, Result]) -> None:
+    section = json.loads((finished[0] / EVALUATION).read_text())["sections"]["classification"]
+    (step,) = section["ladder"]
+    assert (step["from"], step["to"], step["verdict"]) == ("scratch", "classify", "pays")
+    assert step["accuracy"]["low"] > 0
+    assert section["whole_ladder"] is None
+    assert section["resamples"] >= 2000
+
+
+def test_baselines_learn_what_can_be_learnt_by_counting(finished: tuple[Path, Result], trained: Trained) -> None:
+    majority, tfidf = json.loads((finished[0] / EVALUATION).read_text())["sections"]["baselines"]["baselines"]
+    train = [label for _, label in trained.splits["train"]]
+    test = [label for _, label in trained.splits["test"]]
+    most = max(PACKAGES, key=train.count)
+    assert majority["accuracy"]["mean"] == pytest.approx(test.count(most) / len(test), abs=1e-6)
+    assert tfidf["accuracy"]["low"] > 1 / len(PACKAGES)
+    assert tfidf["settings"]["analyzer"] == "word"
+    assert tfidf["settings"]["C"] in (0.1, 1.0, 10.0, 100.0)
+    observed = tfidf["accuracy_of_classify_minus_this"]
+    assert observed["low"] <= observed["difference"] <= observed["high"]
+
+
+def test_footprint_measures_the_served_files(finished: tuple[Path, Result], trained: Trained) -> None:
+    section = json.loads((finished[0] / EVALUATION).read_text())["sections"]["footprint"]
+    teacher, int8 = section["models"]
+    assert (teacher["runtime"], teacher["weights"]) == ("torch", "float32")
+    assert (int8["runtime"], int8["weights"]) == ("onnxruntime", "int8")
+    from transformers import BertForSequenceClassification
+
+    network = BertForSequenceClassification.from_pretrained(trained.subjects[2].folder)
+    assert teacher["parameters"] == network.num_parameters()
+    # the constants of the exported graph are a few dozen numbers
+    assert abs(int8["parameters"] - teacher["parameters"]) < 0.02 * teacher["parameters"]
+    assert int8["weight_bytes"] == (trained.subjects[-1].folder / "model.onnx").stat().st_size
+    assert teacher["agreement"] == 1.0
+    assert int8["agreement"] > 0.9
+    for model in section["models"]:
+        for batch in ("1", "32"):
+            assert 0 < model["latency_ms"][batch]["median"] <= model["latency_ms"][batch]["p90"]
+    assert section["machine"]["threads"] == 1
+
+
+def test_everything_but_latency_is_the_same_again(
+    finished: tuple[Path, Result], trained: Trained, tmp_path: Path
+) -> None:
+    evaluate(_job(trained, tmp_path, SUITE[:2]))
+    assert (tmp_path / PREDICTIONS).read_bytes() == (finished[0] / PREDICTIONS).read_bytes()
+    first, second = (json.loads((folder / EVALUATION).read_text()) for folder in (finished[0], tmp_path))
+    assert second["sections"] == {name: first["sections"][name] for name in ("classification", "baselines")}
+    assert second["dataset"] == first["dataset"]
+
+
+def test_a_stage_that_is_not_judged_is_refused_before_anything_is_written(trained: Trained, tmp_path: Path) -> None:
+    for evaluation in (
+        {"name": "classification", "ladder": ["scratch", "clasify"]},
+        {"name": "footprint", "stages": ["clasify"]},
+        {"name": "baselines", "against": "clasify"},
+    ):
+        with pytest.raises(RecipeError, match=r"'clasify'.*Did you mean 'classify'"):
+            evaluate(_job(trained, tmp_path / "out", [evaluation]))
+    assert not (tmp_path / "out").exists()
+
+
+def _refusal(job: Job) -> str:
+    with pytest.raises(CursusError) as caught:
+        evaluate(job)
+    assert isinstance(caught.value, DataError)
+    assert not job.out.exists()
+    return str(caught.value)
+
+
+def test_tables_that_cannot_be_judged_on_are_named(trained: Trained, tmp_path: Path) -> None:
+    splits = trained.splits
+    suite = SUITE[:1]
+    empty = write_tables({"test": []}, tmp_path / "empty")
+    foreign = write_tables({"test": [*splits["test"], ("Fold a value.", "functools")]}, tmp_path / "foreign")
+    out = tmp_path / "out"
+    assert "test.parquet: empty" in _refusal(_job(trained, out, suite, tables=trained.tables | empty))
+    assert "label 'functools'" in _refusal(_job(trained, out, suite, tables=trained.tables | foreign))
+    lacking = {name: path for name, path in trained.tables.items() if name != "test"}
+    assert "needs the table 'test'" in _refusal(_job(trained, out, suite, tables=lacking))
+
+
+def test_chinese_is_counted_by_characters(trained: Trained, tmp_path: Path) -> None:
+    good = ["这本书很好看", "内容精彩，推荐", "非常喜欢这本书", "质量很好，很喜欢", "写得真好，值得一读"]
+    bad = ["质量太差了", "很失望，不推荐", "内容空洞，太差", "印刷模糊，失望", "浪费时间，太无聊"]
+    examples = [(text, PACKAGES[0]) for text in good] + [(text, PACKAGES[1]) for text in bad]
+    tables = write_tables(dict.fromkeys(("train", "validation", "test"), examples), tmp_path / "tables")
+    job = _job(trained, tmp_path / "out", [{"name": "baselines"}], language="zh", tables=tables)
+    metrics = evaluate(job).metrics
+    record = json.loads((tmp_path / "out" / EVALUATION).read_text())["sections"]["baselines"]["baselines"][1]
+    assert record["settings"]["analyzer"] == "char"
+    assert metrics["test/accuracy/tfidf"] == 1.0
