@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 from collections.abc import Mapping
@@ -41,6 +42,8 @@ class Recorder:
             migrate_tracking_store(self.root)
         import mlflow
 
+        # MLflow announces on the console what it is about to do
+        logging.getLogger("mlflow").setLevel(logging.WARNING)
         # `models:/m-…` is looked up through the global setting, whatever a client was built with
         mlflow.set_tracking_uri(self.uri)
         return mlflow.MlflowClient(tracking_uri=self.uri, registry_uri=self.uri)

@@ -106,7 +106,7 @@ class Registry:
         try:
             found = self._named(parts["name"], parts["version"], parts["alias"] or CANDIDATE)
         except MlflowException:
-            versions = [version.version for version in self._versions(parts["name"])]
+            versions = [str(version.version) for version in self._versions(parts["name"])]
             raise CursusError(
                 f"{parts['name']} has no version or alias {parts['version'] or parts['alias'] or CANDIDATE!r}. "
                 f"Versions: {', '.join(versions) or 'none'}"
@@ -137,7 +137,13 @@ class Registry:
             # MLflow warns about its own type hints when this module of its is first imported
             warnings.filterwarnings("ignore", category=UserWarning, module="mlflow")
             import mlflow.pyfunc
+        from mlflow.models import ModelSignature
+        from mlflow.types import ColSpec, DataType, Schema
+        from mlflow.types.schema import Map
 
+        # a list hint as the signature would refuse data frames over HTTP; this takes both
+        answer = Schema([ColSpec(DataType.string, "label"), ColSpec(Map(DataType.double), "probabilities")])
+        signature = ModelSignature(inputs=Schema([ColSpec(DataType.string, "text")]), outputs=answer)
         with tempfile.TemporaryDirectory(dir=state_folder(self.recorder.root)) as aside:
             packed = Path(aside) / "model"
             mlflow.pyfunc.save_model(
@@ -146,6 +152,8 @@ class Registry:
                 artifacts={"model": str(folder)},
                 code_paths=[str(_source("pipelines").parent)],
                 pip_requirements=_requirements(folder),
+                signature=signature,
+                input_example={"text": ["How to solve a linear system."]},
             )
             tags = {
                 **{

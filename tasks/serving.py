@@ -3,7 +3,7 @@
     {"inputs": ["How to solve a linear system."]}
     → {"predictions": [{"label": "linalg", "probabilities": {"cluster": 0.01, …, "linalg": 0.93}}]}
 
-A data frame with one column, `text`, is taken as well. Nothing is pickled: the model is this text, the copy of `pipelines`
+A data frame with a column `text` is taken as well. Nothing is pickled: the model is this text, the copy of `pipelines`
 that was registered with it, and the served folder.
 """
 
@@ -13,20 +13,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pandas
 from mlflow.models import set_model
 from mlflow.pyfunc import PythonModel
-from pydantic import BaseModel
-
-
-class Prediction(BaseModel):
-    """What the classifier says of one text."""
-
-    label: str
-    probabilities: dict[str, float]
 
 
 class Classifier(PythonModel):
-    """Texts in, a label and the probability of every label out. The hints are the signature that MLflow enforces."""
+    """Texts in, a label and the probability of every label out."""
 
     def load_context(self, context: Any) -> None:
         """Open the served folder. MLflow looks for a parameter of this very name."""
@@ -35,17 +28,15 @@ class Classifier(PythonModel):
         threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
         self.predictor = load_predictor(Path(context.artifacts["model"]), threads)
 
-    def predict(self, model_input: list[str]) -> list[Prediction]:
-        """One prediction a text, in their order."""
-        if not model_input:
-            return []
+    def predict(self, model_input: pandas.DataFrame) -> list[dict[str, Any]]:
+        """One prediction a row of the column `text`, in their order."""
         labels = self.predictor.labels
-        rows = self.predictor.predict(model_input)
+        rows = self.predictor.predict(model_input["text"].tolist())
         return [
-            Prediction(
-                label=labels[int(row.argmax())],
-                probabilities={label: round(float(value), 6) for label, value in zip(labels, row, strict=True)},
-            )
+            {
+                "label": labels[int(row.argmax())],
+                "probabilities": {label: round(float(value), 6) for label, value in zip(labels, row, strict=True)},
+            }
             for row in rows
         ]
 

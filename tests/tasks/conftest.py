@@ -48,14 +48,14 @@ def root(migrated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real, tiny, untrained BERT classifier as transformers saves it."""
     from tokenizers import BertWordPieceTokenizer
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 
     folder = tmp_path_factory.mktemp("bert")
     words = BertWordPieceTokenizer()
     words.train_from_iterator(TEXTS, vocab_size=200)
     vocabulary = folder / "vocab.txt"
     vocabulary.write_text("\n".join(sorted(words.get_vocab(), key=words.get_vocab().__getitem__)), encoding="utf-8")
-    BertTokenizerFast(vocab=str(vocabulary), model_max_length=32).save_pretrained(folder)
+    BertTokenizer(vocab=str(vocabulary), model_max_length=32).save_pretrained(folder)
     config = BertConfig(
         vocab_size=words.get_vocab_size(),
         hidden_size=16,
@@ -97,12 +97,14 @@ class Builder:
         data: Mapping[str, DataSource] | None = None,
         metrics: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any] | None = None,
+        untrained: bool = False,
     ) -> Artifact:
         """Publish the artifact of one step: the tiny model (or a verdict), a curve of two lines, the record."""
         identity = {
             "stage": {"kind": kind, "name": stage, **(settings or {})},
             "seed": seed,
             "parents": dict(parents or {}),
+            "untrained": untrained,
         }
         name = fingerprint(identity)
         work = self.store.workspace(name)

@@ -72,6 +72,7 @@ def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
     runs = runs_by_name(tracker)
     assert set(runs) == {"bert e1", "general", "classify@1"}
     first, second = runs["general"], runs["classify@1"]
+    assert first.outputs is not None and second.inputs is not None
     assert first.data.tags["mlflow.parentRunId"] == parent
     assert first.data.tags["cursus.fingerprint"] == general.fingerprint
     assert second.data.tags["cursus.parent.start"] == general.fingerprint
@@ -86,14 +87,14 @@ def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
     inputs = {(one.dataset.name, one.tags[0].value): one.dataset for one in second.inputs.dataset_inputs}
     assert set(inputs) == {("docs/train", "training"), ("docs/test", "test")}
     assert inputs["docs/test", "test"].digest == tuned.provenance.data["test"].digest
-    assert json.loads(inputs["docs/test", "test"].profile) == {"num_rows": 3}
+    assert json.loads(inputs["docs/test", "test"].profile or "") == {"num_rows": 3}
     (made,) = first.outputs.model_outputs
     (used,) = second.inputs.model_inputs
     assert used.model_id == made.model_id, "the model of one stage is the input of the next"
     model = client.get_logged_model(made.model_id)
     assert str(model.status) == "READY"
     assert model.source_run_id == first.info.run_id
-    assert {metric.key: metric.value for metric in model.metrics}["validation/loss"] == 4.2
+    assert {metric.key: metric.value for metric in model.metrics or []}["validation/loss"] == 4.2
     logged = Path(model.artifact_location.removeprefix("file://")) / "model.safetensors"
     assert digest_file(logged) == general.provenance.files["model.safetensors"].sha256
     assert logged.samefile(general.folder / "model.safetensors"), "a model's bytes are on the disk once"
@@ -113,6 +114,7 @@ def test_a_cache_hit_is_a_run_with_the_numbers_and_the_model_of_the_first(root: 
     assert first.data.metrics["validation/loss"] == 4.2
     assert first.data.tags["cursus.original_run"] == second.data.tags["cursus.original_run"]
     original = client.get_run(first.data.tags["cursus.original_run"])
+    assert first.outputs is not None and original.outputs is not None
     assert [one.model_id for one in first.outputs.model_outputs] == [
         one.model_id for one in original.outputs.model_outputs
     ]
@@ -129,6 +131,7 @@ def test_a_database_that_was_lost_is_rebuilt_from_the_store(root: Path, builder:
     runs = runs_by_name(tracker)
     assert set(runs) == set(made)
     small = runs["small"]
+    assert small.inputs is not None
     models = {model.name: model.model_id for model in client.search_logged_models(tracker.recorder.experiments())}
     assert {one.model_id for one in small.inputs.model_inputs} == {models["task"], models["classify-0"]}
     assert small.info.end_time - small.info.start_time == 95_000

@@ -1,0 +1,245 @@
+"""Where a model came from, as text: from the tables it was made of, through every stage, to the model itself.
+
+    data       docs/general                 md5 1a2b3c4d   61,234 rows   data/prepared/docs/general.parquet
+
+    models                     made as    tokens   key figure                  when               took
+    general          3f2a9c01  pretrain   2.0 M    validation/loss 4.200       2026-03-01 11:00   3m12s
+    └─ task          77ab01c2  …
+       ├─ classify   9e81d004  …
+       └─ small      0c4422aa  …  ↗ teacher classify 9e81d004
+
+A model stands under the one it started from, and once; its other parents are named on a line of their own, after ↗.
+Everything is read from the store's records. MLflow is asked only for what a registered name means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pipelines.errors import CursusError
+from pipelines.lineage.provenance import DataSource, Provenance
+from pipelines.lineage.store import Store
+
+WIDTH = 120
+SHORT = 8
+"""Digits shown of a fingerprint or a digest: enough to ask for it again."""
+HEXADECIMAL = re.compile(r"[0-9a-f]{4,64}")
+KEY_FIGURES = ("accuracy", "macro_f1", "agreement", "loss")
+"""The figure shown of a step is the first of these that its metrics hold, validation before test before training."""
+LABELLED = ("train", "validation", "test")
+"""The tables that a recipe calls `task`."""
+SPLITS = ("validation/", "test/", "", "train/")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the tree, its first column drawn, the others as text."""
+
+    tree: str
+    cells: tuple[str, ...] = ()
+    note: str = ""
+    """Further parents, on lines below."""
+    rail: str = ""
+    """What continues the tree on those lines."""
+
+
+def lineage(root: Path, store: Store, reference: str) -> str:
+    """The ancestry of what `reference` names, as lines of at most 120 columns.
+
+    A reference is a stage of the latest execution (`small`, `classify@1`), a fingerprint or its first digits, or a
+    registered model (`cursus-classifier`, `cursus-classifier@candidate`, `models:/cursus-classifier/1`). Raises
+    CursusError where it names nothing, StoreError where a prefix is ambiguous.
+    """
+    title, fingerprint = resolve(root, store, reference)
+    records = ancestry(store, fingerprint)
+    subject = records[fingerprint]
+    heading = f"{title}{_label(subject)} {fingerprint}"
+    tables = {
+        source.digest + table: (table, source) for step in records.values() for table, source in step.data.items()
+    }
+    lines = [heading, ""]
+    if tables:
+        lines += ["data", *_table_lines(root, tables), ""]
+    return "\n".join([*lines, *_tree_lines(records, fingerprint)]) + "\n"
+
+
+def resolve(root: Path, store: Store, reference: str) -> tuple[str, str]:
+    """A title for what `reference` names (empty where its own name says it all), and its fingerprint."""
+    steps = _latest_execution(root)
+    stage, _, seed = reference.partition("@")
+    for step in steps:
+        if step["stage"] == stage and (not seed or str(step["seed"]) == seed):
+            return "", str(step["fingerprint"])
+    if HEXADECIMAL.fullmatch(reference):
+        return "", store.find(reference).fingerprint
+    from tasks.registry import Registry
+    from tasks.tracking import Tracker
+
+    try:
+        name, fingerprint = Registry(Tracker(root)).resolve(reference)
+    except CursusError as error:
+        known = ", ".join(dict.fromkeys(str(step["stage"]) for step in steps)) or "none yet: `cursus run`"
+        raise CursusError(f"{error} Stages of the latest execution: {known}.") from None
+    return f"{name} = ", fingerprint
+
+
+def ancestry(store: Store, fingerprint: str) -> dict[str, Provenance]:
+    """The record of an artifact and of all it came from, parents before children. Raises StoreError for a lost one."""
+    found: dict[str, Provenance] = {}
+
+    def visit(name: str) -> None:
+        if name not in found:
+            record = Provenance.read(store.root / name)
+            for parent in record.parents.values():
+                visit(parent)
+            found[name] = record
+
+    visit(fingerprint)
+    return found
+
+
+def _latest_execution(root: Path) -> list[dict[str, Any]]:
+    """The steps of the execution that started last, in the order they ran; none where nothing ran yet."""
+    told = [json.loads(path.read_bytes()) for path in (root / "reports").glob("*/execution.json")]
+    latest = max(told, key=lambda execution: str(execution["started"]), default={"steps": []})
+    return list(latest["steps"])
+
+
+def _table_lines(root: Path, tables: Mapping[str, tuple[str, DataSource]]) -> list[str]:
+    rows = []
+    for table, source in tables.values():
+        name = f"{PurePosixPath(source.path).parent.name}/{table}"
+        rows.append((name, f"md5 {source.digest[:SHORT]}", _count(root / source.path, source.digest), source.path))
+    return ["  " + line for line in _columns(rows)]
+
+
+def _count(path: Path, digest: str) -> str:
+    """The number of rows, where the very table that was read is still there."""
+    if not path.is_file():
+        return "no longer there"
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest() != digest:
+            return "changed since"
+    import pyarrow.parquet
+
+    return f"{pyarrow.parquet.read_metadata(path).num_rows:,} rows"
+
+
+def _tree_lines(records: Mapping[str, Provenance], subject: str) -> list[str]:
+    children: dict[str, list[str]] = {}
+    roots = []
+    for name, record in records.items():
+        parent = _main_parent(record, records)
+        if parent is None:
+            roots.append(name)
+        else:
+            children.setdefault(parent, []).append(name)
+    header = Row("models", ("", "made as", "reads", "tokens", "key figure", "when (UTC)", "took"))
+    rows = [header, *(row for name in roots for row in _branch(name, records, children, subject, "", ""))]
+    aligned = _columns([(row.tree, *row.cells) for row in rows])
+    lines = []
+    for row, line in zip(rows, aligned, strict=True):
+        lines.append(line)
+        if row.note:
+            rail = row.rail + "  ↗ "
+            lines += textwrap.wrap(row.note, WIDTH, initial_indent=rail, subsequent_indent=row.rail + "    ")
+    return lines
+
+
+def _branch(
+    name: str,
+    records: Mapping[str, Provenance],
+    children: Mapping[str, list[str]],
+    subject: str,
+    joint: str,
+    rail: str,
+) -> Iterator[Row]:
+    record = records[name]
+    below = children.get(name, [])
+    others = [
+        f"{role.removeprefix('subject:') if role.startswith('subject:') else f'{role} {_label(records[parent])}'} "
+        f"{parent[:SHORT]}"
+        for role, parent in record.parents.items()
+        if parent != _main_parent(record, records)
+    ]
+    if record.identity.get("untrained"):
+        others.insert(0, "random weights: only the body and the vocabulary are the parent's")
+    judges = "judges " if record.kind == "evaluate" else ""
+    mark = " ◀" if name == subject else ""
+    yield Row(
+        joint + _label(record) + mark,
+        _cells(record),
+        note=judges + ", ".join(others) if others else "",
+        rail=rail + ("│" if below else " "),
+    )
+    for child in below:
+        last = child == below[-1]
+        yield from _branch(
+            child, records, children, subject, rail + ("└─ " if last else "├─ "), rail + ("   " if last else "│  ")
+        )
+
+
+def _main_parent(record: Provenance, records: Mapping[str, Provenance]) -> str | None:
+    """The parent under which a step is drawn; none for what starts from nothing, or judges many."""
+    if record.kind == "evaluate":
+        return None
+    return record.parents.get("start") or next(
+        (parent for parent in record.parents.values() if parent in records), None
+    )
+
+
+def _label(record: Provenance) -> str:
+    return f"{record.stage}@{record.seed}" if record.kind == "finetune" or record.seed else record.stage
+
+
+def _cells(record: Provenance) -> tuple[str, ...]:
+    started = datetime.fromisoformat(record.environment.started)
+    return (
+        record.fingerprint[:SHORT],
+        record.kind,
+        ", ".join(dict.fromkeys("task" if table in LABELLED else table for table in record.data)) or "-",
+        _short_number(int(record.result.get("tokens", 0))),
+        _key_figure(record.result.get("metrics", {})),
+        f"{started:%Y-%m-%d %H:%M}",
+        _duration(record.environment.seconds),
+    )
+
+
+def _key_figure(metrics: Mapping[str, Any]) -> str:
+    for figure in KEY_FIGURES:
+        for split in SPLITS:
+            value = metrics.get(split + figure)
+            if isinstance(value, (int, float)):
+                return f"{split}{figure} {value:.3f}"
+    return "-"
+
+
+def _short_number(value: int) -> str:
+    for unit, size in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
+        if value >= size:
+            return f"{value / size:.1f}{unit}"
+    return str(value) if value else "-"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+
+
+def _columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """The rows with their columns aligned, two spaces apart, cut to the width of the page."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        lines.append(line if len(line) <= WIDTH else line[: WIDTH - 1] + "…")
+    return lines

@@ -1,0 +1,118 @@
+"""The registry: what is offered, under which tags, and that MLflow's own server answers with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy
+import psutil
+import pytest
+
+from pipelines.errors import CursusError
+from pipelines.inference import load_predictor
+from tasks.lineage import lineage
+from tasks.processes import Process, free_port, stop, tree, wait_until_answers
+from tasks.registry import CLASSIFIER, ENCODER, Registry
+from tasks.tracking import Tracker
+from tests.tasks.conftest import LABELS, TEXTS, Builder
+
+
+def test_the_last_models_are_offered_with_their_ancestry(root: Path, builder: Builder) -> None:
+    made = builder.regime()
+    steps = [artifact.provenance for artifact in made.values()]
+    tracker = Tracker(root)
+    registry = Registry(tracker)
+    assert registry.register_final(builder.store, steps, {"accuracy": 0.58}) == {CLASSIFIER: "1", ENCODER: "1"}
+    assert registry.register_final(builder.store, steps, {"accuracy": 0.58}) == {CLASSIFIER: "1", ENCODER: "1"}
+    assert registry.failure is None
+    client = tracker.recorder.client
+    version = client.get_model_version_by_alias(CLASSIFIER, "candidate")
+    assert version.tags["cursus.fingerprint"] == made["int8"].fingerprint
+    assert version.tags["cursus.parent.start"] == made["small"].fingerprint
+    assert version.tags["cursus.recipe"] == "bert"
+    assert version.tags["cursus.score.accuracy"] == "0.5800"
+    encoder = client.get_model_version_by_alias(ENCODER, "candidate")
+    assert encoder.tags["cursus.fingerprint"] == made["task"].fingerprint
+    assert encoder.tags["cursus.dataset"] == "docs"
+    assert encoder.source == f"models:/{tracker.recorder.model_of(made['task'].fingerprint)}"
+
+    successor = builder.step("int8", "compress", parents={"start": made["small"].fingerprint}, settings={"bits": 4})
+    assert registry.register(CLASSIFIER, successor.provenance, builder.store, {}) == "2"
+    assert registry.resolve(CLASSIFIER) == (f"models:/{CLASSIFIER}/2", successor.fingerprint)
+    assert registry.resolve(f"models:/{CLASSIFIER}/1") == (f"models:/{CLASSIFIER}/1", made["int8"].fingerprint)
+    assert registry.resolve(f"{ENCODER}@candidate") == (f"models:/{ENCODER}/1", made["task"].fingerprint)
+    with pytest.raises(CursusError, match=r"no version or alias '7'\. Versions: 2, 1"):
+        registry.resolve(f"{CLASSIFIER}/7")
+    with pytest.raises(CursusError, match=r"no version or alias 'champion'"):
+        registry.resolve(f"{CLASSIFIER}@champion")
+    with pytest.raises(CursusError, match=r"Did you mean 'cursus-classifier'"):
+        registry.resolve("cursus-clasifier")
+    text = lineage(root, builder.store, CLASSIFIER)
+    assert text.startswith(f"models:/{CLASSIFIER}/2 = int8 {successor.fingerprint}\n")
+    assert made["general"].fingerprint[:8] in text
+
+
+def test_without_compression_the_first_seed_is_offered(root: Path, builder: Builder) -> None:
+    other, first = (builder.step("classify", "finetune", seed=seed) for seed in (1, 0))
+    registry = Registry(Tracker(root))
+    steps = [other.provenance, first.provenance]
+    assert registry.register_final(builder.store, steps, {}) == {CLASSIFIER: "1"}
+    assert registry.resolve(CLASSIFIER)[1] == first.fingerprint
+
+
+@contextmanager
+def served(model: str) -> Iterator[str]:
+    """The address of `mlflow models serve` answering for `model`, as a user would start it."""
+    port = free_port()
+    command = [sys.executable, "-m", "mlflow", "models", "serve", "-m", model, "--env-manager", "local"]
+    # MLflow starts `uvicorn` by its bare name: the environment has to be an activated one
+    activated = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    with subprocess.Popen([*command, "-h", "127.0.0.1", "-p", str(port)], env=activated) as child:
+        process = Process(pid=child.pid, created=psutil.Process(child.pid).create_time())
+        try:
+            assert wait_until_answers(f"http://127.0.0.1:{port}/ping", process, seconds=180)
+            yield f"http://127.0.0.1:{port}/invocations"
+        finally:
+            stop(tree(process))
+
+
+def ask(address: str, question: Any) -> Any:
+    request = urllib.request.Request(
+        address, json.dumps(question).encode(), headers={"Content-Type": "application/json"}
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=60) as response:
+        return json.load(response)["predictions"]
+
+
+def test_mlflow_serves_the_registered_classifier(root: Path, builder: Builder) -> None:
+    small = builder.step("small", "compress")
+    registry = Registry(Tracker(root))
+    registry.register(CLASSIFIER, small.provenance, builder.store, {})
+    source = registry.recorder.client.get_model_version_by_alias(CLASSIFIER, "candidate").source
+    model = registry.recorder.client.get_logged_model(source.removeprefix("models:/"))
+    packed = Path(model.artifact_location.removeprefix("file://"))
+    assert not [path for path in packed.rglob("*") if path.suffix in (".pkl", ".pickle", ".pt", ".bin")]
+    assert (packed / "code" / "pipelines" / "inference.py").exists()
+
+    expected = load_predictor(small.folder).predict(TEXTS)
+    with served(f"models:/{CLASSIFIER}@candidate") as address:
+        listed = ask(address, {"inputs": TEXTS})
+        framed = ask(address, {"dataframe_split": {"columns": ["text"], "data": [[text] for text in TEXTS]}})
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            ask(address, {"dataframe_records": [{"words": "no such column"}]})
+        refused.value.close()
+        assert refused.value.code == 400
+    assert listed == framed
+    assert [answer["label"] for answer in listed] == [LABELS[int(row.argmax())] for row in expected]
+    found = [[answer["probabilities"][label] for label in LABELS] for answer in listed]
+    numpy.testing.assert_allclose(found, expected, atol=1e-5)
