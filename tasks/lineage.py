@@ -18,7 +18,7 @@ import hashlib
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -109,7 +109,9 @@ def ancestry(store: Store, fingerprint: str) -> dict[str, Provenance]:
 def _latest_execution(root: Path) -> list[dict[str, Any]]:
     """The steps of the execution that started last, in the order they ran; none where nothing ran yet."""
     told = [json.loads(path.read_bytes()) for path in (root / "reports").glob("*/execution.json")]
-    latest = max(told, key=lambda execution: str(execution["started"]), default={"steps": []})
+    if not told:
+        return []
+    latest: dict[str, Any] = max(told, key=lambda execution: str(execution["started"]))
     return list(latest["steps"])
 
 
@@ -235,7 +237,7 @@ def _duration(seconds: float) -> str:
     return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
 
 
-def _columns(rows: list[tuple[str, ...]]) -> list[str]:
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """The rows with their columns aligned, two spaces apart, cut to the width of the page."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []

@@ -99,6 +99,7 @@ def test_mlflow_serves_the_registered_classifier(root: Path, builder: Builder) -
     registry = Registry(Tracker(root))
     registry.register(CLASSIFIER, small.provenance, builder.store, {})
     source = registry.recorder.client.get_model_version_by_alias(CLASSIFIER, "candidate").source
+    assert source is not None
     model = registry.recorder.client.get_logged_model(source.removeprefix("models:/"))
     packed = Path(model.artifact_location.removeprefix("file://"))
     assert not [path for path in packed.rglob("*") if path.suffix in (".pkl", ".pickle", ".pt", ".bin")]
