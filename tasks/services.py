@@ -75,6 +75,9 @@ def up(
     Raises CursusError where a server does not come up or a deployment is refused, naming its log.
     """
     root = root.resolve()
+    # registering talks to the server from this process, so Prefect is imported here too
+    for name, value in defaults(root).items():
+        os.environ.setdefault(name, value)
     with _alone(root):
         services = _read(root)
         if services is not None and services.healthy():

@@ -17,6 +17,7 @@ import pytest
 from tasks.environment import defaults
 from tasks.processes import MARK
 from tasks.services import Services, down, up
+from tests.corpora.small_dataset import write_small_dataset
 
 REPOSITORY = Path(__file__).parents[2]
 NOT_SOURCE = {
@@ -55,7 +56,7 @@ def ask(url: str, question: dict[str, Any] | None = None) -> Any:
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sources of this checkout, without its state."""
+    """A copy of the sources of this checkout, without its state, whose only dataset is a small one."""
     root = tmp_path_factory.mktemp("checkout") / "project"
 
     def ignore(folder: str, names: list[str]) -> set[str]:
@@ -65,6 +66,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
 
     shutil.copytree(REPOSITORY, root, ignore=ignore)
+    write_small_dataset(root)
     return root
 
 

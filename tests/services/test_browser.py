@@ -1,0 +1,162 @@
+"""What a user does in the two UIs, in a real browser: launch the regime from Prefect's form, find its runs in MLflow.
+
+Screenshots of every step lie in pytest's temporary folder, under `screenshots`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlparse
+
+import pytest
+
+from tasks.services import Services
+
+from .conftest import ask
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 600
+"""Seconds for a smoke run of a small dataset: 90 on two free cores, many times that beside other work."""
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on this machine (Debian: apt-get install chromium)"
+)
+
+
+@pytest.fixture(scope="module")
+def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("screenshots")
+
+
+@pytest.fixture
+def strangers() -> list[str]:
+    """Addresses outside this machine that a page has asked for."""
+    return []
+
+
+@pytest.fixture
+def page(strangers: list[str]) -> Iterator[Page]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        page.set_default_timeout(30_000)
+        page.on("request", lambda request: strangers.append(request.url) if leaves(request.url) else None)
+        yield page
+        browser.close()
+
+
+def leaves(url: str) -> bool:
+    address = urlparse(url)
+    return address.scheme in {"http", "https", "ws", "wss"} and address.hostname != "127.0.0.1"
+
+
+def field(page: Page, title: str) -> Locator:
+    """One field of the form, by its title; the enclosing object, which holds the same text, comes before it."""
+    return page.locator(".schema-form-property", has=page.get_by_text(f"{title} (Optional)", exact=True)).last
+
+
+def launch_smoke_run(page: Page, services: Services, screenshots: Path) -> str:
+    """Deployments ▸ regime ▸ Run ▸ Custom run: fill in the form, submit, open the new run. Its id."""
+    page.goto(services.prefect_url)
+    page.get_by_text("Deployments", exact=True).first.click()
+    page.locator("a[href*='/deployments/deployment/']", has_text="regime").first.click()
+    page.wait_for_url("**/deployments/deployment/**")
+    page.screenshot(path=screenshots / "1-deployment.png")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("link", name="Custom run").click()
+    page.wait_for_url("**/run?**")
+    dataset = field(page, "Dataset")
+    dataset.get_by_role("button", name="str").click()
+    dataset.locator("textarea, input[type=text]").first.fill("small")
+    field(page, "Smoke").get_by_role("switch").click()
+    page.screenshot(path=screenshots / "2-form.png", full_page=True)
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url("**tab=Runs")
+    page.locator("a[href*='/runs/flow-run/']").first.click()
+    page.wait_for_url("**/runs/flow-run/**")
+    return urlparse(page.url).path.rpartition("/")[2]
+
+
+def wait_until_completed(page: Page, services: Services, run_id: str, screenshots: Path) -> dict[str, Any]:
+    """The run's record, once its page shows the badge `Completed`."""
+    badge = page.locator(".page-heading-flow-run__flow-details .state-badge")
+    deadline = time.monotonic() + PATIENCE
+    while badge.inner_text() != "Completed":
+        run: dict[str, Any] = ask(f"{services.prefect_url}/api/flow_runs/{run_id}")
+        assert run["state_type"] not in {"FAILED", "CRASHED", "CANCELLED"}, f"{run['state']}\n{logs(services, run_id)}"
+        assert time.monotonic() < deadline, f"still {run['state_type']} after {PATIENCE} s\n{logs(services, run_id)}"
+        page.wait_for_timeout(1000)
+    page.screenshot(path=screenshots / "3-completed.png", full_page=True)
+    finished: dict[str, Any] = ask(f"{services.prefect_url}/api/flow_runs/{run_id}")
+    return finished
+
+
+def logs(services: Services, run_id: str) -> str:
+    lines = ask(f"{services.prefect_url}/api/logs/filter", {"logs": {"flow_run_id": {"any_": [run_id]}}})
+    return "\n".join(line["message"] for line in lines[-30:])
+
+
+def artifacts_seen(page: Page, services: Services, run_id: str, screenshots: Path) -> set[str]:
+    """The types of the run's artifacts, each of which its page shows by key."""
+    page.get_by_text("Artifacts", exact=True).click()
+    artifacts = ask(f"{services.prefect_url}/api/artifacts/filter", {"flow_runs": {"id": {"any_": [run_id]}}})
+    for artifact in artifacts:
+        page.get_by_text(artifact["key"], exact=True).first.wait_for()
+    page.screenshot(path=screenshots / "4-artifacts.png", full_page=True)
+    return {artifact["type"] for artifact in artifacts}
+
+
+def find_in_mlflow(page: Page, services: Services, screenshots: Path) -> None:
+    """Experiments ▸ the newest execution's run, with a nested run for every stage."""
+    api = f"{services.mlflow_url}/api/2.0/mlflow"
+    experiments = ask(f"{api}/experiments/search", {"max_results": 50})["experiments"]
+    ids = [experiment["experiment_id"] for experiment in experiments]
+    runs = ask(f"{api}/runs/search", {"experiment_ids": ids, "max_results": 200}).get("runs", [])
+    parent_of = {run["info"]["run_id"]: tags(run).get("mlflow.parentRunId") for run in runs}
+    (execution,) = [run for run in runs if parent_of[run["info"]["run_id"]] is None]
+    nested = [run for run in runs if parent_of[run["info"]["run_id"]] == execution["info"]["run_id"]]
+    assert {run["info"]["status"] for run in [execution, *nested]} == {"FINISHED"}
+    words = " ".join(run["info"]["run_name"] for run in nested)
+    for stage in ("general", "domain", "task", "classify", "small"):
+        assert stage in words, f"no nested run of stage {stage}: {words}"
+    experiment = execution["info"]["experiment_id"]
+    page.goto(f"{services.mlflow_url}/#/experiments/{experiment}/runs")
+    page.get_by_role("link", name=execution["info"]["run_name"]).first.wait_for()
+    page.screenshot(path=screenshots / "5-mlflow-runs.png")
+    page.get_by_role("link", name=execution["info"]["run_name"]).first.click()
+    page.get_by_text(execution["info"]["run_id"]).first.wait_for()
+    page.screenshot(path=screenshots / "6-mlflow-run.png")
+
+
+def tags(run: dict[str, Any]) -> dict[str, str]:
+    return {tag["key"]: tag["value"] for tag in run["data"].get("tags", [])}
+
+
+@pytest.mark.timeout(800)
+def test_a_user_launches_the_regime_from_prefect_and_finds_it_in_mlflow(
+    page: Page, servers: Services, screenshots: Path, strangers: list[str]
+) -> None:
+    run_id = launch_smoke_run(page, servers, screenshots)
+    run = wait_until_completed(page, servers, run_id, screenshots)
+    assert run["parameters"]["config"] == {"dataset": "small", "smoke": True}
+    assert {"progress", "table", "markdown"} <= artifacts_seen(page, servers, run_id, screenshots)
+    find_in_mlflow(page, servers, screenshots)
+    assert strangers == [], "a page asked for something outside this machine"
