@@ -146,7 +146,7 @@ def lineage(model: Annotated[str, typer.Argument(help="A registered model, a fin
     from tasks.lineage import lineage as tree
     from tasks.planning import store_folder
 
-    console.print(tree(Store(store_folder(root)), root, model), markup=False, soft_wrap=True)
+    console.print(tree(root, Store(store_folder(root)), model), markup=False, soft_wrap=True)
 
 
 @app.command(rich_help_panel="Look")
@@ -187,11 +187,14 @@ def predict(
     root = _root()
     prepare_environment(root)
     from pipelines.inference import load_predictor
-    from tasks.lineage import find_artifact
-    from tasks.planning import store_folder
     from pipelines.lineage.store import Store
+    from tasks.lineage import resolve
+    from tasks.planning import store_folder
 
-    folder = Path(model) if Path(model).is_dir() else find_artifact(Store(store_folder(root)), root, model).folder
+    folder = Path(model)
+    if not folder.is_dir():
+        store = Store(store_folder(root))
+        folder = store.find(resolve(root, store, model)[1]).folder
     predictor = load_predictor(folder)
     lines = texts or [line.rstrip("\n") for line in sys.stdin]
     if not lines:

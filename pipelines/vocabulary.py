@@ -19,6 +19,8 @@ class Field(StrEnum):
     """int64 [B, L]: what the network reads."""
     ATTENTION_MASK = "attention_mask"
     """int64 [B, L]: 1 for a token, 0 for padding. Absent when nothing is padded."""
+    POSITION_IDS = "position_ids"
+    """int64 [B, L]: where each token is said to stand. Absent when tokens stand where they are."""
     ORIGINAL_IDS = "original_ids"
     """int64 [B, L]: the tokens before corruption."""
     MASKED_POSITIONS = "masked_positions"

@@ -102,19 +102,20 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
     load_dataset(dataset, root)
     home = prepared(dataset, root)
     again = f"run 'cursus data {dataset}'"
+    verdict_path = home / "verdict.json"
+    if verdict_path.is_file() and not (verdict := read_json(verdict_path))["success"]:
+        raise DataError(f"the dataset {dataset!r} failed its expectations, see {verdict['data_docs']}; {again}")
     recorded = _outputs(dataset, root)
     tables = {name: home / f"{name}.parquet" for name in TABLES}
     digests = {}
-    for name, path in {**tables, "summary": home / "summary.json", "verdict": home / "verdict.json"}.items():
+    for name, path in {**tables, "summary": home / "summary.json", "verdict": verdict_path}.items():
         entry = recorded.get(path.relative_to(root).as_posix())
         if entry is None or not path.is_file():
             raise DataError(f"the dataset {dataset!r} is not prepared: {path.relative_to(root)} is missing; {again}")
         if path.stat().st_size != entry["size"]:
             raise DataError(f"{path.relative_to(root)} is not the file that was prepared; {again}")
         digests[name] = str(entry["md5"])
-    summary, verdict = read_json(home / "summary.json"), read_json(home / "verdict.json")
-    if not verdict["success"]:
-        raise DataError(f"the dataset {dataset!r} failed its expectations, see {verdict['data_docs']}; {again}")
+    summary = read_json(home / "summary.json")
     return Prepared(
         name=dataset,
         language=summary["language"],

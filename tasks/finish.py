@@ -14,6 +14,7 @@ from pipelines.recipe.plan import Plan
 from tasks.datasets import Prepared
 from tasks.registry import Registry
 from tasks.reports import execution_record, scores, write_report
+from tasks.services import MLFLOW_PORT, running
 from tasks.stages import Context
 
 
@@ -35,10 +36,8 @@ def publish_report(
     page = write_report(context.root, execution, context.store, prepared)
     context.tracker.log_report(context.run_id, page)
     create_link_artifact(page.resolve().as_uri(), link_text="report", key="report", description="The execution's page")
-    if context.run_id is not None:
-        create_link_artifact(
-            context.tracker.run_url(context.run_id), link_text="MLflow run", key="mlflow", description="The lineage in MLflow"
-        )
+    if (address := _mlflow_page(context)) is not None:
+        create_link_artifact(address, link_text="MLflow run", key="mlflow", description="The lineage in MLflow")
     return page
 
 
@@ -72,3 +71,13 @@ def show_scores(plan: Plan, context: Context) -> None:
     ]
     if rows:
         create_table_artifact(rows, key="scores", description="Test scores with 95 % intervals")
+
+
+def _mlflow_page(context: Context) -> str | None:
+    """The execution's page in the MLflow UI of this machine; None where nothing was recorded."""
+    if context.run_id is None or context.tracker.failure is not None:
+        return None
+    services = running(context.root)
+    server = services.mlflow_url if services is not None else f"http://127.0.0.1:{MLFLOW_PORT}"
+    experiment = context.tracker.recorder.client.get_run(context.run_id).info.experiment_id
+    return f"{server}/#/experiments/{experiment}/runs/{context.run_id}"

@@ -21,10 +21,10 @@ from pipelines.lineage.fingerprint import LIBRARIES
 from pipelines.lineage.provenance import Environment, Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.plan import Step
-from tasks import tracked_values
 from tasks.environment import state_folder
 from tasks.launch import launch
 from tasks.progress import Progress
+from tasks.tracked_values import TrackedStep
 from tasks.tracking import Tracker
 
 SPACE_NEEDED = 512 * 2**20
@@ -84,7 +84,7 @@ class _Listener:
         self.began = datetime.now(UTC).isoformat(timespec="seconds")
         self.finished_runs: set[str] = set()
         for step in steps:
-            run = context.tracker.begin_step(context.run_id, _tracked(step))
+            run = context.tracker.begin_step(context.run_id, TrackedStep.planned(step))
             context.step_runs[step.fingerprint] = run
 
     def open_runs(self) -> list[str | None]:
@@ -155,19 +155,6 @@ def _provenance(step: Step, result: Result, began: str, seconds: float, root: Pa
             seconds=round(seconds, 3),
             resumed_from_step=result.resumed_from_step,
         ),
-    )
-
-
-def _tracked(step: Step) -> tracked_values.Step:
-    return tracked_values.Step(
-        fingerprint=step.fingerprint,
-        recipe=step.recipe,
-        stage=step.name,
-        kind=str(step.stage.kind),
-        seed=step.seed,
-        settings=step.identity["stage"],
-        parents=step.parents,
-        data=step.data,
     )
 
 

@@ -15,7 +15,7 @@ class Compression(Component):
     """A step from a larger network to a smaller one. A member overrides one of the two methods."""
 
     replaces_weights: ClassVar[bool] = False
-    """True when `convert` writes a form that is served instead of `model.safetensors`."""
+    """True when the member overrides `convert`, whose form is served instead of `model.safetensors`."""
 
     def shrink(self, network: PreTrainedModel) -> PreTrainedModel:
         """The smaller network whose weights the following training starts from."""

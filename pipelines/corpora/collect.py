@@ -67,11 +67,15 @@ def file_task(task: FileTask, root: Path) -> Iterator[Labelled]:
 
 
 def hold_out(rows: list[tuple[str, str, str]], share: float) -> set[int]:
-    """The numbers of the rows to hold out: of each label the same share, chosen by the texts' hashes alone."""
+    """The numbers of the rows to hold out, chosen by the texts' hashes: of each label the share, at least one of two."""
+
+    def held_out(examples: int) -> int:
+        return max(math.floor(share * examples), min(1, examples - 1))
+
     of_label: dict[str, list[tuple[bytes, int]]] = defaultdict(list)
     for number, (text, label, _) in enumerate(rows):
         of_label[label].append((sha256(text_key(text)).digest(), number))
-    return {number for ranks in of_label.values() for _, number in sorted(ranks)[: math.floor(share * len(ranks))]}
+    return {number for ranks in of_label.values() for _, number in sorted(ranks)[: held_out(len(ranks))]}
 
 
 def check_labels(rows: Iterable[tuple[str, str | None, str, str]]) -> None:
@@ -80,6 +84,9 @@ def check_labels(rows: Iterable[tuple[str, str | None, str, str]]) -> None:
     for _, label, _, part in rows:
         seen[part][str(label)] += 1
     labels = set(seen["train"])
+    asked = labels | set(seen["validation"]) | set(seen["test"])
+    if seen["train"].total() < len(asked):
+        raise DataError(f"the task has {seen['train'].total()} training examples, fewer than its {len(asked)} classes")
     for part in ("validation", "test"):
         unseen = sorted(set(seen[part]) - labels)
         if unseen:
@@ -87,9 +94,6 @@ def check_labels(rows: Iterable[tuple[str, str | None, str, str]]) -> None:
                 f"the {part} split has the label {unseen[0]!r} ({seen[part][unseen[0]]} examples), which no training "
                 f"example has; the training labels are {', '.join(map(repr, sorted(labels)))}"
             )
-    asked = labels | set(seen["validation"]) | set(seen["test"])
-    if seen["train"].total() < len(asked):
-        raise DataError(f"the task has {seen['train'].total()} training examples, fewer than its {len(asked)} classes")
     if len(labels) < 2:
         raise DataError(f"every training example has the label {next(iter(labels), None)!r}; a task needs two classes")
 

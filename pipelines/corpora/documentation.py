@@ -52,7 +52,7 @@ def read_documentation(files: dict[str, Path]) -> Iterator[Document]:
     """Parse files on as many processes as the launcher allows, and yield their documents in the files' order."""
     processes = min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     work = list(files.items())
-    if processes == 1 or len(work) < 500:
+    if processes == 1 or len(work) < 200:
         for item in work:
             yield from _documents(item)
         return

@@ -10,6 +10,8 @@ import csv
 import glob
 import gzip
 import json
+import os
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +41,7 @@ def find_files(path: str, root: Path) -> dict[str, Path]:
     else:
         found = [Path(file) for file in glob.glob(str(full), recursive=True)]
         found = [file for file in found if file.is_file()]
-        base = Path(str(full).partition("*")[0].partition("?")[0].partition("[")[0]).parent
+        base = Path(os.path.dirname(re.split(r"[*?\[]", str(full))[0]))
         if not found and not glob.has_magic(path):
             raise DataError(f"{full}: there is no such file or folder; check the path in params.yaml")
         for file in found:

@@ -106,7 +106,7 @@ Task = Annotated[
 class CleanSettings(Strict):
     """Unlabelled texts shorter than `min_characters` go; texts longer than `max_characters` are cut."""
 
-    min_characters: int = Field(default=20, ge=1)
+    min_characters: int = Field(default=10, ge=1)
     max_characters: int = Field(default=50_000, ge=100)
 
 

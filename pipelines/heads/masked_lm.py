@@ -43,6 +43,7 @@ class MaskedLMHead(Head, name="masked_lm"):
         said = network.base_model(
             input_ids=batch[Field.INPUT_IDS],
             attention_mask=mask,
+            position_ids=batch.get(Field.POSITION_IDS),
             output_hidden_states=Signal.HIDDEN_STATES in wanted,
         )
         top = said.last_hidden_state

@@ -24,7 +24,7 @@ def source_hash(modules: str | Iterable[str]) -> str:
     roots = [modules] if isinstance(modules, str) else sorted(set(modules))
     everything: set[str] = set()
     for root in roots:
-        if not _exists(root):
+        if _file(root) is None:
             raise ModuleNotFoundError(f"no module is called {root!r}", name=root)
         everything |= closure(root)
     digest = hashlib.sha256()
@@ -49,11 +49,11 @@ def closure(module: str) -> frozenset[str]:
 @cache
 def _read(module: str) -> tuple[str, frozenset[str]]:
     """The normalised syntax tree of a module as text, and the first-party modules it names in imports."""
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
+    path = _file(module)
+    if path is None:
         return "", frozenset()
-    tree = _without_docstrings(ast.parse(Path(spec.origin).read_bytes()))
-    package = module if spec.submodule_search_locations else module.rpartition(".")[0]
+    tree = _without_docstrings(ast.parse(path.read_bytes()))
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     named: set[str] = set()
     for node in ast.walk(tree):
         if _is_type_checking_block(node):
@@ -65,7 +65,7 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
             if node.level:
                 base = importlib.util.resolve_name("." * node.level + base, package)
             named |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    first_party = {name for name in named if name.partition(".")[0] in FIRST_PARTY and _exists(name)}
+    first_party = {name for name in named if _file(name) is not None}
     # importing a.b.c runs a/__init__ and a.b/__init__ as well
     for name in tuple(first_party) + (module,):
         parts = name.split(".")
@@ -94,8 +94,16 @@ def _is_type_checking_block(node: ast.AST) -> bool:
 
 
 @cache
-def _exists(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, AttributeError):
-        return False  # `from package import function`: the name is not a module
+def _file(module: str) -> Path | None:
+    """Where a first-party module is written; None when it is not a module (`from package import function`).
+
+    Found by its path: asking the import system would import the parents, and torch with them.
+    """
+    package, *rest = module.split(".")
+    if package not in FIRST_PARTY:
+        return None
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        return None
+    stem = Path(spec.origin).parent.joinpath(*rest)
+    return next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)

@@ -1,16 +1,19 @@
 """The network behind `sequence_classification`: a Hugging Face model whose body is whatever its configuration says.
 
 A saved folder's body carries the architecture's own weight names, so `AutoModel.from_pretrained(folder)` opens it in
-plain transformers; the whole classifier opens with `SequenceClassifier.from_pretrained(folder)`.
+plain transformers; the whole classifier opens with `SequenceClassifier.open(folder)`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
-from transformers import AutoModel, PretrainedConfig, PreTrainedModel
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.utils import ModelOutput
 
 
@@ -48,18 +51,15 @@ class SequenceClassifier(PreTrainedModel):
         nn.init.zeros_(self.classifier.bias)
 
     @classmethod
-    def open(cls, folder: str) -> SequenceClassifier:
-        """The classifier saved in `folder`, in eval mode. Safetensors only; every weight must match.
+    def open(cls, folder: Path) -> Self:
+        """The classifier saved in `folder`, float32, in eval mode. Safetensors only.
 
-        Raises RuntimeError when the file's weights are not exactly the network's.
+        Raises RuntimeError when the weights are not exactly the network's.
         """
-        from pathlib import Path
-
-        from safetensors.torch import load_file
-        from transformers import AutoConfig
-
-        network = cls(AutoConfig.from_pretrained(folder))
-        network.load_state_dict(load_file(Path(folder) / "model.safetensors"))
+        config = AutoConfig.from_pretrained(folder)
+        config._attn_implementation = "eager"
+        network = cls(config)
+        network.load_state_dict(load_file(folder / "model.safetensors"))
         return network.eval()
 
     def forward(

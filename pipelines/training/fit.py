@@ -6,6 +6,7 @@ import logging
 import math
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +42,11 @@ def fit(job: Job) -> Result:
     result = Result(parameters=parameters)
     if stage.trains:
         result = _train(job, network, tokenizer, labels).model_copy(update={"parameters": parameters})
-    _export(network, tokenizer, stage.budget.length, job.out)
-    for compression in stage.compression:
-        compression.convert(job.out, job.out)
+    conversions = [compression for compression in stage.compression if compression.replaces_weights]
+    exported = job.out / SCRATCH / "exported" if conversions else job.out
+    _export(network, tokenizer, stage.budget.length, exported)
+    for conversion in conversions:
+        conversion.convert(exported, job.out)
     return result
 
 
@@ -51,6 +54,7 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
     import pytorch_lightning as lightning
     import torch
     from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+    from torch.utils.data import DataLoader
 
     stage, scratch = job.stage, job.out / SCRATCH
     batches: PlainBatches | TextBatches
@@ -99,7 +103,6 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
             precision=stage.optimizer.precision,  # type: ignore[arg-type]  # `auto` was resolved when planning
             max_epochs=1,
             max_steps=len(batches),
-            gradient_clip_val=stage.optimizer.clip,
             val_check_interval=every,
             num_sanity_val_steps=0,
             logger=False,
@@ -109,7 +112,7 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
             default_root_dir=scratch,
         )
         trainer.fit(
-            module, batches, validation or None,
+            module, batches, DataLoader(validation, batch_size=None) if validation else None,
             ckpt_path=str(resume) if resume.exists() else None, weights_only=True,
         )
     if best is not None and (scratch / BEST).exists():
@@ -198,12 +201,11 @@ def _export(network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, length
     tokenizer.save_pretrained(out)
 
 
-class _quiet(warnings.catch_warnings):  # type: ignore[type-arg]
+@contextmanager
+def _quiet() -> Iterator[None]:
     """Silence what Lightning says about choices that were made on purpose; our own log tells the user what happens."""
-
-    def __init__(self) -> None:
-        super().__init__(action="ignore", category=UserWarning, module="pytorch_lightning")
-        for name in ("pytorch_lightning", "lightning_fabric", "pytorch_lightning.utilities.rank_zero"):
-            logging.getLogger(name).setLevel(logging.ERROR)
-
-
+    for name in ("pytorch_lightning", "lightning_fabric", "pytorch_lightning.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module="pytorch_lightning")
+        yield

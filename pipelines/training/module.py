@@ -99,6 +99,10 @@ class StageModule(lightning.LightningModule):
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: strategy.factor(step, total))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        # Lightning refuses to clip for a fused optimizer, for fear of a gradient scaler; bf16 needs none
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.stage.optimizer.clip)
+
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["random"] = torch.get_rng_state()
 

@@ -1,0 +1,29 @@
+"""Shifted absolute positions (Kiyono et al. 2021, SHAPE §3): every position is trained though the rows are short."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field as Option
+
+from pipelines.corruptions import Arrays, Corruption, TokenIds
+from pipelines.vocabulary import Field
+
+
+class ShiftPositions(Corruption, name="shift_positions"):
+    """Each row is said to begin at a random position, such that it ends before `positions`; its first token stays at 0.
+
+    A body trained on rows of 64 tokens can then read texts of `positions` tokens when it is fine-tuned.
+    """
+
+    paper = "arXiv:2109.05644"
+    provides = frozenset({Field.POSITION_IDS})
+
+    positions: int = Option(gt=1)
+    """Positions to be trained, counted in tokens; at most those of the backbone."""
+
+    def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
+        rows, length = batch[Field.INPUT_IDS].shape
+        offsets = random.integers(max(1, self.positions - length + 1), size=(rows, 1))
+        positions = np.arange(length, dtype=np.int64) + offsets
+        positions[:, 0] = 0
+        return {**batch, Field.POSITION_IDS: positions}

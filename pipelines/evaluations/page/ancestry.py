@@ -1,0 +1,178 @@
+"""The lineage picture: tables on the left, stages in the order in which weights and teaching flow, int8 on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+from pipelines.evaluations.page.axes import duration
+
+NODE_WIDTH, NODE_HEIGHT, COLUMN, LINE = 132, 54, 164, 72
+DATA_HEIGHT = 36
+SHORT = 8
+"""Digits of a fingerprint that are shown."""
+
+
+@dataclass
+class Node:
+    """A stage with all its seeds, or a group of tables."""
+
+    name: str
+    lines: list[str]
+    kind: str
+    """`trained`, `cached`, `stored` or `data`."""
+    parents: dict[str, str] = field(default_factory=dict)
+    """Name of another node to the role it plays: start, teacher or data."""
+    column: int = 0
+    y: float = 0.0
+
+    @property
+    def height(self) -> int:
+        return DATA_HEIGHT if self.kind == "data" else NODE_HEIGHT
+
+
+def draw_ancestry(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]) -> Markup:
+    """The tree of everything that `steps` made or came from; evaluations, which make no model, are left out."""
+    nodes = _nodes(steps, records)
+    _place(nodes)
+    width = COLUMN * (max(node.column for node in nodes.values()) + 1) - (COLUMN - NODE_WIDTH) + 4
+    height = max(node.y + node.height for node in nodes.values()) + 4
+    edges = [_edge(nodes[parent], node, role) for node in nodes.values() for parent, role in node.parents.items()]
+    return Markup(
+        '<svg class="ancestry" viewBox="0 0 {w} {h}" style="min-width:{m}px;max-width:{w}px" role="img" aria-label="Lineage">{p}</svg>'
+    ).format(w=width, h=height, m=round(width * 0.75), p=Markup("").join([*edges, *map(_box, nodes.values())]))
+
+
+def _nodes(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]) -> dict[str, Node]:
+    by_fingerprint = {step["fingerprint"]: step for step in steps}
+    names = {fingerprint: _stage_name(record, steps, by_fingerprint) for fingerprint, record in records.items()}
+    nodes: dict[str, Node] = {}
+    for fingerprint in _in_order(records):
+        record = records[fingerprint]
+        if record["kind"] == "evaluate":
+            continue
+        step, name = by_fingerprint.get(fingerprint), names[fingerprint]
+        if name not in nodes:
+            kind = "stored" if step is None else "cached" if step["cached"] else "trained"
+            nodes[name] = Node(name, [fingerprint[:SHORT]], kind)
+        node = nodes[name]
+        node.lines.append(fingerprint[:SHORT])
+        if step is not None and not step["cached"]:
+            node.kind = "trained"
+        for role, parent in record["parents"].items():
+            if parent in records:
+                node.parents.setdefault(names[parent], role)
+        tables = _tables(record)
+        for table, digest in tables.items():
+            # a table and a stage often share a name
+            nodes.setdefault(f"table {table}", Node(table, [digest], "data"))
+            node.parents.setdefault(f"table {table}", "data")
+    for name, node in nodes.items():
+        if node.kind != "data":
+            mine = [step for step in steps if names.get(step["fingerprint"]) == name]
+            seeds = sum(called == name for called in names.values())
+            several = f"{node.lines[0]} · {seeds} seeds" if seeds > 1 else node.lines[0]
+            seconds = sum(step["seconds"] or 0 for step in mine if not step["cached"])
+            node.lines = [several, f"trained · {duration(seconds)}" if node.kind == "trained" else node.kind]
+    return nodes
+
+
+def _stage_name(record: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) -> str:
+    """The stage, with its recipe where it is another's."""
+    here = {step["stage"] for step in steps}
+    if record["fingerprint"] not in known and record["stage"] in here:
+        return f"{record['recipe']}/{record['stage']}"
+    return str(record["stage"])
+
+
+def _tables(record: Mapping[str, Any]) -> dict[str, str]:
+    """Names of the tables a step read, the labelled ones as one, each with the digests' beginning."""
+    named: dict[str, list[str]] = {}
+    for table, source in sorted(record["data"].items()):
+        name = "labelled task" if table in ("train", "validation", "test") else table.replace("_", " ")
+        named.setdefault(name, []).append(source["digest"].removeprefix("md5:")[:SHORT])
+    return {name: digests[0] for name, digests in named.items()}
+
+
+def _in_order(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Fingerprints, parents before children."""
+    ordered: dict[str, None] = {}
+
+    def visit(fingerprint: str) -> None:
+        if fingerprint in records and fingerprint not in ordered:
+            for parent in records[fingerprint]["parents"].values():
+                visit(parent)
+            ordered[fingerprint] = None
+
+    for fingerprint in records:
+        visit(fingerprint)
+    return list(ordered)
+
+
+def _place(nodes: dict[str, Node]) -> None:
+    """A column by the longest way from the data, a line near the parents'."""
+    for node in nodes.values():  # parents come before children
+        stages = [nodes[parent].column for parent, role in node.parents.items() if role != "data"]
+        if node.kind != "data":
+            node.column = max(stages, default=0) + 1
+    for key, node in nodes.items():
+        if node.kind == "data":
+            node.column = min(child.column for child in nodes.values() if key in child.parents) - 1
+    taken: dict[int, float] = {}
+    for column in range(max(node.column for node in nodes.values()) + 1):
+        members = [node for node in nodes.values() if node.column == column]
+        members.sort(key=lambda node: (node.kind == "data" and column > 0, _wish(node, nodes)))
+        for node in members:
+            node.y = taken.get(column, 4.0)
+            taken[column] = node.y + LINE
+
+
+def _wish(node: Node, nodes: Mapping[str, Node]) -> float:
+    above = [nodes[parent].y for parent, role in node.parents.items() if role != "data"]
+    # children of earlier columns first would cross: a stage many stages continue belongs on the first line
+    followed = any(node.name in other.parents for other in nodes.values())
+    return (sum(above) / len(above) if above else 0.0) - (1000 if followed else 0)
+
+
+def _edge(parent: Node, child: Node, role: str) -> Markup:
+    x1, y1 = parent.column * COLUMN + 2 + NODE_WIDTH, parent.y + parent.height / 2
+    x2, y2 = child.column * COLUMN + 2, child.y + child.height / 2
+    middle = x2 - (COLUMN - NODE_WIDTH) / 2 - 4
+    bend = f"M{x1},{y1} C{middle},{y1} {middle},{y2} {x2},{y2}"
+    kind = role if role in ("start", "teacher", "data") else "subject"
+    return Markup('<path class="edge {k}" d="{d}"><title>{a} → {b} ({r})</title></path>').format(
+        k=kind, d=bend, a=parent.name, b=child.name, r=role
+    )
+
+
+def _box(node: Node) -> Markup:
+    x = node.column * COLUMN + 2
+    size = 11 if len(node.name) <= 18 else 9.5
+    lines = Markup("").join(
+        Markup('<text class="{c}" x="{x}" y="{y}">{t}</text>').format(
+            c="mono" if position == 0 else "mark",
+            x=x + 10,
+            y=node.y + 30 + 15 * position - (1 if node.kind == "data" else 0),
+            t=line,
+        )
+        for position, line in enumerate(node.lines)
+    )
+    return Markup(
+        '<g class="node {k}"><rect x="{x}" y="{y}" width="{w}" height="{h}" rx="{r}"/>'
+        '<text class="name" style="font-size:{s}px" x="{tx}" y="{ty}">{n}</text>{lines}</g>'
+    ).format(
+        k=node.kind,
+        x=x,
+        y=node.y,
+        w=NODE_WIDTH,
+        h=node.height,
+        r=18 if node.kind == "data" else 6,
+        s=size,
+        tx=x + 10,
+        ty=node.y + (14 if node.kind == "data" else 16),
+        n=node.name,
+        lines=lines,
+    )

@@ -1,0 +1,90 @@
+"""Scales, round ticks, and numbers as people write them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+COLOURS = 8
+"""Categorical colours that the page's style defines as --c0 … --c7."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A linear map from values [first, last] to pixels [start, end]."""
+
+    first: float
+    last: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        span = (self.last - self.first) or 1.0
+        return round(self.start + (value - self.first) / span * (self.end - self.start), 2)
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round values inside [low, high], roughly `about` of them."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / about
+    magnitude: float = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= rough * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(index * step, 12) for index in range(first, last + 1)]
+
+
+def count(value: float) -> str:
+    """1234567 → `1.2M`."""
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.1f}".rstrip("0").rstrip(".") + unit
+    return f"{value:g}"
+
+
+def percent(value: float) -> str:
+    """0.6132 → `61.3 %`."""
+    return f"{100 * value:.1f} %"
+
+
+def points(value: float) -> str:
+    """A difference of shares in percentage points: 0.021 → `+2.1`."""
+    return f"{100 * value:+.1f}".replace("-", "−")
+
+
+def duration(seconds: float | None) -> str:
+    """95.2 → `1 min 35 s`."""
+    if seconds is None:
+        return ""
+    if seconds < 60:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def horizontal_axis(
+    scale: Scale, values: Sequence[float], top: float, bottom: float, write: Callable[[float], str]
+) -> Markup:
+    """Vertical grid lines from `top` to `bottom`, numbers below them."""
+    return Markup("").join(
+        Markup(
+            '<line class="grid" x1="{x}" x2="{x}" y1="{a}" y2="{b}"/><text class="tick" x="{x}" y="{y}" text-anchor="middle">{t}</text>'
+        ).format(x=scale(value), a=top, b=bottom, y=bottom + 16, t=write(value))
+        for value in values
+    )
+
+
+def vertical_axis(
+    scale: Scale, values: Sequence[float], left: float, right: float, write: Callable[[float], str]
+) -> Markup:
+    """Horizontal grid lines from `left` to `right`, numbers before them."""
+    return Markup("").join(
+        Markup(
+            '<line class="grid" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/><text class="tick" x="{x}" y="{z}" text-anchor="end">{t}</text>'
+        ).format(a=left, b=right, y=scale(value), z=scale(value) + 4, x=left - 8, t=write(value))
+        for value in values
+    )
