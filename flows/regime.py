@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
 from prefect import flow
-from prefect.runtime import flow_run
 from prefect.utilities.annotations import quote
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,11 +17,13 @@ from pipelines.job import Runtime
 from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.plan import Plan
 from pipelines.training import hardware
-from tasks.environment import prepare_environment
+from tasks.environment import prepare_environment, state_folder
 from tasks.finish import publish_report, register_models, show_scores
+from tasks.launch import Launcher
 from tasks.planning import make_plan, resolve_request, store_folder
 from tasks.preparation import prepare_data
 from tasks.progress import Progress
+from tasks.projection import Projection
 from tasks.stages import Context, run_steps, use_cached
 from tasks.tracking import Tracker
 
@@ -62,13 +64,19 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
     prepare_environment(root)
     request = resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke)
     store = Store(store_folder(root))
-    with store.exclusive(), Progress() as progress:
+    with ExitStack() as opened:
+        opened.enter_context(store.exclusive())
+        progress = opened.enter_context(Progress())
         began, started = time.monotonic(), datetime.now(UTC)
         prepared = prepare_data(request.dataset, quote(root))
         plan = make_plan(root, request, prepared)
         if config.until is not None:
             plan = plan.ancestors(config.until)
         identifier = f"{started:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}"
+        runtime = Runtime(accelerator=hardware.accelerator(), threads=config.threads or hardware.cores())
+        launcher = opened.enter_context(
+            Launcher(root, runtime.threads, state_folder(root) / "logs" / f"training-{identifier}.log")
+        )
         tracker = Tracker(root)
         run_id = tracker.begin_execution(
             identifier, plan.recipe.name, request.dataset, [{"step": s.label, "fingerprint": s.fingerprint} for s in plan.steps]
@@ -80,9 +88,11 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
             run_id=run_id,
             tables=prepared.tables,
             language=prepared.language,
-            runtime=Runtime(accelerator=hardware.accelerator(), threads=config.threads or hardware.cores()),
+            runtime=runtime,
+            launcher=launcher,
             progress=progress,
         )
+        Projection(tracker, store).replay()
         try:
             _run(plan, context)
             report = publish_report(identifier, quote(plan), quote(prepared), started, time.monotonic() - began, quote(context))
@@ -108,7 +118,7 @@ def _run(plan: Plan, context: Context) -> None:
             stored[step.fingerprint] = artifact
     todo = {step.fingerprint for step in plan.missing(stored)}
     for label, steps in plan.groups():
-        found = [stored[step.fingerprint] for step in steps if step.fingerprint in stored]
+        found = [(step, stored[step.fingerprint]) for step in steps if step.fingerprint in stored]
         if found:
             use_cached(label, quote(found), quote(context))
         missing = [step for step in steps if step.fingerprint in todo]

@@ -21,8 +21,9 @@ from pipelines.errors import CursusError, StageError
 from pipelines.job import METRICS, RESULT, Job, Result
 from pipelines.training.worker import ERROR
 
-POLL_SECONDS = 0.25
+POLL_SECONDS = 0.1
 GRACE_SECONDS = 10
+
 
 class Listener(Protocol):
     """Hears of jobs while they run."""
@@ -34,68 +35,113 @@ class Listener(Protocol):
         """The job is done; called once, while later jobs may still run."""
 
 
-def launch(jobs: Sequence[Job], log: Path, root: Path, listener: Listener) -> None:
-    """Run `jobs` in one child process, in order.
+class Launcher:
+    """One child process for the stages of an execution, which pay the start-up of torch once between them.
 
-    Raises the CursusError that a job met, or StageError when the child ended without a result. Whatever ends this call
-    early also ends the child; checkpoints stay, and launching the same jobs again continues from them.
+    The child is started when the launcher is entered, so that it imports torch while the first job is prepared. Leaving
+    ends it, whatever the reason; checkpoints stay, and running the same jobs again continues from them.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    order = log.with_suffix(".jobs.json")
-    order.write_text(json.dumps([job.model_dump(mode="json") for job in jobs]), encoding="utf-8")
-    for job in jobs:
-        (job.out / ERROR).unlink(missing_ok=True)
-    tails = [_Tail(job) for job in jobs]
-    with log.open("w", encoding="utf-8") as output:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "pipelines.training.worker", str(order)],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=root,
-            env={**os.environ, **_environment(jobs[0].runtime.threads)},
-            start_new_session=True,  # Ctrl-C reaches only the caller, who ends the child in order
-        )
+
+    def __init__(self, root: Path, threads: int, log: Path) -> None:
+        self.root, self.threads, self.log = root, threads, log
+        self._child: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Launcher:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        child, self._child = self._child, None
+        if child is None:
+            return
+        assert child.stdin is not None
+        child.stdin.close()
+        if child.poll() is None:
+            child.terminate()
+            try:
+                child.wait(GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+    def run(self, jobs: Sequence[Job], listener: Listener) -> None:
+        """Run `jobs` in order. Raises the CursusError that a job met, or StageError when the child ended without a result."""
+        if self._child is None or self._child.poll() is not None:
+            self._start()
+        child = self._child
+        assert child is not None and child.stdin is not None
+        order = self.log.with_suffix(".jobs.json")
+        order.write_text(json.dumps([job.model_dump(mode="json") for job in jobs]), encoding="utf-8")
+        for job in jobs:
+            (job.out / ERROR).unlink(missing_ok=True)
+        tails = [_Tail(job) for job in jobs]
         try:
-            while child.poll() is None:
-                _tell(tails, listener)
-                time.sleep(POLL_SECONDS)
-        finally:
-            _end(child)
-    _tell(tails, listener)
-    order.unlink(missing_ok=True)
-    for tail in tails:
-        if not tail.finished:
-            raise _failure(tail.job, log, child.returncode)
+            child.stdin.write(f"{order}\n")
+            child.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has just died; that is told below
+        while not all(tail.finished for tail in tails):
+            # asked before looking: what a dead child left is complete
+            ended = child.poll() is not None
+            for tail in tails:
+                tail.tell(listener)
+            if ended:
+                break
+            time.sleep(POLL_SECONDS)
+        order.unlink(missing_ok=True)
+        for tail in tails:
+            if not tail.finished:
+                raise self._failure(tail.job, child.returncode)
+
+    def _start(self) -> None:
+        with self.log.open("w", encoding="utf-8") as output:
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "pipelines.training.worker"],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.root,
+                env={**os.environ, **_environment(self.threads)},
+                text=True,
+                start_new_session=True,  # Ctrl-C reaches only the caller, who ends the child in order
+            )
+
+    def _failure(self, job: Job, status: int | None) -> CursusError:
+        told = job.out / ERROR
+        if told.exists():
+            value = json.loads(told.read_text(encoding="utf-8"))
+            kind: type[CursusError] = getattr(errors, value["type"], StageError)
+            return kind(f"stage {job.stage_name}: {value['message']}")
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        reason = next((line for line in reversed(lines) if line.strip()), f"exit status {status}")
+        return StageError(f"stage {job.stage_name} ended without a result: {reason} (its log: {self.log})")
 
 
 class _Tail:
-    """Follows one job's metrics file."""
+    """Follows one job's folder."""
 
     def __init__(self, job: Job) -> None:
-        self.job, self.finished = job, False
-        self.seen = 0
+        self.job, self.finished, self.seen = job, False, 0
 
-    def news(self) -> list[dict[str, Any]]:
+    def tell(self, listener: Listener) -> None:
+        if self.finished:
+            return
+        # looked for before the metrics are read: a job that has a result writes no more of them
+        done = (self.job.out / RESULT).exists()
+        if news := self._news():
+            listener.progressed(self.job, news)
+        if done:
+            self.finished = True
+            listener.finished(self.job, Result.model_validate_json((self.job.out / RESULT).read_bytes()))
+
+    def _news(self) -> list[dict[str, Any]]:
         path = self.job.out / METRICS
         if not path.exists():
             return []
         lines = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
         fresh, self.seen = lines[self.seen :], max(self.seen, len(lines))
         return [json.loads(line) for line in fresh]
-
-
-def _tell(tails: list[_Tail], listener: Listener) -> None:
-    for tail in tails:
-        if tail.finished:
-            continue
-        # looked for before the metrics are read: a job that has a result writes no more of them
-        done = (tail.job.out / RESULT).exists()
-        if news := tail.news():
-            listener.progressed(tail.job, news)
-        if done:
-            tail.finished = True
-            listener.finished(tail.job, Result.model_validate_json((tail.job.out / RESULT).read_bytes()))
 
 
 def _environment(threads: int) -> dict[str, str]:
@@ -110,26 +156,3 @@ def _environment(threads: int) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "PYTHONUNBUFFERED": "1",
     }
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    if child.poll() is None:
-        child.terminate()
-        try:
-            child.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-    if child.stdin is not None:
-        child.stdin.close()
-
-
-def _failure(job: Job, log: Path, status: int | None) -> CursusError:
-    told = job.out / ERROR
-    if told.exists():
-        value = json.loads(told.read_text(encoding="utf-8"))
-        kind: type[CursusError] = getattr(errors, value["type"], StageError)
-        return kind(f"stage {job.stage_name}: {value['message']}")
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    reason = lines[-1] if lines else f"exit status {status}"
-    return StageError(f"stage {job.stage_name} ended without a result: {reason} (its log: {log})")

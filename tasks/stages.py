@@ -21,8 +21,7 @@ from pipelines.lineage.fingerprint import LIBRARIES
 from pipelines.lineage.provenance import Environment, Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.plan import Step
-from tasks.environment import state_folder
-from tasks.launch import launch
+from tasks.launch import Launcher
 from tasks.progress import Progress
 from tasks.tracked_values import TrackedStep
 from tasks.tracking import Tracker
@@ -43,6 +42,7 @@ class Context:
     tables: dict[str, Path]
     language: str
     runtime: Runtime
+    launcher: Launcher
     progress: Progress
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     """Every finished step of this execution, by fingerprint."""
@@ -56,10 +56,9 @@ def run_steps(label: str, steps: Sequence[Step], context: Context) -> None:
     """Compute the steps of one stage, its seeds in one process, and publish each as it finishes."""
     require_space(context.store.root, SPACE_NEEDED)
     jobs = [_job(step, context) for step in steps]
-    log = state_folder(context.root) / "logs" / f"{label.replace('/', '-')}.log"
     listener = _Listener(steps, context)
     try:
-        launch(jobs, log, context.root, listener)
+        context.launcher.run(jobs, listener)
     except BaseException as error:
         for run in listener.open_runs():
             context.tracker.fail_step(run, f"{type(error).__name__}: {error}")
@@ -67,11 +66,11 @@ def run_steps(label: str, steps: Sequence[Step], context: Context) -> None:
 
 
 @task(task_run_name="{label} (cached)", cache_policy=NO_CACHE)
-def use_cached(label: str, artifacts: Sequence[Artifact], context: Context) -> None:
+def use_cached(label: str, found: Sequence[tuple[Step, Artifact]], context: Context) -> None:
     """Take finished steps from the store, and link them in MLflow so that comparisons are whole."""
-    for artifact in artifacts:
+    for step, artifact in found:
         context.artifacts[artifact.fingerprint] = artifact
-        context.tracker.link_cached(context.run_id, artifact)
+        context.tracker.link_cached(context.run_id, artifact, step.label)
 
 
 class _Listener:

@@ -1,14 +1,17 @@
-"""The process a launcher starts: `python -m pipelines.training.worker jobs.json`.
+"""The process a launcher starts: `python -m pipelines.training.worker`, told what to do on standard input.
 
-Jobs run one after the other and share the start-up cost of torch. What goes wrong is written into the job's folder for
-the launcher to tell; a job that is finished has its result file. Standard input is a pipe that the launcher holds open:
-when the launcher dies, however it dies, the pipe closes and this process ends too, leaving its checkpoints.
+Each line names a file with a list of jobs, which run one after the other and share the start-up cost of torch. A finished
+job has its result file. What a user can mend is written into the job's folder for the launcher to tell; whatever goes
+wrong ends this process. When the launcher dies, however it dies, standard input closes and this process ends too,
+leaving its checkpoints.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import queue
 import sys
 import threading
 from pathlib import Path
@@ -17,39 +20,55 @@ ERROR = "error.json"
 """Written into a job's folder when a user's mistake ended it: {"type", "message"}."""
 MISTAKE = 2
 """Exit status after such a mistake."""
+WARM = ("torch", "pytorch_lightning", "pipelines.training.fit", "pipelines.training.module", "transformers.models.auto")
+"""Imported before the first job arrives, while the launcher still prepares it."""
 
 
-def main(path: Path) -> int:
-    """Run the jobs listed in the file `path`; the exit status."""
-    threading.Thread(target=_end_with_launcher, daemon=True).start()
+def main() -> int:
+    """Run jobs until standard input closes; the exit status."""
+    orders: queue.Queue[str | None] = queue.Queue()
+    threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+    for name in WARM:
+        importlib.import_module(name)
+    while (order := orders.get()) is not None:
+        if status := _run(Path(order)):
+            return status
+    return 0
+
+
+def _run(order: Path) -> int:
     import torch
 
     from pipelines.errors import CursusError
     from pipelines.job import Job
     from pipelines.training.run import run
 
-    for value in json.loads(path.read_text(encoding="utf-8")):
+    for value in json.loads(order.read_text(encoding="utf-8")):
         job = Job.model_validate(value)
         torch.set_num_threads(job.runtime.threads)
         try:
             run(job)
         except CursusError as error:
-            told = {"type": type(error).__name__, "message": str(error)}
-            (job.out / ERROR).write_text(json.dumps(told), encoding="utf-8")
+            _tell(job.out, type(error).__name__, str(error))
             return MISTAKE
         except OSError as error:
-            # the one system error that a user can mend: a full disk
-            told = {"type": "StoreError", "message": f"{error.filename or job.out}: {error.strerror}; free some space, then run again"}
-            (job.out / ERROR).write_text(json.dumps(told), encoding="utf-8")
+            # the one system error that a user can mend is a full disk
+            _tell(job.out, "StoreError", f"{error.filename or job.out}: {error.strerror}; free some space, then run again")
             raise
     return 0
 
 
-def _end_with_launcher() -> None:
-    while sys.stdin.buffer.read(1):
-        pass
-    os._exit(143)
+def _tell(out: Path, kind: str, message: str) -> None:
+    (out / ERROR).write_text(json.dumps({"type": kind, "message": message}), encoding="utf-8")
+
+
+def _listen(orders: queue.Queue[str | None]) -> None:
+    """Pass lines on. When the pipe closes between jobs the process ends by itself; in the middle of one it is ended here."""
+    for line in sys.stdin:
+        orders.put(line.strip())
+    orders.put(None)
+    threading.Timer(1.0, lambda: os._exit(143)).start()
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main())
