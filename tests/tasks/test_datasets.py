@@ -1,0 +1,130 @@
+"""`prepare` on a real checkout with real DVC: what runs, what does not run again, what is refused and how."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from hashlib import md5
+from pathlib import Path
+
+import pytest
+
+from pipelines.errors import DataError, QualityError, RecipeError
+from tasks.datasets import open_prepared, prepare
+from tests.corpora.small_dataset import write_small_dataset
+
+REPOSITORY = Path(__file__).parents[2]
+AFTER_CLEAN = ["clean", "deduplicate", "decontaminate", "split", "validate"]
+PREPARE = """
+import json, sys
+from pathlib import Path
+from tasks.datasets import prepare
+ran = []
+prepare("small", Path.cwd(), ran.append)
+heavy = sorted({"pandas", "great_expectations", "prefect", "torch", "mlflow", "dvc"} & set(sys.modules))
+print(json.dumps([ran, heavy]))
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout without git, with the small dataset, prepared once."""
+    root = tmp_path_factory.mktemp("checkout")
+    for name in ("pipelines", "tasks", ".dvc"):
+        shutil.copytree(
+            REPOSITORY / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
+        )
+    for name in ("dvc.yaml", ".dvcignore"):
+        shutil.copy(REPOSITORY / name, root / name)
+    write_small_dataset(root)
+    prepare("small", root)
+    return root
+
+
+def ran(checkout: Path) -> list[str]:
+    """The steps a new process of the checkout's own code runs to bring the dataset up to date."""
+    done = subprocess.run(
+        [sys.executable, "-c", PREPARE], cwd=checkout, text=True, capture_output=True, check=True, env=dict(os.environ)
+    )
+    steps, heavy = json.loads(done.stdout.splitlines()[-1])
+    assert heavy == []
+    return [step for step in steps if step != "pin"]
+
+
+def test_digests_are_the_md5_of_the_tables(checkout: Path) -> None:
+    small = open_prepared("small", checkout)
+    assert small.digests == {name: md5(path.read_bytes()).hexdigest() for name, path in small.tables.items()}
+    assert small.labels == ["asyncio", "email", "unittest"] and small.verdict["success"]
+
+
+def test_what_is_up_to_date_is_not_run_again_and_a_plain_dvc_repro_agrees(checkout: Path) -> None:
+    assert ran(checkout) == []
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", "repro"], cwd=checkout, text=True, capture_output=True, check=True, env=os.environ
+    )
+    assert "Data and pipelines are up to date." in done.stdout
+
+
+def test_a_comment_runs_nothing_and_a_changed_rule_runs_what_follows(checkout: Path) -> None:
+    module = checkout / "pipelines/corpora/clean.py"
+    source = module.read_text()
+    before = open_prepared("small", checkout).digests
+    try:
+        module.write_text(source + "\n# a remark\n")
+        assert ran(checkout) == []
+        module.write_text(source.replace(r"\n{3,}", r"\n{4,}"))
+        assert ran(checkout)[:1] == ["clean"]
+    finally:
+        module.write_text(source)
+    ran(checkout)
+    assert open_prepared("small", checkout).digests == before
+
+
+def test_a_setting_runs_only_the_steps_that_read_it(checkout: Path) -> None:
+    params = checkout / "params.yaml"
+    whole = params.read_text()
+    try:
+        params.write_text(whole + "    quality: {max_label_share: 0.5}\n    budget: {tokens: 5}\n")
+        assert ran(checkout) == ["validate"]
+        params.write_text(whole + "    clean: {min_characters: 120}\n")
+        assert ran(checkout) == AFTER_CLEAN
+    finally:
+        params.write_text(whole)
+
+
+def test_a_step_s_mistake_arrives_as_the_error_it_was(checkout: Path) -> None:
+    params, texts = checkout / "params.yaml", checkout / "texts/general/one.txt"
+    whole, text = params.read_text(), texts.read_bytes()
+    try:
+        texts.write_bytes(text + b"caf\xe9")
+        with pytest.raises(DataError, match=rf"one\.txt: byte {len(text) + 3} .* is not UTF-8"):
+            prepare("small", checkout)
+        texts.write_bytes(text)
+        params.write_text(whole + "    quality: {max_label_share: 0.1}\n")
+        with pytest.raises(QualityError, match="the table 'train' failed .*share_of_label") as refused:
+            prepare("small", checkout)
+        assert len(str(refused.value).splitlines()) >= 7
+        with pytest.raises(DataError, match="failed its expectations, see data/docs/small/index.html"):
+            open_prepared("small", checkout)
+    finally:
+        params.write_text(whole)
+        texts.write_bytes(text)
+    assert prepare("small", checkout).verdict["success"]
+
+
+def test_what_was_never_prepared_or_was_edited_is_not_opened(checkout: Path) -> None:
+    with pytest.raises(RecipeError, match="no dataset is called 'smell'. Did you mean 'small'?"):
+        open_prepared("smell", checkout)
+    table = checkout / "data/prepared/small/train.parquet"
+    whole = table.read_bytes()
+    table.unlink()
+    with pytest.raises(DataError, match=r"train\.parquet is missing; run 'cursus data small'"):
+        open_prepared("small", checkout)
+    table.write_bytes(whole + b" ")
+    with pytest.raises(DataError, match="is not the file that was prepared"):
+        open_prepared("small", checkout)
+    table.unlink()
+    assert prepare("small", checkout).tables["train"].read_bytes() == whole

@@ -1,0 +1,126 @@
+"""Great Expectations really refuses what it should: spoiled tables, its verdict, its pages, the message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.corpora.clean import clean
+from pipelines.corpora.collect import collect
+from pipelines.corpora.decontaminate import decontaminate
+from pipelines.corpora.deduplicate import deduplicate
+from pipelines.corpora.split import split
+from pipelines.corpora.step import prepared
+from pipelines.corpora.tables import LABELLED, TEXTS
+from pipelines.errors import QualityError
+from tasks.quality import validate
+from tests.corpora.small_dataset import write_small_dataset
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("quality")
+    write_small_dataset(root)
+    for step in (collect, clean, deduplicate, decontaminate, split):
+        step("small", root)
+    return root
+
+
+def read(root: Path, table: str) -> Rows:
+    rows: Rows = pq.read_table(prepared("small", root) / f"{table}.parquet").to_pylist()
+    return rows
+
+
+def write(root: Path, table: str, rows: Rows) -> None:
+    schema = LABELLED if "label" in rows[0] else TEXTS
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), prepared("small", root) / f"{table}.parquet")
+
+
+def test_a_clean_dataset_passes_with_a_page_for_every_table(root: Path) -> None:
+    validate("small", root)
+    verdict = json.loads((prepared("small", root) / "verdict.json").read_text())
+    assert verdict["success"] and set(verdict["tables"]) == {
+        "general", "domain", "task_text", "train", "validation", "test"
+    }  # fmt: skip
+    assert all(len(table["expectations"]) >= 9 for table in verdict["tables"].values())
+    index = (root / verdict["data_docs"]).read_text()
+    for name in verdict["tables"]:
+        page = index.partition(f'">{name}</a>: all expectations met')[0].rpartition('href="')[2]
+        assert (root / verdict["data_docs"]).parent.joinpath(page).is_file()
+
+
+def repeat(root: Path) -> None:
+    rows = read(root, "train")
+    write(root, "train", rows + [rows[0] | {"source": "again:1"}])
+
+
+def leak(root: Path) -> None:
+    write(root, "general", read(root, "general") + [{"text": read(root, "test")[0]["text"], "source": "leak:1"}])
+
+
+def wrap(root: Path) -> None:
+    longest = max((row["text"] for row in read(root, "test")), key=len)
+    rows = [{"text": f"Something before. {longest} Something after.", "source": f"wrap:{n}"} for n in range(7)]
+    write(root, "domain", read(root, "domain") + [row | {"text": row["text"] + str(n)} for n, row in enumerate(rows)])
+
+
+def forget(root: Path) -> None:
+    write(root, "task_text", [row | {"text": None} if n == 2 else row for n, row in enumerate(read(root, "task_text"))])
+
+
+def invent(root: Path) -> None:
+    write(root, "test", [row | {"label": "gopher"} if n == 2 else row for n, row in enumerate(read(root, "test"))])
+
+
+def swell(root: Path) -> None:
+    write(root, "general", read(root, "general") + [{"text": "spam " * 20_000, "source": "long:1"}])
+
+
+def unbalance(root: Path) -> None:
+    rows = [row for row in read(root, "validation") if row["label"] == "email"]
+    write(root, "validation", rows)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "table", "says", "shows"),
+    [
+        (repeat, "train", "expect_column_values_to_be_between on 'copies' (no text stands in it twice)", "again:1"),
+        (leak, "general", "expect_column_values_to_be_null on 'also_in'", "leak:1"),
+        (
+            wrap,
+            "domain",
+            "expect_column_values_to_be_between on 'overlap' (no text overlaps validation or test)",
+            "wrap:0",
+        ),
+        (forget, "task_text", "expect_column_values_to_not_be_null on 'text'", "train.jsonl:"),
+        (invent, "test", "expect_column_values_to_be_in_set on 'label' (training knows every label)", "gopher"),
+        (swell, "general", "no text is longer than 50000 characters", "long:1"),
+        (unbalance, "validation", "on 'share_of_label'", "train.jsonl:"),
+    ],
+)
+def test_a_spoiled_table_is_refused_by_name_with_its_rows(
+    root: Path, spoil: Callable[[Path], None], table: str, says: str, shows: str
+) -> None:
+    home = prepared("small", root)
+    whole = {path: path.read_bytes() for path in home.glob("*.parquet")}
+    try:
+        spoil(root)
+        with pytest.raises(QualityError) as refused:
+            validate("small", root)
+    finally:
+        for path, content in whole.items():
+            path.write_bytes(content)
+    message = str(refused.value)
+    assert message.startswith(f"small: the table {table!r} failed ") and says in message and shows in message
+    verdict = json.loads((home / "verdict.json").read_text())
+    assert not verdict["success"] and not verdict["tables"][table]["success"]
+    failed = next(entry for entry in verdict["tables"][table]["expectations"] if not entry["success"])
+    assert 1 <= len(failed["rows"]) <= 5
