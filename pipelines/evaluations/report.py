@@ -24,10 +24,10 @@ WHAT_IT_ADDED = {
     "adapt_task": "Further pre-training on the task's own text",
 }
 STEP_NAMES = {
-    "collect": "collected",
-    "clean": "after cleaning",
-    "deduplicate": "after removing duplicates",
-    "decontaminate": "after removing overlap with validation and test",
+    "collect": "collecting",
+    "clean": "cleaning",
+    "deduplicate": "removing duplicates",
+    "decontaminate": "removing overlap with validation and test",
 }
 
 

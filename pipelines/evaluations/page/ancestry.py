@@ -24,8 +24,8 @@ class Node:
     lines: list[str]
     kind: str
     """`trained`, `cached`, `stored` or `data`."""
-    parents: dict[str, str] = field(default_factory=dict)
-    """Name of another node to the role it plays: start, teacher or data."""
+    parents: dict[tuple[str, str], None] = field(default_factory=dict)
+    """Another node's key and the role it plays (start, teacher, data), in the order found."""
     column: int = 0
     y: float = 0.0
 
@@ -40,7 +40,7 @@ def draw_ancestry(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapp
     _place(nodes)
     width = COLUMN * (max(node.column for node in nodes.values()) + 1) - (COLUMN - NODE_WIDTH) + 4
     height = max(node.y + node.height for node in nodes.values()) + 4
-    edges = [_edge(nodes[parent], node, role) for node in nodes.values() for parent, role in node.parents.items()]
+    edges = [_edge(nodes[parent], node, role) for node in nodes.values() for parent, role in node.parents]
     return Markup(
         '<svg class="ancestry" viewBox="0 0 {w} {h}" style="min-width:{m}px;max-width:{w}px" role="img" aria-label="Lineage">{p}</svg>'
     ).format(w=width, h=height, m=round(width * 0.75), p=Markup("").join([*edges, *map(_box, nodes.values())]))
@@ -64,12 +64,12 @@ def _nodes(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str
             node.kind = "trained"
         for role, parent in record["parents"].items():
             if parent in records:
-                node.parents.setdefault(names[parent], role)
+                node.parents[names[parent], role] = None
         tables = _tables(record)
         for table, digest in tables.items():
             # a table and a stage often share a name
             nodes.setdefault(f"table {table}", Node(table, [digest], "data"))
-            node.parents.setdefault(f"table {table}", "data")
+            node.parents[f"table {table}", "data"] = None
     for name, node in nodes.items():
         if node.kind != "data":
             mine = [step for step in steps if names.get(step["fingerprint"]) == name]
@@ -115,12 +115,12 @@ def _in_order(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def _place(nodes: dict[str, Node]) -> None:
     """A column by the longest way from the data, a line near the parents'."""
     for node in nodes.values():  # parents come before children
-        stages = [nodes[parent].column for parent, role in node.parents.items() if role != "data"]
+        stages = [nodes[parent].column for parent, role in node.parents if role != "data"]
         if node.kind != "data":
             node.column = max(stages, default=0) + 1
     for key, node in nodes.items():
         if node.kind == "data":
-            node.column = min(child.column for child in nodes.values() if key in child.parents) - 1
+            node.column = min(child.column for child in nodes.values() if (key, "data") in child.parents) - 1
     taken: dict[int, float] = {}
     for column in range(max(node.column for node in nodes.values()) + 1):
         members = [node for node in nodes.values() if node.column == column]
@@ -131,15 +131,17 @@ def _place(nodes: dict[str, Node]) -> None:
 
 
 def _wish(node: Node, nodes: Mapping[str, Node]) -> float:
-    above = [nodes[parent].y for parent, role in node.parents.items() if role != "data"]
+    above = [nodes[parent].y for parent, role in node.parents if role != "data"]
     # children of earlier columns first would cross: a stage many stages continue belongs on the first line
-    followed = any(node.name in other.parents for other in nodes.values())
+    followed = any(node.name == parent for other in nodes.values() for parent, _ in other.parents)
     return (sum(above) / len(above) if above else 0.0) - (1000 if followed else 0)
 
 
 def _edge(parent: Node, child: Node, role: str) -> Markup:
     x1, y1 = parent.column * COLUMN + 2 + NODE_WIDTH, parent.y + parent.height / 2
     x2, y2 = child.column * COLUMN + 2, child.y + child.height / 2
+    if role == "teacher":  # beside the line of the weights, where both come from one stage
+        y1, y2 = y1 + 12, y2 + 12
     middle = x2 - (COLUMN - NODE_WIDTH) / 2 - 4
     bend = f"M{x1},{y1} C{middle},{y1} {middle},{y2} {x2},{y2}"
     kind = role if role in ("start", "teacher", "data") else "subject"

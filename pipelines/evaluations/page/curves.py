@@ -118,11 +118,11 @@ def draw_stage_curves(curves: Sequence[Curve]) -> list[dict[str, Any]]:
             terms = []  # the only term is the total
         lines: list[tuple[Points, str | None, int]] = [(curve.total, None, curve.seed) for curve in mine]
         lines += [(curve.terms[name], name, curve.seed) for curve in mine for name in terms if name in curve.terms]
-        x = Scale(0, max(point[0] for line, _, _ in lines for point in line), left, width - 8)
+        x = Scale(0, max(point[0] for line, _, _ in lines for point in line), left, width - 18)
         y = Scale(0, max(point[1] for line, _, _ in lines for point in line) * 1.05, bottom, top)
         drawn = [
             horizontal_axis(x, ticks(0, x.last, 3), top, bottom, count),
-            vertical_axis(y, ticks(0, y.last, 4), left, width - 8, lambda value: f"{value:g}"),
+            vertical_axis(y, ticks(0, y.last, 4), left, width - 18, lambda value: f"{value:g}"),
         ]
         for line, name, seed in lines:
             colour = position if name is None else terms.index(name) + position + 1
