@@ -67,7 +67,7 @@ def file_task(task: FileTask, root: Path) -> Iterator[Labelled]:
 
 
 def hold_out(rows: list[tuple[str, str, str]], share: float) -> set[int]:
-    """The numbers of the rows to hold out, chosen by the texts' hashes: of each label the share, at least one of two."""
+    """The numbers of the rows to hold out, by the texts' hashes: of each label the share, at least one of two."""
 
     def held_out(examples: int) -> int:
         return max(math.floor(share * examples), min(1, examples - 1))
