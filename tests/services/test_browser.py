@@ -156,7 +156,7 @@ def test_a_user_launches_the_regime_from_prefect_and_finds_it_in_mlflow(
 ) -> None:
     run_id = launch_smoke_run(page, servers, screenshots)
     run = wait_until_completed(page, servers, run_id, screenshots)
-    assert run["parameters"]["config"] == {"dataset": "small", "smoke": True}
+    assert run["parameters"]["config"].items() >= {"dataset": "small", "smoke": True}.items()
     assert {"progress", "table", "markdown"} <= artifacts_seen(page, servers, run_id, screenshots)
     find_in_mlflow(page, servers, screenshots)
     assert strangers == [], "a page asked for something outside this machine"
