@@ -8,6 +8,7 @@ import uuid
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar, cast
 
 from prefect import flow
 from prefect.utilities.annotations import quote
@@ -26,6 +27,8 @@ from tasks.progress import Progress
 from tasks.projection import Projection
 from tasks.stages import Context, run_steps, use_cached
 from tasks.tracking import Tracker
+
+T = TypeVar("T")
 
 
 class RegimeConfig(BaseModel):
@@ -57,6 +60,11 @@ def project_root() -> Path:
     return Path(os.environ.get("CURSUS_ROOT") or Path(__file__).parents[1]).resolve()
 
 
+def whole(value: T) -> T:
+    """`value` for a task that is to take it as it is: Prefect would otherwise walk through it, and copy it, looking for futures."""
+    return cast("T", quote(value))
+
+
 @flow(name="regime", flow_run_name="regime {config.dataset} {config.recipe}", validate_parameters=True)
 def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
     """General → domain → task-adaptive → fine-tune → compress → evaluate: raw text to a registered, evaluated model."""
@@ -68,7 +76,7 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         opened.enter_context(store.exclusive())
         progress = opened.enter_context(Progress())
         began, started = time.monotonic(), datetime.now(UTC)
-        prepared = prepare_data(request.dataset, quote(root))
+        prepared = prepare_data(request.dataset, whole(root))
         plan = make_plan(root, request, prepared)
         if config.until is not None:
             plan = plan.ancestors(config.until)
@@ -95,9 +103,9 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         Projection(tracker, store).replay()
         try:
             _run(plan, context)
-            report = publish_report(identifier, quote(plan), quote(prepared), started, time.monotonic() - began, quote(context))
-            models = register_models(quote(plan), quote(context)) if config.until is None else {}
-            show_scores(quote(plan), quote(context))
+            report = publish_report(identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context))
+            models = register_models(whole(plan), whole(context)) if config.until is None else {}
+            show_scores(whole(plan), whole(context))
         except BaseException as error:
             tracker.finish_execution(run_id, "FAILED" if isinstance(error, Exception) else "KILLED", {})
             raise
@@ -120,7 +128,7 @@ def _run(plan: Plan, context: Context) -> None:
     for label, steps in plan.groups():
         found = [(step, stored[step.fingerprint]) for step in steps if step.fingerprint in stored]
         if found:
-            use_cached(label, quote(found), quote(context))
+            use_cached(label, whole(found), whole(context))
         missing = [step for step in steps if step.fingerprint in todo]
         if missing:
-            run_steps(label, quote(missing), quote(context))
+            run_steps(label, whole(missing), whole(context))

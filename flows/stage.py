@@ -11,7 +11,7 @@ from flows.regime import RegimeConfig, RegimeResult, regime
 class StageConfig(RegimeConfig):
     """Which stage, of what, on what."""
 
-    until: str = Field("general", description="The stage to make.")  # type: ignore[assignment]
+    until: str = Field("general", description="The stage to make.")
 
 
 @flow(name="stage", flow_run_name="stage {config.until}", validate_parameters=True)

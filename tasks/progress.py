@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress as Bars
-from rich.progress import SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
 
 from pipelines.job import Result
 

@@ -162,8 +162,7 @@ class Registry:
                 },
                 "cursus.packed": "true",
             }
-            model = self.recorder.log_model(CLASSIFIER, run, packed, tags, "classifier")
-        return model
+            return self.recorder.log_model(CLASSIFIER, run, packed, tags, "classifier")
 
 
 def final_models(provenances: Sequence[Provenance]) -> tuple[Provenance | None, Provenance | None]:

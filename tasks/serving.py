@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas
 from mlflow.models import set_model
-from mlflow.pyfunc import PythonModel
+from mlflow.pyfunc.model import PythonModel
 
 
 class Classifier(PythonModel):
@@ -28,7 +28,8 @@ class Classifier(PythonModel):
         threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
         self.predictor = load_predictor(Path(context.artifacts["model"]), threads)
 
-    def predict(self, model_input: pandas.DataFrame) -> list[dict[str, Any]]:
+    # MLflow looks at the names of the parameters, and leaves the context out where they do not name it
+    def predict(self, model_input: pandas.DataFrame) -> list[dict[str, Any]]:  # type: ignore[override]
         """One prediction a row of the column `text`, in their order."""
         labels = self.predictor.labels
         rows = self.predictor.predict(model_input["text"].tolist())

@@ -23,7 +23,7 @@ class Transformer(Backbone, name="transformer"):
 
     architecture: Literal["bert"] = "bert"
     """`model_type` of the architecture in transformers."""
-    dims: dict[str, int | float | str | bool] = {}
+    dims: dict[str, int | float | str | bool] = Field({})
     """Keys of the architecture's configuration, for example hidden_size."""
     positions: int = Field(512, gt=0)
     """Longest sequence that the body can read, in tokens."""

@@ -17,8 +17,15 @@ import pkgutil
 from functools import cache
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, ValidatorFunctionWrapHandler
-from pydantic import model_serializer, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 
 class Component(BaseModel):

@@ -123,7 +123,7 @@ class LabelRemover:
         self._prefix = re.compile(rf"(?<![\w])(?:(?:{names})\.)+(?=[A-Za-z_])")
 
     def __call__(self, text: str) -> str:
-        aliases = {alias for alias in self._ALIAS.findall(text)}
+        aliases = set(self._ALIAS.findall(text))
         lines, inside_import = [], False
         for line in text.split("\n"):
             if inside_import:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-
 import numpy as np
+from pydantic import Field as Option
 
 from pipelines.corruptions import Arrays, Corruption, TokenIds
 from pipelines.vocabulary import Field
 
 
 class AdjacentHalves(Corruption, name="adjacent_halves"):
-    """Every passage gives two rows, its first and its second half; each row names its partner."""
+    """Every window gives two rows, its first and its second half; rows whose halves share a document are partners."""
 
     paper = "arXiv:2006.03659"
+    needs = frozenset({Field.INPUT_IDS, Field.DOCUMENTS})
     provides = frozenset({Field.PARTNER})
     segments = 2
 
+    share: float = Option(0.5, ge=0, le=1)
+    """Least share of each half that must belong to the document that runs through the middle of the window."""
+
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
-        rows = len(batch[Field.INPUT_IDS])
-        return {**batch, Field.PARTNER: np.roll(np.arange(rows, dtype=np.int64), rows // 2)}
+        first, second = np.split(batch[Field.DOCUMENTS], 2)
+        shared = np.minimum((first == first[:, -1:]).mean(1), (second == first[:, -1:]).mean(1)) >= self.share
+        partner = np.roll(np.arange(2 * len(first), dtype=np.int64), len(first))
+        return {**batch, Field.PARTNER: np.where(np.tile(shared, 2), partner, -1)}

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
-from transformers.utils import ModelOutput
+from transformers.utils.generic import ModelOutput
 
 
 @dataclass
@@ -46,7 +46,8 @@ class SequenceClassifier(PreTrainedModel):
         self.base_model_prefix = body.base_model_prefix
         setattr(self, self.base_model_prefix, body)
         self.dropout = nn.Dropout(getattr(config, "hidden_dropout_prob", 0.1))
-        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        classes = len(config.id2label or {})
+        self.classifier = nn.Linear(config.hidden_size, classes)
         nn.init.normal_(self.classifier.weight, std=getattr(config, "initializer_range", 0.02))
         nn.init.zeros_(self.classifier.bias)
 
@@ -60,7 +61,8 @@ class SequenceClassifier(PreTrainedModel):
         config._attn_implementation = "eager"
         network = cls(config)
         network.load_state_dict(load_file(folder / "model.safetensors"))
-        return network.eval()
+        network.eval()  # type: ignore[no-untyped-call]  # transformers does not type it
+        return network
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, output_hidden_states: bool = False

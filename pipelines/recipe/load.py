@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError
 
 from pipelines.components import did_you_mean
@@ -248,13 +248,13 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[Place, str]]:
 
 def _plain(node: Any, at: Place, path: Path, places: dict[Place, str]) -> Any:
     """ruamel's round-trip node as plain Python values; the line of every key is noted in `places`."""
-    if isinstance(node, dict):
+    if isinstance(node, CommentedMap):
         result = {}
         for key, value in node.items():
             places[(*at, str(key))] = f"{path}:{node.lc.key(key)[0] + 1}"
             result[str(key)] = _plain(value, (*at, str(key)), path, places)
         return result
-    if isinstance(node, list):
+    if isinstance(node, CommentedSeq):
         for index in range(len(node)):
             places[(*at, str(index))] = f"{path}:{node.lc.item(index)[0] + 1}"
         return [_plain(value, (*at, str(index)), path, places) for index, value in enumerate(node)]

@@ -164,8 +164,9 @@ class _Planner:
             tables = ["train", "validation", "test"]
         data = {table: self.data[table] for table in dict.fromkeys(tables)}
         checkpoint = resolve_checkpoint(stage.start.checkpoint) if isinstance(stage.start, Checkpoint) else None
-        identity = {
-            "stage": stage.model_dump(mode="json", exclude={"like", "seeds", "teacher"}),
+        identity: dict[str, Any] = {
+            # where a checkpoint lies, and what a parent is called, is no part of what comes of it
+            "stage": stage.model_dump(mode="json", exclude={"like", "seeds", "start", "teacher"}),
             "untrained": isinstance(stage.start, Untrained),
             "seed": seed,
             "parents": parents,
@@ -174,8 +175,6 @@ class _Planner:
             "libraries": library_versions(),
             "checkpoint": digest_folder(checkpoint) if checkpoint else None,
         }
-        # where a checkpoint lies, and what a parent is called, is no part of what comes of it
-        identity["stage"].pop("start")
         if stage.kind is Kind.EVALUATE:
             identity["subjects"] = sorted(parents)
         return Step(recipe, name, seed, stage, several, parents, data, checkpoint, identity, fingerprint(identity))
@@ -201,6 +200,6 @@ def resolve_checkpoint(reference: str) -> Path:
 
 def _modules(stage: Stage) -> list[str]:
     """The modules of the parts a stage is made of."""
-    values = [stage.tokenizer, stage.backbone, stage.head, stage.strategy]
-    values += [*stage.corruption, *stage.objective, *stage.compression, *stage.suite]
+    single = (stage.tokenizer, stage.backbone, stage.head, stage.strategy)
+    values = (*single, *stage.corruption, *stage.objective, *stage.compression, *stage.suite)
     return sorted({type(value).__module__ for value in values if isinstance(value, Component)})

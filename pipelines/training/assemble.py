@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pipelines.errors import RecipeError
 from pipelines.recipe.schema import Checkpoint, Stage, Untrained
@@ -28,7 +28,7 @@ def open_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer: PreTrainedTokenizerFast = AutoTokenizer.from_pretrained(folder)
+        tokenizer = cast("PreTrainedTokenizerFast", AutoTokenizer.from_pretrained(folder))
     except (OSError, ValueError) as error:
         raise RecipeError(f"{folder}: no tokenizer that transformers can open ({error})") from None
     return tokenizer
@@ -59,7 +59,8 @@ def assemble(
     for compression in stage.compression:
         network = compression.shrink(network)
     # from_pretrained-like loading leaves eval mode, which would train without dropout
-    return network.train()
+    network.train()
+    return network
 
 
 def open_for_inference(stage: Stage, folder: Path, labels: Sequence[str], accelerator: str) -> PreTrainedModel:
@@ -70,7 +71,8 @@ def open_for_inference(stage: Stage, folder: Path, labels: Sequence[str], accele
     network = stage.head.build(config, labels)
     _take_weights(network, folder, stage, same_head=True)
     network.requires_grad_(False)
-    return network.eval()
+    network.eval()
+    return network
 
 
 def set_dropout(network: PreTrainedModel, rate: float | None) -> None:

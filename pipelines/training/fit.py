@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pipelines.errors import DataError, RecipeError
 from pipelines.job import METRICS, Job, Result
@@ -20,6 +20,7 @@ from pipelines.training.texts import EncodedTexts, TextBatches
 from pipelines.training.windows import PlainBatches, TokenStream
 
 if TYPE_CHECKING:
+    from torch.utils.data import Dataset
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 LAST, BEST = "last.ckpt", "best.ckpt"
@@ -112,7 +113,7 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
             default_root_dir=scratch,
         )
         trainer.fit(
-            module, batches, DataLoader(validation, batch_size=None) if validation else None,
+            module, batches, DataLoader(cast("Dataset[Any]", validation), batch_size=None) if validation else None,
             ckpt_path=str(resume) if resume.exists() else None, weights_only=True,
         )
     if best is not None and (scratch / BEST).exists():

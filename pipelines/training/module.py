@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from typing import TYPE_CHECKING, Any
 
 import pytorch_lightning as lightning
@@ -45,7 +44,7 @@ class StageModule(lightning.LightningModule):
 
     def on_fit_start(self) -> None:
         for companion in self._companions.values():
-            companion.to(self.device)
+            companion.to(self.device)  # type: ignore[arg-type]  # transformers wraps `to` and loses its signature
 
     def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
         assert self.stage.head is not None
