@@ -19,7 +19,7 @@ UNSPACED = ("zh", "ja", "th")
 
 
 class Baselines(Evaluation, name="baselines"):
-    """Majority class, and TF-IDF with logistic regression, trained on the same labelled texts and judged on the same test.
+    """Majority class, and TF-IDF with logistic regression, trained on the same labels and judged on the same test.
 
     TF-IDF counts words and pairs of words, or one to three characters where words are not spaced; the regression's
     C is the one with the best validation accuracy, the smallest of equals.

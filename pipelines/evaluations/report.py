@@ -181,8 +181,8 @@ def _sentences(sections: Mapping[str, Any], comparison: Mapping[str, Any] | None
         first, last = models[0], models[-1]
         if first is not last:
             sentences.append(
-                f"{last['stage']} is {first['bytes'] / last['bytes']:.1f} times smaller than {first['stage']}, answers one "
-                f"text {first['latency_ms']['1']['median'] / last['latency_ms']['1']['median']:.1f} times as fast, and "
+                f"{last['stage']} is {first['bytes'] / last['bytes']:.1f} times smaller than {first['stage']}, answers "
+                f"one text {first['latency_ms']['1']['median'] / last['latency_ms']['1']['median']:.1f} times as fast, and "
                 f"agrees with it on {percent(last['agreement'])} of the test texts."
             )
     return sentences

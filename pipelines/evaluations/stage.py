@@ -86,9 +86,8 @@ class Evaluated:
 
         unknown = sorted(set(self.test.labels) - set(self.labels))
         if unknown:
-            raise DataError(
-                f"{self._tables['test']}: label {unknown[0]!r} is none of the models' classes ({', '.join(self.labels)})"
-            )
+            known = ", ".join(self.labels)
+            raise DataError(f"{self._tables['test']}: label {unknown[0]!r} is none of the models' classes ({known})")
         index = {label: position for position, label in enumerate(self.labels)}
         return np.asarray([index[label] for label in self.test.labels], dtype=np.int64)
 
@@ -152,8 +151,8 @@ def evaluate(job: Job) -> Result:
         for stage in evaluation.subjects:
             if stage not in evaluated.subjects:
                 raise RecipeError(
-                    f"stage {job.stage_name!r}: {evaluation.name} names {stage!r}, which is not among the stages judged "
-                    f"(start).{did_you_mean(stage, evaluated.subjects)}"
+                    f"stage {job.stage_name!r}: {evaluation.name} names {stage!r}, which is not among the stages "
+                    f"judged (start).{did_you_mean(stage, evaluated.subjects)}"
                 )
     headline: dict[str, float] = {}
     sections: dict[str, dict[str, Any]] = {}

@@ -2,10 +2,10 @@
 
 A score varies because other texts could have been drawn for the test and because another seed could have been drawn for
 the fine-tuning. Both are resampled, independently of each other, as every seed is judged on the same texts (the
-"pigeonhole" bootstrap of crossed factors: Owen 2007, doi:10.1214/07-AOAS122; for test sets in NLP: Koehn 2004, "Statistical
-significance tests for machine translation evaluation"). N items are drawn with replacement out of N, but only S - 1
-seeds out of S: with S = 3 the usual S out of S would show two thirds of the variance between seeds, S - 1 show all of
-it (Rao & Wu 1988, doi:10.1080/01621459.1988.10478591). Intervals are percentiles (Efron & Tibshirani 1993, ch. 13).
+"pigeonhole" bootstrap of crossed factors: Owen 2007, doi:10.1214/07-AOAS122; for test sets in NLP: Koehn 2004,
+"Statistical significance tests for machine translation evaluation"). N items are drawn with replacement out of N, but
+only S - 1 seeds out of S: with S = 3 the usual S out of S would show two thirds of the variance between seeds, S - 1
+show all of it (Rao & Wu 1988, doi:10.1080/01621459.1988.10478591). Intervals are percentiles (Efron & Tibshirani 1993, ch. 13).
 
 Shapes: S seeds, N items, C classes, R resamples.
 """
@@ -61,8 +61,10 @@ class Difference:
 
 
 def score(metric: Metric, truth: NDArray[np.int64], predicted: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
-    """`metric` of each row of `predicted` [S, N] against `truth` [N]: [S]. Macro-F1 averages, as scikit-learn does, over
-    the classes that occur in the truth or in the predictions of that row."""
+    """`metric` of each row of `predicted` [S, N] against `truth` [N]: [S].
+
+    Macro-F1 averages, as scikit-learn does, over the classes that occur in the truth or in the predictions of that row.
+    """
     import numpy as np
 
     weights = np.ones((1, truth.size), dtype=np.float32)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class Contrastive(Objective, name="contrastive"):
     """A row's vector must be nearer, in cosine, to its partner's than to that of any row of the other half.
 
-    Mean over all rows of −log softmax(cos(v, ·) / temperature)[partner], where · runs over the partners of all rows in
-    the same half of the batch. Added to masked language modelling it teaches a small encoder within minutes what
-    masked tokens alone do not (docs/journal.md).
+    Mean over rows with a partner of −log softmax(cos(v, ·) / temperature)[partner], where · runs over the rows of the other
+    half of the batch that have partners. Added to masked language modelling it teaches a small encoder within minutes
+    what masked tokens alone do not (docs/journal.md). Zero when no row has a partner.
     """
 
     paper = "arXiv:2006.03659"
@@ -32,8 +32,10 @@ class Contrastive(Objective, name="contrastive"):
         from torch.nn.functional import cross_entropy, normalize
 
         vectors = normalize(cast("Tensor", step.signals[Signal.POOLED]).float(), dim=-1)
-        half = len(vectors) // 2
         partner = step.batch[Field.PARTNER]
-        similarity = vectors[:half] @ vectors[partner[:half]].T / self.temperature
-        target = torch.arange(half, device=vectors.device)
+        first = torch.nonzero(partner[: len(partner) // 2] >= 0).squeeze(1)
+        if not len(first):
+            return {"contrastive": vectors.sum() * 0}
+        similarity = vectors[first] @ vectors[partner[first]].T / self.temperature
+        target = torch.arange(len(first), device=vectors.device)
         return {"contrastive": (cross_entropy(similarity, target) + cross_entropy(similarity.T, target)) / 2}

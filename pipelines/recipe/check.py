@@ -81,6 +81,8 @@ def _check_supply(stage: Stage) -> Problem | None:
     """Demand ⊆ supply, for fields and for signals."""
     assert stage.head is not None
     fields = {Field.INPUT_IDS, Field.ATTENTION_MASK, Field.ORIGINAL_IDS}
+    if stage.kind.reads_plain_text:
+        fields.add(Field.DOCUMENTS)
     if "task" in stage.corpus and len(stage.corpus) == 1:
         fields.add(Field.LABELS)
     for corruption in stage.corruption:

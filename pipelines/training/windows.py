@@ -102,17 +102,23 @@ class PlainBatches:
         """The corrupted batch of optimizer step `step`: input_ids [windows · segments, length] and what corruptions add."""
         begins = self._begins(step // self.per_epoch)
         at = (step % self.per_epoch) * self.windows
-        windows = self.tokens[begins[at : at + self.windows, None] + np.arange(self.width)].astype(np.int64)
-        inner = self.length - 2
+        places = begins[at : at + self.windows, None] + np.arange(self.width)
         rows = np.empty((self.segments * self.windows, self.length), dtype=np.int64)
         rows[:, 0], rows[:, -1] = self.cls, self.sep
-        # first pieces of all passages, then second pieces, …
-        rows[:, 1:-1] = windows.reshape(self.windows, self.segments, inner).swapaxes(0, 1).reshape(-1, inner)
-        batch: Arrays = {Field.INPUT_IDS: rows, Field.ORIGINAL_IDS: rows}
+        rows[:, 1:-1] = self._pieces(self.tokens[places])
+        documents = np.empty_like(rows)
+        documents[:, 1:-1] = self._pieces(np.searchsorted(self.starts, places, side="right") - 1)
+        documents[:, 0], documents[:, -1] = documents[:, 1], documents[:, -2]
+        batch: Arrays = {Field.INPUT_IDS: rows, Field.ORIGINAL_IDS: rows, Field.DOCUMENTS: documents}
         random = np.random.default_rng([self.seed, 2, step])
         for corruption in self.corruptions:
             batch = corruption.apply(batch, self.ids, random)
         return batch
+
+    def _pieces(self, windows: NDArray[np.integer]) -> NDArray[np.integer]:
+        """[windows, width] as [windows · segments, length − 2]: first pieces of all windows, then second pieces, …"""
+        inner = self.length - 2
+        return windows.reshape(self.windows, self.segments, inner).swapaxes(0, 1).reshape(-1, inner)
 
     def _begins(self, epoch: int) -> NDArray[np.int64]:
         """Where each window of `epoch` begins, in the order of visiting."""

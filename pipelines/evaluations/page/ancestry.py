@@ -1,4 +1,4 @@
-"""The lineage picture: tables on the left, stages in the order in which weights and teaching flow, int8 on the right."""
+"""The lineage picture: tables on the left, stages as weights and teaching flow, int8 on the right."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def draw_ancestry(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapp
     height = max(node.y + node.height for node in nodes.values()) + 4
     edges = [_edge(nodes[parent], node, role) for node in nodes.values() for parent, role in node.parents]
     return Markup(
-        '<svg class="ancestry" viewBox="0 0 {w} {h}" style="min-width:{m}px;max-width:{w}px" role="img" aria-label="Lineage">{p}</svg>'
+        '<svg class="ancestry" viewBox="0 0 {w} {h}" style="min-width:{m}px;max-width:{w}px" role="img" '
+        'aria-label="Lineage">{p}</svg>'
     ).format(w=width, h=height, m=round(width * 0.75), p=Markup("").join([*edges, *map(_box, nodes.values())]))
 
 
@@ -50,7 +51,7 @@ def _nodes(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str
     by_fingerprint = {step["fingerprint"]: step for step in steps}
     names = {fingerprint: _stage_name(record, steps, by_fingerprint) for fingerprint, record in records.items()}
     nodes: dict[str, Node] = {}
-    for fingerprint in _in_order(records):
+    for fingerprint in _in_order([*by_fingerprint, *records], records):
         record = records[fingerprint]
         if record["kind"] == "evaluate":
             continue
@@ -97,8 +98,8 @@ def _tables(record: Mapping[str, Any]) -> dict[str, str]:
     return {name: digests[0] for name, digests in named.items()}
 
 
-def _in_order(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Fingerprints, parents before children."""
+def _in_order(wanted: Sequence[str], records: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The `wanted` fingerprints that have a record, in that order but for parents, which come before their children."""
     ordered: dict[str, None] = {}
 
     def visit(fingerprint: str) -> None:
@@ -107,7 +108,7 @@ def _in_order(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
                 visit(parent)
             ordered[fingerprint] = None
 
-    for fingerprint in records:
+    for fingerprint in wanted:
         visit(fingerprint)
     return list(ordered)
 

@@ -72,7 +72,8 @@ def horizontal_axis(
     """Vertical grid lines from `top` to `bottom`, numbers below them."""
     return Markup("").join(
         Markup(
-            '<line class="grid" x1="{x}" x2="{x}" y1="{a}" y2="{b}"/><text class="tick" x="{x}" y="{y}" text-anchor="middle">{t}</text>'
+            '<line class="grid" x1="{x}" x2="{x}" y1="{a}" y2="{b}"/>'
+            '<text class="tick" x="{x}" y="{y}" text-anchor="middle">{t}</text>'
         ).format(x=scale(value), a=top, b=bottom, y=bottom + 16, t=write(value))
         for value in values
     )
@@ -84,7 +85,8 @@ def vertical_axis(
     """Horizontal grid lines from `left` to `right`, numbers before them."""
     return Markup("").join(
         Markup(
-            '<line class="grid" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/><text class="tick" x="{x}" y="{z}" text-anchor="end">{t}</text>'
+            '<line class="grid" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/>'
+            '<text class="tick" x="{x}" y="{z}" text-anchor="end">{t}</text>'
         ).format(a=left, b=right, y=scale(value), z=scale(value) + 4, x=left - 8, t=write(value))
         for value in values
     )

@@ -21,7 +21,7 @@ Points = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Curve:
-    """What one step logged: (tokens, value) of the total loss and of each of its terms, tokens counted from its own start."""
+    """What one step logged: (tokens since its own start, value) of the total loss and of each of its terms."""
 
     stage: str
     seed: int
@@ -82,7 +82,8 @@ def draw_lineage_curves(curves: Sequence[Curve]) -> Markup:
         horizontal_axis(x, ticks(0, x.last, 8), top, bottom, count),
         vertical_axis(y, ticks(0, y.last), left, width - right, lambda value: f"{value:g}"),
         Markup(
-            '<text class="tick" x="{x}" y="{y}" text-anchor="middle">tokens seen since the first stage of the lineage</text>'
+            '<text class="tick" x="{x}" y="{y}" text-anchor="middle">'
+            "tokens seen since the first stage of the lineage</text>"
         ).format(x=(left + width - right) / 2, y=bottom + 34),
     ]
     names = list(dict.fromkeys(curve.stage for curve in curves))
@@ -93,7 +94,8 @@ def draw_lineage_curves(curves: Sequence[Curve]) -> Markup:
     for position, name in enumerate(names):
         drawn.append(
             Markup(
-                '<g class="key"><line x1="{a}" x2="{b}" y1="{y}" y2="{y}" style="stroke:var(--c{c})"/><text x="{t}" y="{z}">{name}</text></g>'
+                '<g class="key"><line x1="{a}" x2="{b}" y1="{y}" y2="{y}" style="stroke:var(--c{c})"/>'
+                '<text x="{t}" y="{z}">{name}</text></g>'
             ).format(
                 a=width - right + 14,
                 b=width - right + 30,
