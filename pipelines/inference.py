@@ -92,7 +92,7 @@ class TextEncoder:
     def batches(
         self, texts: Sequence[str], batch_size: int
     ) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """(rows [B], input_ids [B, L], attention_mask [B, L]) of each batch, longest texts first so that little is padded."""
+        """(rows [B], input_ids [B, L], attention_mask [B, L]) of each batch; texts of like length share one."""
         ids = self.encode(texts)
         order = sorted(range(len(ids)), key=lambda row: (-len(ids[row]), row))
         batches = []

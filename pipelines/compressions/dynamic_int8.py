@@ -74,8 +74,8 @@ class DynamicInt8(Compression, name="dynamic_int8"):
         agreement = _agreement(source, out)
         if agreement["cosine_mean"] < self.least_cosine:
             raise StageError(
-                f"dynamic_int8: after quantization the probabilities have cosine {agreement['cosine_mean']:.4f} with those "
-                f"of {source}, less than least_cosine {self.least_cosine}; serve this model in float32"
+                f"dynamic_int8: after quantization the probabilities have cosine {agreement['cosine_mean']:.4f} with "
+                f"those of {source}, less than least_cosine {self.least_cosine}; serve this model in float32"
             )
         (out / RECORD).write_text(json.dumps({"opset": OPSET, **agreement}, indent=1) + "\n", encoding="utf-8")
 

@@ -180,10 +180,10 @@ def _sentences(sections: Mapping[str, Any], comparison: Mapping[str, Any] | None
     if models := sections.get("footprint", {}).get("models"):
         first, last = models[0], models[-1]
         if first is not last:
+            faster = first["latency_ms"]["1"]["median"] / last["latency_ms"]["1"]["median"]
             sentences.append(
                 f"{last['stage']} is {first['bytes'] / last['bytes']:.1f} times smaller than {first['stage']}, answers "
-                f"one text {first['latency_ms']['1']['median'] / last['latency_ms']['1']['median']:.1f} times as fast, and "
-                f"agrees with it on {percent(last['agreement'])} of the test texts."
+                f"one text {faster:.1f} times as fast, and agrees with it on {percent(last['agreement'])} of the test texts."
             )
     return sentences
 

@@ -5,7 +5,8 @@ the fine-tuning. Both are resampled, independently of each other, as every seed 
 "pigeonhole" bootstrap of crossed factors: Owen 2007, doi:10.1214/07-AOAS122; for test sets in NLP: Koehn 2004,
 "Statistical significance tests for machine translation evaluation"). N items are drawn with replacement out of N, but
 only S - 1 seeds out of S: with S = 3 the usual S out of S would show two thirds of the variance between seeds, S - 1
-show all of it (Rao & Wu 1988, doi:10.1080/01621459.1988.10478591). Intervals are percentiles (Efron & Tibshirani 1993, ch. 13).
+show all of it (Rao & Wu 1988, doi:10.1080/01621459.1988.10478591). Intervals are percentiles
+(Efron & Tibshirani 1993, ch. 13).
 
 Shapes: S seeds, N items, C classes, R resamples.
 """

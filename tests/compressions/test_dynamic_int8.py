@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 from pipelines.compressions import Compression
 from pipelines.compressions.dynamic_int8 import DynamicInt8
 from pipelines.errors import StageError
+from pipelines.heads import Head
 from pipelines.inference import load_predictor
-from tests.evaluations.tiny_classifier import documentation, train_classifier
+from tests.evaluations.tiny_classifier import PACKAGES, documentation, train_classifier
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +64,28 @@ def test_answers_are_those_of_the_source_at_every_shape(source: Path, converted:
     record = json.loads((converted / "quantization.json").read_text())
     assert record["cosine_mean"] > 0.99
     assert 0.8 < record["same_class"] <= 1
+
+
+def test_the_classifier_of_this_house_converts_too(source: Path, tmp_path: Path) -> None:
+    """Mean pooling over a mask, and a body under the architecture's own name."""
+    import torch
+    from transformers import BertConfig
+
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=1500, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
+    )
+    folder = tmp_path / "source"
+    Head.model_validate({"name": "sequence_classification", "pooling": "mean"}).build(config, PACKAGES).save_pretrained(
+        folder
+    )
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(source / name, folder)
+    DynamicInt8().convert(folder, tmp_path / "out")
+    texts = [text for text, _ in documentation()["test"][:20]]
+    before, after = load_predictor(folder), load_predictor(tmp_path / "out")
+    assert before.labels == after.labels == list(PACKAGES)
+    np.testing.assert_allclose(before.predict(texts, 6), after.predict(texts, 6), atol=0.01)
 
 
 def test_a_conversion_that_changes_the_answers_is_refused(source: Path, tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ class Trained:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     root = tmp_path_factory.mktemp("evaluated")
     splits = documentation()
-    subjects = []
+    subjects: list[Subject] = []
     for stage, steps in (("scratch", 40), ("classify", 200)):
         for seed in (0, 1):
             folder = train_classifier(root / f"{stage}-{seed}", splits["train"], seed, steps)
-            subjects.append(Subject(stage=stage, seed=seed, fingerprint=f"{len(subjects):064x}", folder=folder))
+            subjects.append(Subject(stage=stage, seed=seed, fingerprint=f"{len(subjects) + 1:0<64x}", folder=folder))
     DynamicInt8().convert(root / "classify-0", root / "int8")
-    subjects.append(Subject(stage="int8", seed=0, fingerprint=f"{len(subjects):064x}", folder=root / "int8"))
+    subjects.append(Subject(stage="int8", seed=0, fingerprint=f"{len(subjects) + 1:0<64x}", folder=root / "int8"))
     return Trained(splits, write_tables(splits, root / "tables"), tuple(subjects))

@@ -185,7 +185,13 @@ def test_the_page_needs_only_itself_and_tells_what_was_measured(
     assert "1 of 2 expectations met" in page
     assert "4.0 %" in page, "the share of texts that cleaning dropped"
     assert page.count("<polyline") == 5 + 5 * 3, "every curve on the common axis, and with its two terms on its own"
+    assert f">{trained_first(told)} · 2 seeds<" in page, "the first seed names a stage in the lineage"
     assert "trained · 6.0 s" in page, "two seeds of three seconds"
+
+
+def trained_first(told: dict[str, Any]) -> str:
+    fingerprints = {(step["stage"], step["seed"]): str(step["fingerprint"]) for step in told["steps"]}
+    return fingerprints["classify", 0][:8]
 
 
 def test_the_same_execution_gives_the_same_page(execution: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
@@ -200,7 +206,11 @@ def test_the_same_execution_gives_the_same_page(execution: tuple[dict[str, Any],
 def test_an_execution_without_evaluation_data_or_curves_still_has_a_page(tmp_path: Path) -> None:
     step = {"stage": "general", "seed": 0, "kind": "pretrain", "fingerprint": "b" * 64, "parents": {}}
     told = {
-        **{"id": "x", "recipe": "tiny", "dataset": "d", "started": "now", "seconds": None},
+        "id": "x",
+        "recipe": "tiny",
+        "dataset": "d",
+        "started": "now",
+        "seconds": None,
         "steps": [{**step, "cached": True, "seconds": None}],
     }
     records = {"b" * 64: _record(step, ["general"], 10)}

@@ -61,7 +61,7 @@ def _ease(generator: np.random.Generator, items: int) -> np.ndarray:
     return 0.15 + 0.7 * (generator.random(items) < 0.55 / 0.7)
 
 
-@pytest.mark.parametrize(("seeds", "spread", "least"), [(1, 0.0, 0.91), (3, 0.01, 0.92), (3, 0.03, 0.84)])
+@pytest.mark.parametrize(("seeds", "spread", "least"), [(1, 0.0, 0.91), (3, 0.01, 0.94), (3, 0.03, 0.93)])
 def test_intervals_cover_the_true_accuracy(seeds: int, spread: float, least: float) -> None:
     generator = np.random.default_rng(0)
     truth = np.ones(300, dtype=np.int64)
@@ -71,7 +71,6 @@ def test_intervals_cover_the_true_accuracy(seeds: int, spread: float, least: flo
         estimate = interval("accuracy", truth, predicted, 2, seed=trial, resamples=400)
         covered += estimate.low <= 0.7 <= estimate.high
         widths.append(estimate.high - estimate.low)
-    print(covered / trials, np.mean(widths))
     assert covered / trials >= least
     assert np.mean(widths) < 0.14
 
