@@ -183,7 +183,7 @@ def _sentences(sections: Mapping[str, Any], comparison: Mapping[str, Any] | None
             faster = first["latency_ms"]["1"]["median"] / last["latency_ms"]["1"]["median"]
             sentences.append(
                 f"{last['stage']} is {first['bytes'] / last['bytes']:.1f} times smaller than {first['stage']}, answers "
-                f"one text {faster:.1f} times as fast, and agrees with it on {percent(last['agreement'])} of the test texts."
+                f"one text {faster:.1f} times as fast, and agrees with it on {percent(last['agreement'])} of the texts."
             )
     return sentences
 
