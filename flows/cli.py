@@ -114,7 +114,7 @@ def run(
     _print_scores(store, plan)
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)
-    console.print("UIs      cursus up      lineage   cursus lineage cursus-classifier      try   cursus predict 'a text'")
+    console.print("next     cursus up   ·   cursus lineage cursus-classifier   ·   cursus predict 'a text'", soft_wrap=True)
 
 
 @app.command(rich_help_panel="Train")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from prefect import flow
+from prefect.runtime import flow_run
 from prefect.utilities.annotations import quote
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -65,7 +66,15 @@ def whole(value: T) -> T:
     return cast("T", quote(value))
 
 
-@flow(name="regime", flow_run_name="regime {config.dataset} {config.recipe}", validate_parameters=True)
+def _run_name() -> str:
+    """What the UI calls a run: what was asked for, in a few words."""
+    config = RegimeConfig.model_validate(flow_run.parameters.get("config") or {})
+    words = [config.recipe, config.dataset, *config.variants, "smoke" if config.smoke else None]
+    asked = " ".join(word for word in words if word) or "defaults"
+    return f"{asked} until {config.until}" if config.until else asked
+
+
+@flow(name="regime", flow_run_name=_run_name, validate_parameters=True)
 def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
     """General → domain → task-adaptive → fine-tune → compress → evaluate: raw text to a registered, evaluated model."""
     root = project_root()

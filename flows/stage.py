@@ -14,7 +14,7 @@ class StageConfig(RegimeConfig):
     until: str = Field("general", description="The stage to make.")
 
 
-@flow(name="stage", flow_run_name="stage {config.until}", validate_parameters=True)
+@flow(name="stage", validate_parameters=True)
 def stage(config: StageConfig = StageConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
     """Make one stage of a recipe."""
     return regime(RegimeConfig.model_validate(config.model_dump()))

@@ -38,7 +38,7 @@ def resolve_request(
 ) -> Request:
     """Fill in what was not said from params.yaml. Raises DataError for an unknown dataset."""
     settings = load_settings(root)
-    name = dataset or read_params(root)["default_dataset"]
+    name = dataset or str(read_params(root).get("default_dataset", next(iter(settings))))
     if name not in settings:
         raise RecipeError(f"{root / 'params.yaml'}: no dataset is called {name!r}.{did_you_mean(name, settings)}")
     chosen = settings[name]

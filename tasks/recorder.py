@@ -56,7 +56,9 @@ class Recorder:
         # MLflow's own default is relative to the current directory; a server decides for itself
         local = self.uri == tracking_uri(self.root)
         location = (state_folder(self.root) / "mlartifacts" / dataset).as_uri() if local else None
-        return str(self.client.create_experiment(dataset, artifact_location=location))
+        # without the kind, MLflow's UI opens on its pages for prompts and agents
+        kind = {"mlflow.experimentKind": "custom_model_development"}
+        return str(self.client.create_experiment(dataset, artifact_location=location, tags=kind))
 
     def experiments(self) -> list[str]:
         """The ids of all experiments."""

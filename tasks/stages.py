@@ -12,8 +12,10 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from prefect import task
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 
 from pipelines.job import RESULT, Job, Result, Runtime, Subject
@@ -28,6 +30,8 @@ from tasks.tracking import Tracker
 
 SPACE_NEEDED = 512 * 2**20
 """Bytes that must be free before a stage starts: checkpoints, weights and logs of a small model."""
+SHOW_EVERY_SECONDS = 5.0
+"""Between two updates of a progress artifact."""
 
 
 @dataclass
@@ -56,7 +60,7 @@ def run_steps(label: str, steps: Sequence[Step], context: Context) -> None:
     """Compute the steps of one stage, its seeds in one process, and publish each as it finishes."""
     require_space(context.store.root, SPACE_NEEDED)
     jobs = [_job(step, context) for step in steps]
-    listener = _Listener(steps, context)
+    listener = _Listener(label, steps, context)
     try:
         context.launcher.run(jobs, listener)
     except BaseException as error:
@@ -76,9 +80,12 @@ def use_cached(label: str, found: Sequence[tuple[Step, Artifact]], context: Cont
 class _Listener:
     """Publishes each finished job and reports progress."""
 
-    def __init__(self, steps: Sequence[Step], context: Context) -> None:
+    def __init__(self, label: str, steps: Sequence[Step], context: Context) -> None:
+        self.label = label
         self.steps = {step.fingerprint: step for step in steps}
         self.context = context
+        self.artifact: UUID | None = None
+        self.shown = -SHOW_EVERY_SECONDS
         self.started = time.monotonic()
         self.began = datetime.now(UTC).isoformat(timespec="seconds")
         self.finished_runs: set[str] = set()
@@ -91,8 +98,10 @@ class _Listener:
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
         step = self.steps[job.fingerprint]
-        self.context.progress.update(step.label, lines[-1], job.stage.budget.tokens)
+        share = self.context.progress.update(step.label, lines[-1], job.stage.budget.tokens)
         self.context.tracker.log_metrics(self.context.step_runs[job.fingerprint], lines)
+        if share is not None:
+            self._show(step.label, share)
 
     def finished(self, job: Job, result: Result) -> None:
         step, context = self.steps[job.fingerprint], self.context
@@ -105,6 +114,20 @@ class _Listener:
         context.tracker.finish_step(context.step_runs[job.fingerprint], artifact.provenance, artifact.folder)
         self.finished_runs.add(job.fingerprint)
         context.progress.done(step.label, result, seconds)
+        self._show(self.label, len(self.finished_runs) / len(self.steps))
+
+    def _show(self, label: str, share: float) -> None:
+        """Progress in Prefect's UI, at most every few seconds: each update is a request to its server."""
+        now = time.monotonic()
+        if share < 1 and now - self.shown < SHOW_EVERY_SECONDS:
+            return
+        self.shown = now
+        if self.artifact is None:
+            self.artifact = create_progress_artifact(
+                100 * share, key=f"progress-{self.label.replace('_', '-').replace('/', '-')}", description=f"Stage {label}"
+            )
+        else:
+            update_progress_artifact(self.artifact, 100 * share, description=f"Stage {label}")
 
 
 def _job(step: Step, context: Context) -> Job:

@@ -26,6 +26,10 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
+
+UNKNOWN_KEY = "unknown_key"
+"""Type of the validation error that `refuse_unknown_keys` raises; its context holds the `key`."""
 
 
 class Component(BaseModel):
@@ -91,11 +95,12 @@ def did_you_mean(word: str, known: Any) -> str:
 
 
 def refuse_unknown_keys(what: str, value: Any, known: Any) -> None:
-    """Raise ValueError naming the first key of the mapping `value` that is not in `known`, and the nearest that is."""
+    """Raise a ValueError naming the first key of `value` that is not in `known`, and the nearest that is."""
     if isinstance(value, dict):
         for key in value:
             if key not in known:
-                raise ValueError(f"{what} has no key {key!r}.{did_you_mean(str(key), known)}")
+                message = f"{what} has no key {key!r}.{did_you_mean(str(key), known)}"
+                raise PydanticCustomError(UNKNOWN_KEY, "{message}", {"message": message, "key": str(key)})
 
 
 @cache

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -17,6 +16,8 @@ def accuracy(truth: NDArray[np.int64], predicted: NDArray[np.int64]) -> float:
 
 def macro_f1(truth: NDArray[np.int64], predicted: NDArray[np.int64]) -> float:
     """F1 of each class that occurs in truth or prediction, averaged without weights."""
+    import numpy as np
+
     classes = int(max(truth.max(), predicted.max())) + 1
     hits = np.bincount(truth[truth == predicted], minlength=classes)
     total = np.bincount(truth, minlength=classes) + np.bincount(predicted, minlength=classes)

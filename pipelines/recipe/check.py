@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from pipelines.components import did_you_mean
 from pipelines.corruptions import Corruption
 from pipelines.recipe.schema import Checkpoint, Kind, Stage, Untrained
 from pipelines.vocabulary import Field, Signal
@@ -29,6 +30,10 @@ def _check_evaluate(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | 
             return "start", "an evaluate stage starts from the stages it judges: a name or a list of names"
         if resolve(subject).kind not in (Kind.FINETUNE, Kind.COMPRESS):
             return "start", f"stage {subject!r} has no labels to be judged on; name finetune or compress stages"
+    for evaluation in stage.suite:
+        for named in evaluation.subjects:
+            if named not in subjects:
+                return "suite", f"{evaluation.name} names the stage {named!r}, which is not judged here.{did_you_mean(named, subjects)}"
     return None
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,8 +23,9 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.reader import ReaderError
 
-from pipelines.components import did_you_mean
+from pipelines.components import UNKNOWN_KEY, did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.recipe.check import check
 from pipelines.recipe.schema import Kind, Recipe, Stage
@@ -98,7 +99,7 @@ class Library:
         except ValidationError as error:
             raise self._explain(document, (), error) from None
         for stage, value in recipe.stages.items():
-            problem = check(value, lambda reference: self.stage(recipe, reference))
+            problem = check(value, partial(self._resolve, document, recipe, stage))
             if problem:
                 key, message = problem
                 raise document.error(("stages", stage, key), message)
@@ -111,6 +112,14 @@ class Library:
         if stage not in stages:
             raise RecipeError(f"recipe {owner or recipe.name} has no stage {stage!r}.{did_you_mean(stage, stages)}")
         return stages[stage]
+
+    def _resolve(self, document: Document, recipe: Recipe, stage: str, reference: str) -> Stage:
+        """What `reference` names; where that is nothing, the error says where it was written."""
+        try:
+            return self.stage(recipe, reference)
+        except RecipeError as error:
+            key = "teacher" if recipe.stages[stage].teacher == reference else "start"
+            raise document.error(("stages", stage, key), str(error)) from None
 
     def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:
         path = Path(name) if name.endswith((".yaml", ".yml")) else self.folder / f"{name}.yaml"
@@ -128,7 +137,13 @@ class Library:
         overlays: dict[str, Any] = document.values.pop("variants", None) or {}
         if base is not None:
             known = [variant for variant in variants if variant not in overlays]
-            below = self._document(base, tuple(known), (*seen, name))
+            try:
+                below = self._document(base, tuple(known), (*seen, name))
+            except RecipeError as error:
+                # what is wrong inside the base names its own file; that there is no such base is told by this one
+                if base in self.names():
+                    raise
+                raise document.error(("base",), str(error)) from None
             _overlay(below, document.values.pop("stages", None) or {}, places, ("stages",))
             document = Document(
                 document.name, {**below.values, **document.values}, {**below.places, **document.places}
@@ -195,7 +210,9 @@ class Library:
         while written and not any(path[: len(place) + len(written)] == (*place, *written) for path in document.places):
             written = written[:-1]
         message = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "missing":
+        if first["type"] == UNKNOWN_KEY:
+            written = (*written, first["ctx"]["key"])
+        elif first["type"] == "missing":
             message = f"the key {first['loc'][-1]!r} is missing"
         elif first["type"] in ("enum", "literal_error"):
             message = f"{first['input']!r} is not one of {first['ctx'].get('expected', '')}"
@@ -230,12 +247,14 @@ def _overlay(document: Document, stages: Any, places: dict[Place, str], prefix: 
 @lru_cache(maxsize=256)
 def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[Place, str]]:
     try:
-        loaded = YAML(typ="rt").load(path)
+        loaded = YAML(typ="rt").load(path.read_bytes().decode())
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise RecipeError(f"{path}:{line}: not valid YAML: {error.problem}") from None
     except UnicodeDecodeError as error:
-        raise RecipeError(f"{path}: not UTF-8 at byte {error.start}") from None
+        raise RecipeError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
+    except ReaderError as error:
+        raise RecipeError(f"{path}: holds a control character, number {error.character}; remove it") from None
     if not isinstance(loaded, CommentedMap):
         raise RecipeError(f"{path}:1: a recipe is a mapping with the keys {', '.join(FILE_KEYS)}")
     places: dict[Place, str] = {(): f"{path}:1"}

@@ -14,6 +14,7 @@ import os
 import queue
 import sys
 import threading
+import time
 from pathlib import Path
 
 ERROR = "error.json"
@@ -63,11 +64,18 @@ def _tell(out: Path, kind: str, message: str) -> None:
 
 
 def _listen(orders: queue.Queue[str | None]) -> None:
-    """Pass lines on. When the pipe closes between jobs the process ends by itself; in the middle of one it is ended here."""
-    for line in sys.stdin:
-        orders.put(line.strip())
+    """Pass lines on. When the pipe closes between jobs the process ends by itself; in the middle of one it is ended here.
+
+    Read from the descriptor: a thread that waits inside `sys.stdin` makes the interpreter abort when it shuts down.
+    """
+    waiting = b""
+    while received := os.read(0, 65536):
+        *lines, waiting = (waiting + received).split(b"\n")
+        for line in lines:
+            orders.put(os.fsdecode(line))
     orders.put(None)
-    threading.Timer(1.0, lambda: os._exit(143)).start()
+    time.sleep(1.0)
+    os._exit(143)
 
 
 if __name__ == "__main__":
