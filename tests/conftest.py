@@ -1,0 +1,40 @@
+"""Real text, real tables and a trained tokenizer, made once for all tests of the core."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tasks.environment import QUIET
+
+# before torch is imported anywhere: one thread that sleeps while it waits, and no tool that phones home
+os.environ.update({**QUIET, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
+
+from pipelines.lineage.provenance import DataSource
+from tests.small_corpus import documents, write_tables
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The six prepared tables of a small dataset with three labels."""
+    return write_tables(tmp_path_factory.mktemp("tables"))
+
+
+@pytest.fixture(scope="session")
+def sources(tables: dict[str, Path]) -> dict[str, DataSource]:
+    """The tables as a plan knows them."""
+    return {name: DataSource(digest=f"{number:032x}", path=str(path)) for number, (name, path) in enumerate(tables.items())}
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> PreTrainedTokenizerFast:
+    """A WordPiece tokenizer of 512 tokens, trained on real text."""
+    from pipelines.tokenizers.wordpiece import WordPiece
+
+    return WordPiece(vocab_size=512).train(documents("logging", "argparse", "email", "json"))

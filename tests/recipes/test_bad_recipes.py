@@ -1,0 +1,171 @@
+"""Whatever is wrong with a recipe is told before anything computes: file, line, key, and what would be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from pipelines.errors import RecipeError
+from pipelines.lineage.provenance import DataSource
+from tests.steps import RECIPES, library_of, plan_of
+
+GOOD = """\
+name: good
+paper: arXiv:1810.04805
+stages:
+  general:
+    kind: pretrain
+    corpus: general
+    tokenizer: {name: wordpiece, vocab_size: 512}
+    backbone: {name: transformer, dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2}}
+    corruption: {name: token_mask, rate: 0.15}
+    head: masked_lm
+    objective: masked_lm
+    strategy: full
+    budget: {tokens: 8192, batch_tokens: 1024, length: 32}
+  classify:
+    kind: finetune
+    start: general
+    corpus: task
+    head: sequence_classification
+    objective: cross_entropy
+    strategy: full
+    budget: {epochs: 1}
+  small:
+    kind: compress
+    start: classify
+    teacher: classify
+    corpus: task
+    head: sequence_classification
+    compression: select_layers
+    objective: match_logits
+    strategy: full
+    budget: {epochs: 1}
+  report: {kind: evaluate, start: [classify, small], corpus: task, suite: baselines}
+variants:
+  hour: {general: {budget: {tokens: 16384}}}
+"""
+
+
+class Mistake(NamedTuple):
+    """A change to the good recipe, and what the one message must say."""
+
+    old: str
+    new: str
+    says: tuple[str, ...]
+
+
+MISTAKES = {
+    "unknown key of a stage": Mistake("corpus: general", "corpsu: general", (":6", "corpsu", "Did you mean 'corpus'?")),
+    "unknown key of a budget": Mistake("{tokens: 8192,", "{tokens: 8192, lenght: 3,", (":13", "lenght", "'length'")),
+    "unknown key of a recipe": Mistake("paper:", "papers:", (":2", "papers", "Did you mean 'paper'?")),
+    "unknown component": Mistake("objective: masked_lm", "objective: maskd_lm", (":11", "maskd_lm", "'masked_lm'")),
+    "unknown key of a component": Mistake("rate: 0.15", "rat: 0.15", (":9", "token_mask", "'rat'", "'rate'")),
+    "component without a name": Mistake("{name: token_mask, rate: 0.15}", "{rate: 0.15}", (":9", "'name'")),
+    "value out of range": Mistake("rate: 0.15", "rate: 1.5", (":9", "rate", "less than 1")),
+    "value of another type": Mistake("tokens: 8192", "tokens: many", (":13", "budget.tokens", "integer")),
+    "unknown kind": Mistake("kind: finetune", "kind: finetuning", (":15", "kind", "'finetune'")),
+    "unknown corpus": Mistake("corpus: general", "corpus: generic", (":6", "'general'", "'domain'")),
+    "tokens and epochs": Mistake("{tokens: 8192,", "{tokens: 8192, epochs: 2,", (":13", "tokens or epochs, not both")),
+    "unknown start": Mistake("start: general", "start: genral", (":16", "genral", "Did you mean 'general'?")),
+    "circular start": Mistake(
+        "kind: pretrain\n", "kind: pretrain\n    start: classify\n", ("circle", "general → classify → general")
+    ),
+    "start missing": Mistake("    start: general\n", "", (":14", "start", "name the stage it starts from")),
+    "corpus missing": Mistake("    corpus: general\n", "", (":4", "corpus", "general, domain, task_text or task")),
+    "labels as plain text": Mistake("corpus: general", "corpus: task", (":6", "task_text")),
+    "fine-tuning on plain text": Mistake("start: general\n    corpus: task", "start: general\n    corpus: domain", (":17", "corpus: task")),
+    "no tokenizer": Mistake("    tokenizer: {name: wordpiece, vocab_size: 512}\n", "", (":4", "tokenizer")),
+    "no corruption provides it": Mistake(
+        "corruption: {name: token_mask, rate: 0.15}", "corruption: []", (":11", "masked_labels", "token_mask")
+    ),
+    "the head does not say it": Mistake("objective: cross_entropy", "objective: masked_lm", (":19", "masked_labels")),
+    "the head lacks a signal": Mistake("objective: masked_lm", "objective: match_logits", (":11", "logits", "masked_lm")),
+    "teacher missing": Mistake("    teacher: classify\n", "", ("teacher", "name the stage that teaches")),
+    "teacher unknown": Mistake("teacher: classify", "teacher: clasify", (":25", "clasify", "Did you mean 'classify'?")),
+    "strategy missing": Mistake("    strategy: full\n    budget: {tokens", "    budget: {tokens", (":4", "strategy", "`full`")),
+    "budget missing": Mistake("    budget: {epochs: 1}\n  small", "  small", (":14", "budget", "epochs")),
+    "compression missing": Mistake("    compression: select_layers\n", "", (":22", "compression")),
+    "judging what has no labels": Mistake("[classify, small]", "[classify, general]", (":32", "'general'", "finetune")),
+    "judging nothing known": Mistake("[classify, small]", "[classify, smal]", (":32", "smal", "Did you mean 'small'?")),
+    "suite missing": Mistake(", suite: baselines", "", (":32", "suite")),
+    "not YAML": Mistake("    kind: pretrain", "    kind: [pretrain", ("not valid YAML",)),
+    "key given twice": Mistake("kind: pretrain", "kind: pretrain\n    kind: finetune", (":6", "not valid YAML", "duplicate")),
+    "a stage that is a word": Mistake("  report: {kind: evaluate, start: [classify, small], corpus: task, suite: baselines}", "  report: later", (":32", "mapping")),
+    "no stages": Mistake(GOOD, "name: good\n", (":1", "'stages'")),
+    "not a mapping": Mistake(GOOD, "- general\n", (":1", "mapping")),
+    "empty file": Mistake(GOOD, "", (":1", "mapping")),
+    "variant of an unknown stage": Mistake(
+        "hour: {general: {budget: {tokens: 16384}}}", "hour: {genral: {budget: {tokens: 16384}}}", (":34", "genral")
+    ),
+    "variant that cannot work": Mistake("{budget: {tokens: 16384}}", "{corruption: []}", (":11", "masked_labels")),
+    "unknown base": Mistake("name: good", "name: good\nbase: bret", (":2", "bret", "Did you mean 'bert'?")),
+    "base in a circle": Mistake("name: good", "name: good\nbase: good", ("circle", "good → good")),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_with_its_place_and_cure(mistake: Mistake, tmp_path: Path) -> None:
+    assert mistake.old in GOOD
+    library = library_of(tmp_path, good=GOOD.replace(mistake.old, mistake.new, 1), bert=(RECIPES / "bert.yaml").read_text())
+    with pytest.raises(RecipeError) as told:
+        library.load("good", ["hour"] if "16384" in mistake.old else [])
+    message = str(told.value)
+    assert "\n" not in message and "good.yaml" in message
+    for part in mistake.says:
+        assert part in message
+
+
+def test_the_good_recipe_is_good(tmp_path: Path, sources: dict[str, DataSource]) -> None:
+    plan = plan_of(library_of(tmp_path, good=GOOD), "good", sources, "hour")
+    assert [step.label for step in plan.steps] == ["general", "classify", "small", "report"]
+    assert plan.steps[0].stage.budget.tokens == 16384
+
+
+@pytest.mark.parametrize(
+    ("name", "variants", "says"),
+    [
+        ("goood", [], ("no recipe is called 'goood'", "Did you mean 'good'?")),
+        ("good", ["hours"], ("no variant is called 'hours'", "Did you mean 'hour'?")),
+        ("missing/folder/my.yaml", [], ("no recipe",)),
+    ],
+)
+def test_what_is_asked_for_must_exist(name: str, variants: list[str], says: tuple[str, ...], tmp_path: Path) -> None:
+    with pytest.raises(RecipeError) as told:
+        library_of(tmp_path, good=GOOD).load(name, variants)
+    assert all(part in str(told.value) for part in says)
+
+
+def test_a_budget_from_params_yaml_names_its_stage(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="no stage is called 'genral'. Did you mean 'general'?"):
+        library_of(tmp_path, good=GOOD).load("good", budget={"genral": {"tokens": 1}})
+
+
+def test_a_file_that_is_not_utf_8_names_the_byte(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_bytes(b"name: caf\xe9\n")
+    with pytest.raises(RecipeError, match=r"bad.yaml: not UTF-8 at byte 9"):
+        library_of(tmp_path).load("bad")
+
+
+def test_a_checkpoint_that_is_not_there_is_told_when_planning(tmp_path: Path, sources: dict[str, DataSource]) -> None:
+    text = GOOD.replace("kind: pretrain", "kind: pretrain\n    start: {checkpoint: 'package:no_such_package/model'}")
+    with pytest.raises(RecipeError, match="no_such_package is not installed"):
+        plan_of(library_of(tmp_path, good=text), "good", sources)
+    text = GOOD.replace("kind: pretrain", f"kind: pretrain\n    start: {{checkpoint: '{tmp_path}'}}")
+    with pytest.raises(RecipeError, match="no config.json"):
+        plan_of(library_of(tmp_path, good=text), "good", sources)
+
+
+def test_inheritance_takes_what_is_omitted_and_nothing_else(tmp_path: Path) -> None:
+    text = GOOD.replace(
+        "  classify:\n",
+        "  domain: {kind: adapt_domain, start: general, corpus: domain, budget: {epochs: 2}, optimizer: {lr: 0.1}}\n  classify:\n",
+    ).replace("start: general\n    corpus: task", "start: domain\n    corpus: task")
+    stages = library_of(tmp_path, good=text).load("good").stages
+    assert stages["domain"].corruption == stages["general"].corruption
+    assert (stages["domain"].budget.tokens, stages["domain"].budget.epochs, stages["domain"].budget.length) == (None, 2, 32)
+    assert stages["domain"].optimizer.lr == 0.1
+    assert stages["classify"].backbone == stages["general"].backbone and stages["classify"].corruption == ()
+    assert stages["classify"].optimizer.lr != 0.1, "a finetune stage starts its own schedule"

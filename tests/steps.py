@@ -1,0 +1,49 @@
+"""The steps of a recipe as jobs, without a flow around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipelines.job import Job, Runtime
+from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.store import SCRATCH
+from pipelines.recipe.load import Library
+from pipelines.recipe.plan import Plan, Step, plan
+from pipelines.recipe.profiles import smoke
+
+ROOT = Path(__file__).parents[1]
+RECIPES = ROOT / "recipes"
+
+
+def library_of(folder: Path, **files: str) -> Library:
+    """A library of recipes written into `folder`, by name."""
+    for name, text in files.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return Library(folder)
+
+
+def plan_of(library: Library, name: str, sources: Mapping[str, DataSource], *variants: str, tiny: bool = False) -> Plan:
+    """The plan of a recipe, on its smoke profile where `tiny`."""
+    recipe = library.load(name, variants)
+    return plan(smoke(recipe) if tiny else recipe, library, sources)
+
+
+def job_of(
+    step: Step, folders: Mapping[str, Path], tables: Mapping[str, Path], out: Path, runtime: Runtime | None = None
+) -> Job:
+    """The job of `step`, whose parents were made in `folders`, by fingerprint."""
+    (out / SCRATCH).mkdir(parents=True, exist_ok=True)
+    return Job(
+        fingerprint=step.fingerprint,
+        recipe=step.recipe,
+        stage_name=step.label,
+        stage=step.stage,
+        seed=step.seed,
+        language="en",
+        start=step.checkpoint or (folders[step.parents["start"]] if "start" in step.parents else None),
+        teacher=folders[step.parents["teacher"]] if "teacher" in step.parents else None,
+        tables={name: tables[name] for name in step.data},
+        out=out,
+        runtime=runtime or Runtime(),
+    )
