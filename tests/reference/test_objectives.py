@@ -1,0 +1,117 @@
+"""The maths of the objectives, against Hugging Face or the equation in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+
+from pipelines.corruptions import TokenIds
+from pipelines.corruptions.token_mask import TokenMask
+from pipelines.heads.masked_lm import MaskedLMHead
+from pipelines.objectives import Objective, Signals, TrainingStep
+from pipelines.objectives.contrastive import Contrastive
+from pipelines.objectives.cross_entropy import CrossEntropy
+from pipelines.objectives.masked_lm import MaskedLM
+from pipelines.objectives.match_hidden import MatchHidden
+from pipelines.objectives.match_logits import MatchLogits
+from pipelines.vocabulary import Field, Signal
+from tests.small_corpus import documents
+
+TOLERANCE = 1e-5
+"""Relative: what float32 leaves of a sum over a few hundred terms."""
+
+
+def loss(objective: Objective, batch: Mapping[Field, Tensor], signals: Signals, teacher: Signals | None = None) -> float:
+    step = TrainingStep(batch, signals, torch.nn.Identity(), lambda _: teacher or {})  # type: ignore[arg-type]
+    (value,) = objective.loss(step).values()
+    return float(value.detach())
+
+
+def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    return scores - np.log(np.exp(scores).sum(-1, keepdims=True))
+
+
+def test_masked_lm_over_gathered_positions_is_hugging_faces_own_loss(tokenizer: PreTrainedTokenizerFast) -> None:
+    clean = tokenizer(documents("json")[:6], padding="max_length", truncation=True, max_length=32, return_tensors="np")
+    tokens = TokenIds(len(tokenizer), tokenizer.mask_token_id, tuple(tokenizer.all_special_ids))
+    arrays = TokenMask().apply({Field.INPUT_IDS: clean["input_ids"]}, tokens, np.random.default_rng(0))
+    batch = {name: torch.from_numpy(value) for name, value in arrays.items()}
+    batch[Field.ATTENTION_MASK] = torch.from_numpy(clean["attention_mask"])
+    torch.manual_seed(0)
+    network = BertForMaskedLM(
+        BertConfig(vocab_size=512, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
+    ).eval()
+    labels = torch.full_like(batch[Field.INPUT_IDS], -100)
+    labels.view(-1)[batch[Field.MASKED_POSITIONS]] = batch[Field.MASKED_LABELS]
+    theirs = network(input_ids=batch[Field.INPUT_IDS], attention_mask=batch[Field.ATTENTION_MASK], labels=labels).loss
+    ours = loss(MaskedLM(), batch, MaskedLMHead().signals(network, batch, frozenset({Signal.MASKED_LOGITS})))
+    assert ours == pytest.approx(float(theirs.detach()), rel=TOLERANCE)
+
+
+def test_contrastive_is_the_mean_over_both_directions_of_info_nce() -> None:
+    vectors, half, temperature = np.random.default_rng(0).normal(size=(10, 16)), 5, 0.07
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    scores = unit[:half] @ unit[half:].T / temperature
+    expected = -(np.diag(log_softmax(scores)) + np.diag(log_softmax(scores.T))).mean() / 2
+    batch = {Field.PARTNER: torch.from_numpy(np.roll(np.arange(10), half))}
+    ours = loss(Contrastive(temperature=temperature), batch, {Signal.POOLED: torch.from_numpy(vectors).float()})
+    assert ours == pytest.approx(expected, rel=TOLERANCE)
+
+
+def test_contrastive_leaves_out_rows_without_a_partner() -> None:
+    vectors, temperature = np.random.default_rng(1).normal(size=(8, 16)), 0.05
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    paired = [0, 2, 3]
+    scores = unit[paired] @ unit[[row + 4 for row in paired]].T / temperature
+    expected = -(np.diag(log_softmax(scores)) + np.diag(log_softmax(scores.T))).mean() / 2
+    batch = {Field.PARTNER: torch.tensor([4, -1, 6, 7, 0, -1, 2, 3])}
+    ours = loss(Contrastive(temperature=temperature), batch, {Signal.POOLED: torch.from_numpy(vectors).float()})
+    assert ours == pytest.approx(expected, rel=TOLERANCE)
+
+
+def test_match_logits_is_the_softened_cross_entropy_times_temperature_squared() -> None:
+    random, temperature = np.random.default_rng(0), 2.5
+    student, teacher = random.normal(size=(2, 7, 4)) * 3
+    softened = np.exp(log_softmax(teacher / temperature))
+    expected = -(softened * log_softmax(student / temperature)).sum(-1).mean() * temperature**2
+    ours = loss(
+        MatchLogits(temperature=temperature),
+        {},
+        {Signal.LOGITS: torch.from_numpy(student).float()},
+        {Signal.LOGITS: torch.from_numpy(teacher).float()},
+    )
+    assert ours == pytest.approx(expected, rel=TOLERANCE)
+
+
+def test_match_hidden_compares_evenly_spaced_layers_over_real_tokens_only() -> None:
+    random = np.random.default_rng(0)
+    student, teacher = random.normal(size=(3, 2, 5, 8)), random.normal(size=(5, 2, 5, 8))
+    real = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    expected = np.mean([np.square(student[i] - teacher[2 * i])[real == 1].mean() for i in range(3)])
+    ours = loss(
+        MatchHidden(),
+        {Field.ATTENTION_MASK: torch.from_numpy(real)},
+        {Signal.HIDDEN_STATES: tuple(torch.from_numpy(layer).float() for layer in student)},
+        {Signal.HIDDEN_STATES: tuple(torch.from_numpy(layer).float() for layer in teacher)},
+    )
+    assert ours == pytest.approx(expected, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_cross_entropy_with_smoothing_mixes_in_the_uniform_distribution(smoothing: float) -> None:
+    random = np.random.default_rng(0)
+    logits, labels = random.normal(size=(9, 4)), random.integers(4, size=9)
+    target = np.eye(4)[labels] * (1 - smoothing) + smoothing / 4
+    expected = -(target * log_softmax(logits)).sum(-1).mean()
+    ours = loss(
+        CrossEntropy(smoothing=smoothing),
+        {Field.LABELS: torch.from_numpy(labels)},
+        {Signal.LOGITS: torch.from_numpy(logits).float()},
+    )
+    assert ours == pytest.approx(expected, rel=TOLERANCE)
