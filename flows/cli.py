@@ -83,12 +83,17 @@ def run(
 
     request = resolve_request(root, dataset, recipe, tuple(variant or ()), smoke)
     loaded = load_recipe(root, request)
+    if until is not None and until not in loaded.stages:
+        raise CursusError(f"recipe {loaded.name} has no stage {until!r}; it has {', '.join(loaded.stages)}")
+    store = Store(store_folder(root))
+    if not dry_run:
+        with store.exclusive():
+            pass  # another run on this store is told of now, not after the data is prepared
     typer.echo(f"{loaded.name} on {request.dataset}: preparing the data", err=True)
-    prepared = prepare(request.dataset, root)
+    prepared = prepare(request.dataset, root, on_step=lambda step: typer.echo(f"  {step}", err=True))
     plan = make_plan(root, request, prepared)
     if until is not None:
         plan = plan.ancestors(until)
-    store = Store(store_folder(root))
     stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
     if dry_run:
         _print_plan(plan, stored, store, threads)
@@ -235,7 +240,7 @@ def _print_plan(plan: Any, stored: set[str], store: Any, threads: int | None) ->
     todo = {step.fingerprint for step in plan.missing(stored)}
     total = 0.0
     for step in plan.steps:
-        guess = estimate(step, store, threads)
+        guess = estimate(step, plan, store, threads)
         needed = step.fingerprint in todo
         total += guess.minutes if needed else 0
         state = "cached" if step.fingerprint in stored else "to compute" if needed else "not needed"

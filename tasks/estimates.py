@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pipelines.backbones import Backbone
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from pipelines.recipe.plan import Step
+from pipelines.recipe.plan import Plan, Step
 from pipelines.training import hardware
 
 START_SECONDS = 8.0
@@ -27,10 +27,11 @@ class Estimate:
     minutes: float
 
 
-def estimate(step: Step, store: Store, threads: int | None) -> Estimate:
-    """Tokens and minutes that computing `step` would take."""
+def estimate(step: Step, plan: Plan, store: Store, threads: int | None) -> Estimate:
+    """Tokens and minutes that computing `step` of `plan` would take."""
     budget = step.stage.budget
-    seen = list(_alike(step, store))
+    dims = _dims(step, {other.fingerprint: other for other in plan.steps})
+    seen = [] if dims else list(_alike(step, store))
     if seen:
         latest = seen[-1]
         tokens = budget.tokens or int(latest.result.get("tokens", 0))
@@ -41,7 +42,7 @@ def estimate(step: Step, store: Store, threads: int | None) -> Estimate:
     if not step.stage.trains:
         tokens = 0
     rate = FLOPS_PER_SECOND * (threads or hardware.cores())
-    return Estimate(tokens, (START_SECONDS + tokens * 6 * _weights(step.stage.backbone) / rate) / 60)
+    return Estimate(tokens, (START_SECONDS + tokens * 6 * _weights(dims or getattr(step.stage.backbone, "dims", {})) / rate) / 60)
 
 
 def _alike(step: Step, store: Store) -> Iterator[Provenance]:
@@ -53,9 +54,19 @@ def _alike(step: Step, store: Store) -> Iterator[Provenance]:
             yield record
 
 
-def _weights(backbone: Backbone | None) -> float:
-    """Weights that each token meets, roughly: 12 h² a layer."""
-    dims = getattr(backbone, "dims", {})
+def _dims(step: Step, steps: Mapping[str, Step]) -> dict[str, float]:
+    """The dimensions of the foreign checkpoint that `step` goes back to; empty where it goes back to none."""
+    while step.checkpoint is None:
+        parent = steps.get(step.parents.get("start", ""))
+        if parent is None:
+            return {}
+        step = parent
+    described: dict[str, float] = json.loads((step.checkpoint / "config.json").read_text(encoding="utf-8"))
+    return described
+
+
+def _weights(dims: Mapping[str, float]) -> float:
+    """Weights that each token meets, roughly: 12 h² a layer, and the vocabulary for one token in six."""
     hidden, layers = float(dims.get("hidden_size", 768)), float(dims.get("num_hidden_layers", 12))
     return 12 * hidden**2 * layers + 2000 * hidden
 
