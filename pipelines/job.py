@@ -11,6 +11,8 @@ from pipelines.recipe.schema import Stage
 
 RESULT = "result.json"
 """Written into a job's folder when everything else is: its presence, not an exit code, is success."""
+SCRATCH = "scratch"
+"""Folder inside a job's folder for what is needed to resume but is no part of the result."""
 METRICS = "metrics.jsonl"
 """One JSON object a line, appended while a job runs."""
 

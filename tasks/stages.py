@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from prefect import task
@@ -123,9 +123,10 @@ class _Listener:
             return
         self.shown = now
         if self.artifact is None:
-            self.artifact = create_progress_artifact(
-                100 * share, key=f"progress-{self.label.replace('_', '-').replace('/', '-')}", description=f"Stage {label}"
-            )
+            progress = 100 * share
+            key = f"progress-{self.label.replace('_', '-').replace('/', '-')}"
+            # typed for callers in coroutines as well; in a synchronous task it answers at once
+            self.artifact = cast("UUID", create_progress_artifact(progress, key=key, description=f"Stage {label}"))
         else:
             update_progress_artifact(self.artifact, 100 * share, description=f"Stage {label}")
 

@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.errors import StoreError
+from pipelines.job import SCRATCH
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.provenance import RECORD, FileDigest, Provenance
-
-SCRATCH = "scratch"
-"""Folder inside a working folder for what is needed to resume but is no part of the result."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
@@ -10,7 +11,15 @@ from pydantic import Field
 from pipelines.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer as Fast
+    from tokenizers.models import WordPiece as WordPieceModel
+    from tokenizers.normalizers import Normalizer
+    from tokenizers.trainers import WordPieceTrainer
     from transformers import PreTrainedTokenizerFast
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+INSIDE = "##"
+"""Prefix of a token that does not begin a word."""
 
 
 class WordPiece(Tokenizer, name="wordpiece"):
@@ -24,26 +33,25 @@ class WordPiece(Tokenizer, name="wordpiece"):
     """UTF-8 bytes of text that the vocabulary is learnt from."""
 
     def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:
-        from tokenizers import Tokenizer as Fast
-        from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+        from tokenizers import models, processors
         from transformers import PreTrainedTokenizerFast
 
-        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        fast = Fast(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
-        fast.normalizer = normalizers.BertNormalizer(lowercase=self.lowercase, strip_accents=None)
-        fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        fast.decoder = decoders.WordPiece(prefix="##")
-        trainer = trainers.WordPieceTrainer(
-            vocab_size=self.vocab_size, special_tokens=special, show_progress=False, continuing_subword_prefix="##"
-        )
-        fast.train_from_iterator(texts, trainer)
-        fast.post_processor = processors.TemplateProcessing(
+        texts = list(texts)
+        fast = self._empty(models.WordPiece(unk_token="[UNK]"))
+        alphabet = self._alphabet(texts, fast.normalizer)
+        # the library numbers the letters inside words in the order of a hash table, another one each time, and those
+        # numbers decide between pairs of equal count: here they are given, in a fixed order
+        inside = [INSIDE + letter for letter in alphabet if _joins_words(letter, fast)]
+        fast.train_from_iterator(texts, self._trainer(alphabet, [*SPECIAL, *inside]))
+        # a new tokenizer, to which those letters are ordinary tokens
+        trained = self._empty(models.WordPiece(vocab=fast.get_vocab(), unk_token="[UNK]", max_input_chars_per_word=100))
+        trained.post_processor = processors.TemplateProcessing(
             single="[CLS] $A [SEP]",
             pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-            special_tokens=[("[CLS]", fast.token_to_id("[CLS]")), ("[SEP]", fast.token_to_id("[SEP]"))],
+            special_tokens=[(token, trained.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
         )
         return PreTrainedTokenizerFast(
-            tokenizer_object=fast,
+            tokenizer_object=trained,
             pad_token="[PAD]",
             unk_token="[UNK]",
             cls_token="[CLS]",
@@ -52,6 +60,41 @@ class WordPiece(Tokenizer, name="wordpiece"):
             model_input_names=["input_ids", "token_type_ids", "attention_mask"],
         )
 
+    def _empty(self, model: WordPieceModel) -> Fast:
+        from tokenizers import Tokenizer as Fast
+        from tokenizers import decoders, normalizers, pre_tokenizers
+
+        fast = Fast(model)
+        fast.normalizer = normalizers.BertNormalizer(lowercase=self.lowercase, strip_accents=None)
+        fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        fast.decoder = decoders.WordPiece(prefix=INSIDE)
+        return fast
+
+    def _alphabet(self, texts: list[str], normalizer: Normalizer) -> list[str]:
+        """The most frequent characters, fewer than half of the vocabulary: each may be a token at a word's start and inside."""
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(normalizer.normalize_str(text))
+        ranked = sorted((-count, character) for character, count in counts.items() if not character.isspace())
+        return [character for _, character in ranked[: (self.vocab_size - len(SPECIAL)) // 2]]
+
+    def _trainer(self, alphabet: list[str], special: list[str]) -> WordPieceTrainer:
+        from tokenizers import trainers
+
+        return trainers.WordPieceTrainer(
+            vocab_size=self.vocab_size,
+            special_tokens=special,
+            initial_alphabet=alphabet,
+            limit_alphabet=len(alphabet),
+            show_progress=False,
+            continuing_subword_prefix=INSIDE,
+        )
+
     def tiny(self) -> Self:
         smaller = {"vocab_size": min(self.vocab_size, 1024), "sample_bytes": min(self.sample_bytes, 300_000)}
         return self.model_copy(update=smaller)
+
+
+def _joins_words(letter: str, fast: Fast) -> bool:
+    """Whether `letter` can stand inside a word: punctuation and Chinese characters are words of their own."""
+    return len(fast.pre_tokenizer.pre_tokenize_str(fast.normalizer.normalize_str(f"a{letter}a"))) == 1

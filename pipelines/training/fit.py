@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.job import METRICS, Job, Result
-from pipelines.lineage.store import SCRATCH
+from pipelines.job import METRICS, SCRATCH, Job, Result
 from pipelines.training.assemble import assemble, open_for_inference, open_tokenizer, set_dropout
 from pipelines.training.module import MONITOR, StageModule
 from pipelines.training.reporting import MetricsLog
