@@ -65,8 +65,8 @@ class Progress:
         self._bars.update(self._tasks[label], total=total, completed=tokens if total else 0, said="  ".join(shown))
         return min(1.0, tokens / total) if total else None
 
-    def done(self, label: str, result: Result, seconds: float) -> None:
-        """A step is published."""
+    def done(self, label: str, result: Result, seconds: float) -> str:
+        """A step is published; the line that says so."""
         if label in self._tasks:
             self._bars.remove_task(self._tasks.pop(label))
         words = [f"{label:<{WIDTH}} {_duration(seconds):>7}"]
@@ -77,7 +77,9 @@ class Progress:
             if name in result.metrics:
                 words.append(f"{shown} {result.metrics[name]:.3f}")
                 break
-        self.say("  ".join(words))
+        line = "  ".join(words)
+        self.say(line)
+        return line
 
 
 def _duration(seconds: float) -> str:

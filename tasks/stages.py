@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
-from prefect import task
+from prefect import get_run_logger, task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 
@@ -113,7 +113,7 @@ class _Listener:
         context.seconds[step.fingerprint] = seconds
         context.tracker.finish_step(context.step_runs[job.fingerprint], artifact.provenance, artifact.folder)
         self.finished_runs.add(job.fingerprint)
-        context.progress.done(step.label, result, seconds)
+        get_run_logger().info(context.progress.done(step.label, result, seconds))
         self._show(self.label, len(self.finished_runs) / len(self.steps))
 
     def _show(self, label: str, share: float) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipelines.job import Job, Runtime
 from pipelines.lineage.provenance import DataSource
-from pipelines.lineage.store import SCRATCH
+from pipelines.job import SCRATCH
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.profiles import smoke

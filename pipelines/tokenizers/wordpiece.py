@@ -72,9 +72,14 @@ class WordPiece(Tokenizer, name="wordpiece"):
 
     def _alphabet(self, texts: list[str], normalizer: Normalizer) -> list[str]:
         """The most frequent characters, fewer than half of the vocabulary: each may be a token at a word's start and inside."""
-        counts: Counter[str] = Counter()
+        written: Counter[str] = Counter()
         for text in texts:
-            counts.update(normalizer.normalize_str(text))
+            written.update(text)
+        counts: Counter[str] = Counter()
+        for character, count in written.items():
+            # each by itself, of which there are few
+            for normal in normalizer.normalize_str(character):
+                counts[normal] += count
         ranked = sorted((-count, character) for character, count in counts.items() if not character.isspace())
         return [character for _, character in ranked[: (self.vocab_size - len(SPECIAL)) // 2]]
 
