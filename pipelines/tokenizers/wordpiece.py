@@ -28,7 +28,9 @@ class WordPiece(Tokenizer, name="wordpiece"):
     paper = "arXiv:1810.04805"
 
     vocab_size: int = Field(8192, ge=64)
+    """Number of tokens, special ones included."""
     lowercase: bool = True
+    """Whether case and accents are dropped, as in BERT-uncased."""
     sample_bytes: int = Field(20_000_000, gt=0)
     """UTF-8 bytes of text that the vocabulary is learnt from."""
 
@@ -71,7 +73,7 @@ class WordPiece(Tokenizer, name="wordpiece"):
         return fast
 
     def _alphabet(self, texts: list[str], normalizer: Normalizer) -> list[str]:
-        """The most frequent characters, fewer than half of the vocabulary: each may be a token at a word's start and inside."""
+        """The most frequent characters, fewer than half of the vocabulary: each may begin a word, and stand inside."""
         written: Counter[str] = Counter()
         for text in texts:
             written.update(text)
