@@ -29,7 +29,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def sources(tables: dict[str, Path]) -> dict[str, DataSource]:
     """The tables as a plan knows them."""
-    return {name: DataSource(digest=f"{number:032x}", path=str(path)) for number, (name, path) in enumerate(tables.items())}
+    return {
+        name: DataSource(digest=f"{number:032x}", path=str(path)) for number, (name, path) in enumerate(tables.items())
+    }
 
 
 @pytest.fixture(scope="session")

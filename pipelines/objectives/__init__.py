@@ -45,6 +45,7 @@ class Objective(Component):
     needs_teacher: ClassVar[bool] = False
 
     weight: float = 1.0
+    """Multiple of this objective's terms in the loss."""
 
     def companions(self, load: LoadCompanion) -> dict[str, PreTrainedModel]:
         """Networks beside the trained one, by name; `load("teacher")` gives the stage's teacher, frozen."""

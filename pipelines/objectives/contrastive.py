@@ -26,6 +26,7 @@ class Contrastive(Objective, name="contrastive"):
     needs_signals = frozenset({Signal.POOLED})
 
     temperature: float = Option(0.05, gt=0)
+    """Divides the cosines: the smaller, the more the nearest rows count."""
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         import torch

@@ -22,6 +22,7 @@ class MatchLogits(Objective, name="match_logits"):
     needs_teacher = True
 
     temperature: float = Option(2.0, gt=0)
+    """Divides both networks' scores: the larger, the more the unlikely classes count."""
 
     def companions(self, load: LoadCompanion) -> dict[str, PreTrainedModel]:
         return {"teacher": load("teacher")}

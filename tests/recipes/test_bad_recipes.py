@@ -76,24 +76,36 @@ MISTAKES = {
     "start missing": Mistake("    start: general\n", "", (":14", "start", "name the stage it starts from")),
     "corpus missing": Mistake("    corpus: general\n", "", (":4", "corpus", "general, domain, task_text or task")),
     "labels as plain text": Mistake("corpus: general", "corpus: task", (":6", "task_text")),
-    "fine-tuning on plain text": Mistake("start: general\n    corpus: task", "start: general\n    corpus: domain", (":17", "corpus: task")),
+    "fine-tuning on plain text": Mistake(
+        "start: general\n    corpus: task", "start: general\n    corpus: domain", (":17", "corpus: task")
+    ),
     "no tokenizer": Mistake("    tokenizer: {name: wordpiece, vocab_size: 512}\n", "", (":4", "tokenizer")),
     "no corruption provides it": Mistake(
         "corruption: {name: token_mask, rate: 0.15}", "corruption: []", (":11", "masked_labels", "token_mask")
     ),
     "the head does not say it": Mistake("objective: cross_entropy", "objective: masked_lm", (":19", "masked_labels")),
-    "the head lacks a signal": Mistake("objective: masked_lm", "objective: match_logits", (":11", "logits", "masked_lm")),
+    "the head lacks a signal": Mistake(
+        "objective: masked_lm", "objective: match_logits", (":11", "logits", "masked_lm")
+    ),
     "teacher missing": Mistake("    teacher: classify\n", "", ("teacher", "name the stage that teaches")),
     "teacher unknown": Mistake("teacher: classify", "teacher: clasify", (":25", "clasify", "Did you mean 'classify'?")),
-    "strategy missing": Mistake("    strategy: full\n    budget: {tokens", "    budget: {tokens", (":4", "strategy", "`full`")),
+    "strategy missing": Mistake(
+        "    strategy: full\n    budget: {tokens", "    budget: {tokens", (":4", "strategy", "`full`")
+    ),
     "budget missing": Mistake("    budget: {epochs: 1}\n  small", "  small", (":14", "budget", "epochs")),
     "compression missing": Mistake("    compression: select_layers\n", "", (":22", "compression")),
     "judging what has no labels": Mistake("[classify, small]", "[classify, general]", (":32", "'general'", "finetune")),
     "judging nothing known": Mistake("[classify, small]", "[classify, smal]", (":32", "smal", "Did you mean 'small'?")),
     "suite missing": Mistake(", suite: baselines", "", (":32", "suite")),
     "not YAML": Mistake("    kind: pretrain", "    kind: [pretrain", ("not valid YAML",)),
-    "key given twice": Mistake("kind: pretrain", "kind: pretrain\n    kind: finetune", (":6", "not valid YAML", "duplicate")),
-    "a stage that is a word": Mistake("  report: {kind: evaluate, start: [classify, small], corpus: task, suite: baselines}", "  report: later", (":32", "mapping")),
+    "key given twice": Mistake(
+        "kind: pretrain", "kind: pretrain\n    kind: finetune", (":6", "not valid YAML", "duplicate")
+    ),
+    "a stage that is a word": Mistake(
+        "  report: {kind: evaluate, start: [classify, small], corpus: task, suite: baselines}",
+        "  report: later",
+        (":32", "mapping"),
+    ),
     "no stages": Mistake(GOOD, "name: good\n", (":1", "'stages'")),
     "not a mapping": Mistake(GOOD, "- general\n", (":1", "mapping")),
     "empty file": Mistake(GOOD, "", (":1", "mapping")),
@@ -109,7 +121,9 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_told_with_its_place_and_cure(mistake: Mistake, tmp_path: Path) -> None:
     assert mistake.old in GOOD
-    library = library_of(tmp_path, good=GOOD.replace(mistake.old, mistake.new, 1), bert=(RECIPES / "bert.yaml").read_text())
+    library = library_of(
+        tmp_path, good=GOOD.replace(mistake.old, mistake.new, 1), bert=(RECIPES / "bert.yaml").read_text()
+    )
     with pytest.raises(RecipeError) as told:
         library.load("good", ["hour"] if "16384" in mistake.old else [])
     message = str(told.value)
@@ -165,7 +179,11 @@ def test_inheritance_takes_what_is_omitted_and_nothing_else(tmp_path: Path) -> N
     ).replace("start: general\n    corpus: task", "start: domain\n    corpus: task")
     stages = library_of(tmp_path, good=text).load("good").stages
     assert stages["domain"].corruption == stages["general"].corruption
-    assert (stages["domain"].budget.tokens, stages["domain"].budget.epochs, stages["domain"].budget.length) == (None, 2, 32)
+    assert (stages["domain"].budget.tokens, stages["domain"].budget.epochs, stages["domain"].budget.length) == (
+        None,
+        2,
+        32,
+    )
     assert stages["domain"].optimizer.lr == 0.1
     assert stages["classify"].backbone == stages["general"].backbone and stages["classify"].corruption == ()
     assert stages["classify"].optimizer.lr != 0.1, "a finetune stage starts its own schedule"

@@ -68,5 +68,9 @@ def test_survives_the_smoke_profile(
 
 def test_every_recipe_names_its_paper_and_fits_on_a_screen() -> None:
     for name in NAMES:
-        assert Library(RECIPES).load(name).paper.partition(":")[0] in ("arXiv", "doi"), f"{name}: say which system it is"
-        assert len((RECIPES / f"{name}.yaml").read_text().splitlines()) <= 120, f"{name}: a recipe is read at one glance"
+        assert Library(RECIPES).load(name).paper.partition(":")[0] in ("arXiv", "doi"), (
+            f"{name}: say which system it is"
+        )
+        assert len((RECIPES / f"{name}.yaml").read_text().splitlines()) <= 120, (
+            f"{name}: a recipe is read at one glance"
+        )

@@ -9,7 +9,13 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
-from transformers import AutoModel, BertConfig, PreTrainedModel, PreTrainedTokenizerFast, get_linear_schedule_with_warmup
+from transformers import (
+    AutoModel,
+    BertConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    get_linear_schedule_with_warmup,
+)
 
 from pipelines.compressions.select_layers import SelectLayers
 from pipelines.corruptions import TokenIds
@@ -69,7 +75,9 @@ def test_mean_pooling_ignores_padding(batch: dict[Field, Tensor]) -> None:
         torch.testing.assert_close(said.pooled[row], alone.pooled[0], atol=1e-5, rtol=0)
     head = MaskedLMHead()
     torch.manual_seed(0)
-    masked = head.build(BertConfig(vocab_size=512, hidden_size=32, num_hidden_layers=1, num_attention_heads=2), ()).eval()
+    masked = head.build(
+        BertConfig(vocab_size=512, hidden_size=32, num_hidden_layers=1, num_attention_heads=2), ()
+    ).eval()
     pooled = head.signals(masked, batch, frozenset({Signal.POOLED}))[Signal.POOLED]
     length = int(batch[Field.ATTENTION_MASK][0].sum())
     alone = {name: value[:1, :length] for name, value in batch.items()}
@@ -91,7 +99,13 @@ def test_bf16_autocast_agrees_with_float32(batch: dict[Field, Tensor]) -> None:
 
 @pytest.mark.parametrize(
     ("which", "share", "kept"),
-    [("spread", 0.5, [1, 3, 5]), ("first", 0.5, [0, 1, 2]), ("last", 0.5, [3, 4, 5]), ("spread", 0.01, [5]), ("spread", 1, [*range(6)])],
+    [
+        ("spread", 0.5, [1, 3, 5]),
+        ("first", 0.5, [0, 1, 2]),
+        ("last", 0.5, [3, 4, 5]),
+        ("spread", 0.01, [5]),
+        ("spread", 1, [*range(6)]),
+    ],
 )
 def test_select_layers_keeps_these_layers(which: str, share: float, kept: list[int]) -> None:
     teacher = classifier(layers=6)
@@ -123,7 +137,9 @@ def test_the_schedule_is_transformers_linear_one_a_step_later(warmup: float, tot
 
 
 def test_masking_keeps_its_shares(tokenizer: PreTrainedTokenizerFast) -> None:
-    ids = np.asarray([i for text in documents("logging", "email") for i in tokenizer.encode(text, add_special_tokens=False)])
+    ids = np.asarray(
+        [i for text in documents("logging", "email") for i in tokenizer.encode(text, add_special_tokens=False)]
+    )
     clean = ids[: len(ids) // 128 * 128].reshape(-1, 128)
     tokens = TokenIds(len(tokenizer), tokenizer.mask_token_id, tuple(tokenizer.all_special_ids))
     batch = TokenMask(rate=0.15).apply({Field.INPUT_IDS: clean}, tokens, np.random.default_rng(0))

@@ -27,7 +27,9 @@ TOLERANCE = 1e-5
 """Relative: what float32 leaves of a sum over a few hundred terms."""
 
 
-def loss(objective: Objective, batch: Mapping[Field, Tensor], signals: Signals, teacher: Signals | None = None) -> float:
+def loss(
+    objective: Objective, batch: Mapping[Field, Tensor], signals: Signals, teacher: Signals | None = None
+) -> float:
     step = TrainingStep(batch, signals, torch.nn.Identity(), lambda _: teacher or {})  # type: ignore[arg-type]
     (value,) = objective.loss(step).values()
     return float(value.detach())

@@ -1,0 +1,172 @@
+"""Every component of every family, and which recipe is made of which: written from the code, never by hand.
+
+python -m pipelines.components.catalogue            # writes docs/catalogue.md
+python -m pipelines.components.catalogue --print    # prints it
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.components import Component, discover
+from pipelines.recipe.load import Library
+from pipelines.recipe.schema import Recipe
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "catalogue.md"
+FAMILIES = (
+    "tokenizers",
+    "corruptions",
+    "backbones",
+    "heads",
+    "objectives",
+    "strategies",
+    "compressions",
+    "evaluations",
+)
+"""Packages of `pipelines` that hold a family each, in the order text meets them."""
+PARTS = ("tokenizer", "backbone", "corruption", "head", "objective", "strategy", "compression", "suite")
+"""Keys of a stage that hold components."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One key of a component."""
+
+    name: str
+    type: str
+    default: str
+    """As it is written in YAML; empty when the key must be given."""
+    summary: str
+
+
+def main() -> None:
+    """Write the page, or print it."""
+    if "--print" in sys.argv[1:]:
+        print(render(), end="")
+        return
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(render(), encoding="utf-8")
+
+
+def render() -> str:
+    """The whole page, Markdown."""
+    lines = ["# Catalogue", "", "Written by `python -m pipelines.components.catalogue` from the code: do not edit.", ""]
+    for package in FAMILIES:
+        family, members = members_of(package)
+        lines += [f"## {family.__name__}", "", _flat(inspect.getdoc(importlib.import_module(family.__module__))), ""]
+        for name in sorted(members):
+            lines += _component(name, members[name])
+    lines += ["## Recipes", "", *_recipes(Library(ROOT / "recipes"))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def members_of(package: str) -> tuple[type[Component], dict[str, type[Component]]]:
+    """The family that `pipelines.<package>` holds, and its members by name."""
+    module = importlib.import_module(f"pipelines.{package}")
+    discover(module.__name__)
+    families: set[type[Component]] = {
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Component) and Component in value.__bases__
+    }
+    (family,) = families
+    return family, dict(family.members)
+
+
+def parameters(member: type[Component]) -> list[Parameter]:
+    """The keys of a component, with the docstring written under each."""
+    documented: dict[str, str] = {}
+    for cls in reversed(member.__mro__):
+        if issubclass(cls, Component):
+            documented |= dict(_documented_attributes(cls))
+    return [
+        Parameter(
+            name=name,
+            type=_type(field.annotation),
+            default="" if field.is_required() else _yaml(field.get_default(call_default_factory=True)),
+            summary=documented.get(name, ""),
+        )
+        for name, field in member.model_fields.items()
+    ]
+
+
+def _component(name: str, member: type[Component]) -> Iterator[str]:
+    yield f"### `{name}`"
+    yield ""
+    paper = f" ({member.paper})" if member.paper else ""
+    yield f"{_flat(member.__doc__)}{paper}"
+    yield ""
+    if found := parameters(member):
+        yield "| key | default | type | |"
+        yield "|---|---|---|---|"
+        for parameter in found:
+            default = f"`{parameter.default}`" if parameter.default else "required"
+            yield f"| `{parameter.name}` | {default} | {parameter.type} | {parameter.summary} |"
+        yield ""
+
+
+def _recipes(library: Library) -> Iterator[str]:
+    yield "| recipe | paper | stages | " + " | ".join(PARTS) + " |"
+    yield "|---" * (3 + len(PARTS)) + "|"
+    for name in library.names():
+        recipe = library.load(name)
+        parts = [", ".join(f"`{part}`" for part in _used(recipe, key)) or "–" for key in PARTS]
+        yield f"| `{name}` | {recipe.paper} | {', '.join(recipe.stages)} | {' | '.join(parts)} |"
+
+
+def _used(recipe: Recipe, key: str) -> list[str]:
+    names: dict[str, None] = {}
+    for stage in recipe.stages.values():
+        value = getattr(stage, key)
+        for part in value if isinstance(value, tuple) else (value,):
+            if part is not None:
+                names[part.name] = None
+    return list(names)
+
+
+def _documented_attributes(cls: type) -> Iterator[tuple[str, str]]:
+    """Each annotated attribute of a class body that a string follows, and that string."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(body, ast.ClassDef)
+    for statement, following in zip(body.body, body.body[1:], strict=False):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            text = following.value if isinstance(following, ast.Expr) else None
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                yield statement.target.id, _flat(text.value)
+
+
+def _type(annotation: object) -> str:
+    text = (
+        annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
+    )
+    text = re.sub(r"\b(?:typing|builtins)\.", "", text)
+    return re.sub(r"Literal\[(.*?)\]", lambda found: found[1].replace("'", "").replace(", ", " / "), text).replace(
+        "|", "or"
+    )
+
+
+def _yaml(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(_yaml, value))}]"
+    return str(value)
+
+
+def _flat(text: str | None) -> str:
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    main()

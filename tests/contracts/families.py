@@ -1,0 +1,26 @@
+"""Every component of every family, as the contract tests see them."""
+
+from __future__ import annotations
+
+from pipelines.components import Component
+from pipelines.components.catalogue import FAMILIES, members_of
+
+REQUIRED = {
+    "shift_positions": {"positions": 64},
+    "classification": {"ladder": ["scratch", "classify"]},
+    "footprint": {"stages": ["classify", "small"]},
+}
+"""What a member cannot be built without."""
+
+
+def members(package: str) -> dict[str, type[Component]]:
+    """The members of the family that `pipelines.<package>` holds, by name."""
+    return members_of(package)[1]
+
+
+def build(member: type[Component]) -> Component:
+    """A member with its defaults, and the least it requires."""
+    return member.model_validate(REQUIRED.get(member.name, {}))
+
+
+EVERY = [(package, name) for package in FAMILIES for name in members(package)]
