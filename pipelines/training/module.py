@@ -104,10 +104,11 @@ class StageModule(lightning.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["random"] = torch.get_rng_state()
+        checkpoint["metrics"] = self.metrics.pending
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.batches.start = checkpoint["global_step"]
-        self.metrics.rewind(checkpoint["global_step"])
+        self.metrics.rewind(checkpoint["global_step"], checkpoint["metrics"])
         self._random: Tensor = checkpoint["random"]
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:

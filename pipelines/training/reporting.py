@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,8 +21,14 @@ class MetricsLog:
         self.last: dict[str, float] = {}
         self.best: dict[str, float] = {}
 
-    def rewind(self, step: int) -> None:
-        """Drop what was logged after optimizer step `step`."""
+    @property
+    def pending(self) -> dict[str, Any]:
+        """What has been counted since the last line: a checkpoint keeps it, so that a resumed run averages over the same steps."""
+        return {"sums": dict(self._sums), "count": self._count}
+
+    def rewind(self, step: int, pending: dict[str, Any]) -> None:
+        """Go back to optimizer step `step`: drop what was logged after it, count on from what was pending then."""
+        self._sums, self._count = dict(pending["sums"]), pending["count"]
         if self.path.exists():
             lines = [line for line in self.path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
             kept = [line for line in lines if json.loads(line)["step"] <= step]
