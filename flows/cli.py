@@ -67,7 +67,7 @@ def run(
     variant: Variants = None,
     smoke: Smoke = False,
     until: Annotated[str | None, typer.Option(help="Stop after this stage.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Processor threads for training; all cores when not given.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Processor cores for training; all when not given.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan: stages, fingerprints, what is cached, estimates.")] = False,
 ) -> None:
     """Train a recipe through all its stages. What is in the store is not computed again.

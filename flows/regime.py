@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from prefect import flow
+from prefect.futures import PrefectFuture
 from prefect.runtime import flow_run
 from prefect.utilities.annotations import quote
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipelines.job import Runtime
-from pipelines.lineage.store import Artifact, Store
+from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
 from pipelines.training import hardware
 from tasks.environment import prepare_environment, state_folder
@@ -26,10 +26,13 @@ from tasks.planning import make_plan, resolve_request, store_folder
 from tasks.preparation import prepare_data
 from tasks.progress import Progress
 from tasks.projection import Projection
-from tasks.stages import Context, run_steps, use_cached
+from tasks.stages import Context, run_step, use_cached
 from tasks.tracking import Tracker
 
 T = TypeVar("T")
+
+WATCH_SECONDS = 0.1
+"""Between two looks at what is running."""
 
 
 class RegimeConfig(BaseModel):
@@ -41,7 +44,7 @@ class RegimeConfig(BaseModel):
     recipe: str | None = Field(None, description="A recipe of the folder recipes/; the dataset's own when empty.")
     variants: list[str] = Field([], description="Variants of the recipe, for example hour or minilm.")
     smoke: bool = Field(False, description="Tiny sizes and budgets: only proves that everything runs.")
-    threads: int | None = Field(None, ge=1, description="Processor threads for training; all cores when empty.")
+    threads: int | None = Field(None, ge=1, description="Processor cores for training; all when empty.")
     until: str | None = Field(None, description="Stop after this stage; the whole recipe when empty.")
 
 
@@ -90,10 +93,7 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         if config.until is not None:
             plan = plan.ancestors(config.until)
         identifier = f"{started:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}"
-        runtime = Runtime(accelerator=hardware.accelerator(), threads=config.threads or hardware.cores())
-        launcher = opened.enter_context(
-            Launcher(root, runtime.threads, state_folder(root) / "logs" / f"training-{identifier}.log")
-        )
+        launcher = opened.enter_context(Launcher(root, state_folder(root) / "logs" / f"training-{identifier}.log"))
         tracker = Tracker(root)
         run_id = tracker.begin_execution(
             identifier, plan.recipe.name, request.dataset, [{"step": s.label, "fingerprint": s.fingerprint} for s in plan.steps]
@@ -105,13 +105,12 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
             run_id=run_id,
             tables=prepared.tables,
             language=prepared.language,
-            runtime=runtime,
             launcher=launcher,
             progress=progress,
         )
         Projection(tracker, store).replay()
         try:
-            _run(plan, context)
+            _run(plan, context, config.threads or hardware.cores())
             report = publish_report(identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context))
             models = register_models(whole(plan), whole(context)) if config.until is None else {}
             show_scores(whole(plan), whole(context))
@@ -128,16 +127,27 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
     )
 
 
-def _run(plan: Plan, context: Context) -> None:
-    stored: dict[str, Artifact] = {}
+def _run(plan: Plan, context: Context, cores: int) -> None:
+    """Compute what is missing, parents first, side by side where steps do not wait for each other.
+
+    Small networks gain little from a second thread, so cores go to steps; a step that is alone has them all.
+    """
+    stored = {step.fingerprint: found for step in plan.steps if (found := context.store.get(step.fingerprint))}
     for step in plan.steps:
-        if artifact := context.store.get(step.fingerprint):
-            stored[step.fingerprint] = artifact
-    todo = {step.fingerprint for step in plan.missing(stored)}
-    for label, steps in plan.groups():
-        found = [(step, stored[step.fingerprint]) for step in steps if step.fingerprint in stored]
-        if found:
-            use_cached(label, whole(found), whole(context))
-        missing = [step for step in steps if step.fingerprint in todo]
-        if missing:
-            run_steps(label, whole(missing), whole(context))
+        if step.fingerprint in stored:
+            use_cached(step.label, whole(step), whole(stored[step.fingerprint]), whole(context))
+    waiting = plan.missing(stored)
+    running: list[PrefectFuture[None]] = []
+    while waiting or running:
+        ready = [step for step in waiting if all(parent in context.artifacts for parent in step.parents.values())]
+        chosen = ready[: cores - len(running)]
+        threads = max(1, cores // (len(running) + len(ready))) if ready else 1
+        for step in chosen:
+            waiting.remove(step)
+            running.append(run_step.submit(plan.name(step), whole(step), threads, whole(context)))
+        ended = [future for future in running if future.state.is_final()]
+        for future in ended:
+            running.remove(future)
+            future.result()
+        if not ended:
+            time.sleep(WATCH_SECONDS)

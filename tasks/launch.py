@@ -11,10 +11,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
@@ -32,89 +32,112 @@ class Listener(Protocol):
         """New lines of a job's metrics."""
 
     def finished(self, job: Job, result: Result) -> None:
-        """The job is done; called once, while later jobs may still run."""
+        """The job is done; called once."""
 
 
 class Launcher:
-    """One child process for the stages of an execution, which pay the start-up of torch once between them.
+    """Child processes for the steps of an execution: each serves many steps, which pay the start-up of torch once.
 
-    The child is started when the launcher is entered, so that it imports torch while the first job is prepared. Leaving
-    ends it, whatever the reason; checkpoints stay, and running the same jobs again continues from them.
+    The first child is started when the launcher is entered, so that it imports torch while the first job is prepared;
+    others when they are first needed. Leaving ends them all, whatever the reason; checkpoints stay, and running the same
+    jobs again continues from them. `run` may be called from several threads at once.
     """
 
-    def __init__(self, root: Path, threads: int, log: Path) -> None:
-        self.root, self.threads, self.log = root, threads, log
-        self._child: subprocess.Popen[str] | None = None
+    def __init__(self, root: Path, log: Path) -> None:
+        self.root, self.log = root, log
+        self._idle: list[_Child] = []
+        self._all: list[_Child] = []
+        self._lock = threading.Lock()
 
-    def __enter__(self) -> Launcher:
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        self._start()
+    def __enter__(self) -> Self:
+        self._idle.append(self._start())
         return self
 
     def __exit__(self, *_: object) -> None:
-        child, self._child = self._child, None
-        if child is None:
-            return
-        assert child.stdin is not None
-        child.stdin.close()
-        if child.poll() is None:
-            child.terminate()
-            try:
-                child.wait(GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
+        with self._lock:
+            children, self._all, self._idle = self._all, [], []
+        for child in children:
+            child.end()
 
-    def run(self, jobs: Sequence[Job], listener: Listener) -> None:
-        """Run `jobs` in order. Raises the CursusError that a job met, or StageError when the child ended without a result."""
-        if self._child is None or self._child.poll() is not None:
-            self._start()
-        child = self._child
-        assert child is not None and child.stdin is not None
-        order = self.log.with_suffix(".jobs.json")
-        order.write_text(json.dumps([job.model_dump(mode="json") for job in jobs]), encoding="utf-8")
-        for job in jobs:
-            (job.out / ERROR).unlink(missing_ok=True)
-        tails = [_Tail(job) for job in jobs]
-        try:
-            child.stdin.write(f"{order}\n")
-            child.stdin.flush()
-        except BrokenPipeError:
-            pass  # it has just died; that is told below
-        while not all(tail.finished for tail in tails):
-            # asked before looking: what a dead child left is complete
-            ended = child.poll() is not None
-            for tail in tails:
-                tail.tell(listener)
-            if ended:
-                break
-            time.sleep(POLL_SECONDS)
-        order.unlink(missing_ok=True)
-        for tail in tails:
-            if not tail.finished:
-                raise self._failure(tail.job, child.returncode)
+    def run(self, job: Job, listener: Listener) -> None:
+        """Run `job`. Raises the CursusError that it met, or StageError when its process ended without a result."""
+        with self._lock:
+            child = self._idle.pop() if self._idle else None
+        if child is None or not child.alive():
+            child = self._start()
+        child.run(job, listener)
+        with self._lock:
+            self._idle.append(child)
 
-    def _start(self) -> None:
-        with self.log.open("w", encoding="utf-8") as output:
-            self._child = subprocess.Popen(
+    def _start(self) -> _Child:
+        with self._lock:
+            child = _Child(self.root, self.log.with_name(f"{self.log.stem}-{len(self._all)}.log"))
+            self._all.append(child)
+        return child
+
+
+class _Child:
+    """One training process."""
+
+    def __init__(self, root: Path, log: Path) -> None:
+        self.log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w", encoding="utf-8") as output:
+            self._process = subprocess.Popen(
                 [sys.executable, "-m", "pipelines.training.worker"],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                cwd=self.root,
-                env={**os.environ, **_environment(self.threads)},
+                cwd=root,
+                env={**os.environ, **_environment()},
                 text=True,
                 start_new_session=True,  # Ctrl-C reaches only the caller, who ends the child in order
             )
 
-    def _failure(self, job: Job, status: int | None) -> CursusError:
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def run(self, job: Job, listener: Listener) -> None:
+        assert self._process.stdin is not None
+        order = self.log.with_suffix(".job.json")
+        order.write_text(job.model_dump_json(), encoding="utf-8")
+        (job.out / ERROR).unlink(missing_ok=True)
+        tail = _Tail(job)
+        try:
+            self._process.stdin.write(f"{order}\n")
+            self._process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            pass  # it has just died or was ended; that is told below
+        while not tail.finished:
+            # asked before looking: what a dead child left is complete
+            ended = not self.alive()
+            tail.tell(listener)
+            if ended and not tail.finished:
+                raise self._failure(job)
+            if not tail.finished:
+                time.sleep(POLL_SECONDS)
+        order.unlink(missing_ok=True)
+
+    def end(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        if self.alive():
+            self._process.terminate()
+            try:
+                self._process.wait(GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def _failure(self, job: Job) -> CursusError:
         told = job.out / ERROR
         if told.exists():
             value = json.loads(told.read_text(encoding="utf-8"))
             kind: type[CursusError] = getattr(errors, value["type"], StageError)
             return kind(f"stage {job.stage_name}: {value['message']}")
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        reason = next((line for line in reversed(lines) if line.strip()), f"exit status {status}")
+        reason = next((line for line in reversed(lines) if line.strip()), f"exit status {self._process.returncode}")
         return StageError(f"stage {job.stage_name} ended without a result: {reason} (its log: {self.log})")
 
 
@@ -144,11 +167,9 @@ class _Tail:
         return [json.loads(line) for line in fresh]
 
 
-def _environment(threads: int) -> dict[str, str]:
+def _environment() -> dict[str, str]:
+    """Set before torch is imported; how many threads a job takes is set job by job."""
     return {
-        "OMP_NUM_THREADS": str(threads),
-        "MKL_NUM_THREADS": str(threads),
-        "RAYON_NUM_THREADS": str(threads),
         "OMP_WAIT_POLICY": "passive",
         "MALLOC_MMAP_MAX_": "0",
         "MALLOC_TRIM_THRESHOLD_": "-1",

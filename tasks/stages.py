@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import re
 import subprocess
+import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -23,6 +24,7 @@ from pipelines.lineage.fingerprint import LIBRARIES
 from pipelines.lineage.provenance import Environment, Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.plan import Step
+from pipelines.training import hardware
 from tasks.launch import Launcher
 from tasks.progress import Progress
 from tasks.tracked_values import TrackedStep
@@ -45,93 +47,84 @@ class Context:
     """The execution's run in MLflow; None where MLflow does not answer."""
     tables: dict[str, Path]
     language: str
-    runtime: Runtime
     launcher: Launcher
     progress: Progress
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     """Every finished step of this execution, by fingerprint."""
     seconds: dict[str, float] = field(default_factory=dict)
     """What each step that was computed here took."""
-    step_runs: dict[str, str | None] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    """Held while MLflow is written to: steps may run side by side."""
 
 
 @task(task_run_name="{label}", cache_policy=NO_CACHE)
-def run_steps(label: str, steps: Sequence[Step], context: Context) -> None:
-    """Compute the steps of one stage, its seeds in one process, and publish each as it finishes."""
+def run_step(label: str, step: Step, threads: int, context: Context) -> None:
+    """Compute one step in a training process, and publish it."""
     require_space(context.store.root, SPACE_NEEDED)
-    jobs = [_job(step, context) for step in steps]
-    listener = _Listener(label, steps, context)
+    job = _job(step, threads, context)
+    with context.lock:
+        run = context.tracker.begin_step(context.run_id, TrackedStep.planned(step))
     try:
-        context.launcher.run(jobs, listener)
+        context.launcher.run(job, _Listener(step, run, context))
     except BaseException as error:
-        for run in listener.open_runs():
+        with context.lock:
             context.tracker.fail_step(run, f"{type(error).__name__}: {error}")
         raise
 
 
 @task(task_run_name="{label} (cached)", cache_policy=NO_CACHE)
-def use_cached(label: str, found: Sequence[tuple[Step, Artifact]], context: Context) -> None:
-    """Take finished steps from the store, and link them in MLflow so that comparisons are whole."""
-    for step, artifact in found:
-        context.artifacts[artifact.fingerprint] = artifact
+def use_cached(label: str, step: Step, artifact: Artifact, context: Context) -> None:
+    """Take a finished step from the store, and link it in MLflow so that comparisons are whole."""
+    context.artifacts[artifact.fingerprint] = artifact
+    with context.lock:
         context.tracker.link_cached(context.run_id, artifact, step.label)
 
 
 class _Listener:
-    """Publishes each finished job and reports progress."""
+    """Publishes the finished job and reports progress."""
 
-    def __init__(self, label: str, steps: Sequence[Step], context: Context) -> None:
-        self.label = label
-        self.steps = {step.fingerprint: step for step in steps}
-        self.context = context
-        self.artifact: UUID | None = None
-        self.shown = -SHOW_EVERY_SECONDS
+    def __init__(self, step: Step, run: str | None, context: Context) -> None:
+        self.step, self.run, self.context = step, run, context
         self.started = time.monotonic()
         self.began = datetime.now(UTC).isoformat(timespec="seconds")
-        self.finished_runs: set[str] = set()
-        for step in steps:
-            run = context.tracker.begin_step(context.run_id, TrackedStep.planned(step))
-            context.step_runs[step.fingerprint] = run
-
-    def open_runs(self) -> list[str | None]:
-        return [self.context.step_runs[name] for name in self.steps if name not in self.finished_runs]
+        self.artifact: UUID | None = None
+        self.shown = -SHOW_EVERY_SECONDS
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
-        step = self.steps[job.fingerprint]
-        share = self.context.progress.update(step.label, lines[-1], job.stage.budget.tokens)
-        self.context.tracker.log_metrics(self.context.step_runs[job.fingerprint], lines)
+        share = self.context.progress.update(self.step.label, lines[-1], job.stage.budget.tokens)
+        with self.context.lock:
+            self.context.tracker.log_metrics(self.run, lines)
         if share is not None:
-            self._show(step.label, share)
+            self._show(share)
 
     def finished(self, job: Job, result: Result) -> None:
-        step, context = self.steps[job.fingerprint], self.context
+        step, context = self.step, self.context
         seconds = time.monotonic() - self.started
         (job.out / RESULT).unlink()
         artifact = context.store.publish(_provenance(step, result, self.began, seconds, context.root))
-        self.started, self.began = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
         context.artifacts[step.fingerprint] = artifact
         context.seconds[step.fingerprint] = seconds
-        context.tracker.finish_step(context.step_runs[job.fingerprint], artifact.provenance, artifact.folder)
-        self.finished_runs.add(job.fingerprint)
+        with context.lock:
+            context.tracker.finish_step(self.run, artifact.provenance, artifact.folder)
         get_run_logger().info(context.progress.done(step.label, result, seconds))
-        self._show(self.label, len(self.finished_runs) / len(self.steps))
+        self._show(1.0)
 
-    def _show(self, label: str, share: float) -> None:
+    def _show(self, share: float) -> None:
         """Progress in Prefect's UI, at most every few seconds: each update is a request to its server."""
         now = time.monotonic()
         if share < 1 and now - self.shown < SHOW_EVERY_SECONDS:
             return
         self.shown = now
+        said, percent = f"Stage {self.step.label}", 100 * share
         if self.artifact is None:
-            progress = 100 * share
-            key = f"progress-{self.label.replace('_', '-').replace('/', '-')}"
+            key = f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}"
             # typed for callers in coroutines as well; in a synchronous task it answers at once
-            self.artifact = cast("UUID", create_progress_artifact(progress, key=key, description=f"Stage {label}"))
+            self.artifact = cast("UUID", create_progress_artifact(percent, key=key, description=said))
         else:
-            update_progress_artifact(self.artifact, 100 * share, description=f"Stage {label}")
+            update_progress_artifact(self.artifact, percent, description=said)
 
 
-def _job(step: Step, context: Context) -> Job:
+def _job(step: Step, threads: int, context: Context) -> Job:
     def folder(role: str) -> Path | None:
         return context.artifacts[step.parents[role]].folder if role in step.parents else None
 
@@ -153,7 +146,7 @@ def _job(step: Step, context: Context) -> Job:
         subjects=tuple(subjects),
         tables={name: context.tables[name] for name in step.data},
         out=context.store.workspace(step.fingerprint),
-        runtime=context.runtime,
+        runtime=Runtime(accelerator=hardware.accelerator(), threads=threads),
     )
 
 

@@ -7,9 +7,8 @@ fingerprints, the digests of the tables it reads, the code of its parts, and the
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +64,9 @@ class Plan:
     recipe: Recipe
     steps: tuple[Step, ...]
 
-    def groups(self) -> Iterator[tuple[str, list[Step]]]:
-        """Steps of one stage together: they share a process, and its start-up cost."""
-        for _, steps in groupby(self.steps, key=lambda step: (step.recipe, step.name)):
-            members = list(steps)
-            own = members[0].recipe == self.recipe.name
-            yield (members[0].name if own else f"{members[0].recipe}/{members[0].name}"), members
+    def name(self, step: Step) -> str:
+        """The step's label, with its recipe's name where that is not this plan's own."""
+        return step.label if step.recipe == self.recipe.name else f"{step.recipe}/{step.label}"
 
     def ancestors(self, stage: str) -> Plan:
         """Only what `stage` needs, and itself. Raises RecipeError for an unknown stage."""

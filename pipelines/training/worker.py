@@ -1,7 +1,7 @@
 """The process a launcher starts: `python -m pipelines.training.worker`, told what to do on standard input.
 
-Each line names a file with a list of jobs, which run one after the other and share the start-up cost of torch. A finished
-job has its result file. What a user can mend is written into the job's folder for the launcher to tell; whatever goes
+Each line names a file that holds a job. Jobs run one after the other and share the start-up cost of torch. A finished job
+has its result file. What a user can mend is written into the job's folder for the launcher to tell; whatever goes
 wrong ends this process. When the launcher dies, however it dies, standard input closes and this process ends too,
 leaving its checkpoints.
 """
@@ -44,18 +44,17 @@ def _run(order: Path) -> int:
     from pipelines.job import Job
     from pipelines.training.run import run
 
-    for value in json.loads(order.read_text(encoding="utf-8")):
-        job = Job.model_validate(value)
-        torch.set_num_threads(job.runtime.threads)
-        try:
-            run(job)
-        except CursusError as error:
-            _tell(job.out, type(error).__name__, str(error))
-            return MISTAKE
-        except OSError as error:
-            # the one system error that a user can mend is a full disk
-            _tell(job.out, "StoreError", f"{error.filename or job.out}: {error.strerror}; free some space, then run again")
-            raise
+    job = Job.model_validate_json(order.read_bytes())
+    torch.set_num_threads(job.runtime.threads)
+    try:
+        run(job)
+    except CursusError as error:
+        _tell(job.out, type(error).__name__, str(error))
+        return MISTAKE
+    except OSError as error:
+        # the one system error that a user can mend is a full disk
+        _tell(job.out, "StoreError", f"{error.filename or job.out}: {error.strerror}; free some space, then run again")
+        raise
     return 0
 
 
