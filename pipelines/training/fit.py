@@ -111,8 +111,13 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
             enable_model_summary=False,
             default_root_dir=scratch,
         )
+        # a generator of its own: a loader draws a number each time it is walked through, and training's own random numbers
+        # must not depend on whether a validation lies between a checkpoint and the next step
+        held_out_batches = DataLoader(
+            cast("Dataset[Any]", validation), batch_size=None, generator=torch.Generator()
+        )
         trainer.fit(
-            module, batches, DataLoader(cast("Dataset[Any]", validation), batch_size=None) if validation else None,
+            module, batches, held_out_batches if validation else None,
             ckpt_path=str(resume) if resume.exists() else None, weights_only=True,
         )
     if best is not None and (scratch / BEST).exists():
