@@ -1,0 +1,124 @@
+"""Batches: a pure function of text, seed and step; nothing is left out, nothing comes twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from pipelines.corruptions import Corruption
+from pipelines.corruptions.adjacent_halves import AdjacentHalves
+from pipelines.corruptions.token_mask import TokenMask
+from pipelines.training.texts import BUCKET, MULTIPLE, EncodedTexts, TextBatches
+from pipelines.training.windows import PlainBatches, TokenStream
+from pipelines.vocabulary import Field
+from tests.small_corpus import documents
+
+TEXTS = documents("argparse", "logging")
+
+
+def plain(
+    tokenizer: PreTrainedTokenizerFast, corruptions: tuple[Corruption, ...] = (), steps: int = 40, seed: int = 0
+) -> PlainBatches:
+    stream = TokenStream.encode(TEXTS, tokenizer, None, seed)
+    return PlainBatches(stream, tokenizer, corruptions, rows=8, length=32, steps=steps, seed=seed)
+
+
+def test_a_stream_holds_every_document_once_with_a_separator(tokenizer: PreTrainedTokenizerFast) -> None:
+    stream = TokenStream.encode(TEXTS, tokenizer, None, 0)
+    pieces = np.split(stream.tokens, stream.starts[1:])
+    assert len(pieces) == len(TEXTS) and all(piece[-1] == tokenizer.sep_token_id for piece in pieces)
+    whole = [tokenizer.encode(text, add_special_tokens=False) for text in TEXTS]
+    assert Counter(tuple(piece[:-1].tolist()) for piece in pieces) == Counter(map(tuple, whole))
+    assert np.array_equal(stream.tokens, TokenStream.encode(TEXTS, tokenizer, None, 0).tokens)
+    assert not np.array_equal(stream.tokens, TokenStream.encode(TEXTS, tokenizer, None, 1).tokens)
+
+
+@pytest.mark.parametrize("corruptions", [(), (AdjacentHalves(), TokenMask(rate=0.2))], ids=["plain", "corrupted"])
+def test_the_batch_of_a_step_is_found_without_the_ones_before(
+    corruptions: tuple[Corruption, ...], tokenizer: PreTrainedTokenizerFast
+) -> None:
+    batches = plain(tokenizer, corruptions)
+    walked = list(batches)
+    assert len(walked) == len(batches) == 40
+    fresh = plain(tokenizer, corruptions)
+    for step in (39, 0, 17, 3, 38):
+        found = fresh.batch(step)
+        assert walked[step].keys() == {str(name) for name in found}
+        assert all(np.array_equal(walked[step][str(name)].numpy(), value) for name, value in found.items())
+    resumed = plain(tokenizer, corruptions)
+    resumed.start = 25
+    assert all(torch.equal(a[key], b[key]) for a, b in zip(resumed, walked[25:], strict=True) for key in a)
+
+
+def test_rows_are_wrapped_and_epochs_differ(tokenizer: PreTrainedTokenizerFast) -> None:
+    batches = plain(tokenizer, steps=10_000)
+    first, again = batches.batch(0)[Field.INPUT_IDS], batches.batch(batches.per_epoch)[Field.INPUT_IDS]
+    assert first.shape == (8, 32) and not np.array_equal(first, again)
+    assert (first[:, 0] == tokenizer.cls_token_id).all() and (first[:, -1] == tokenizer.sep_token_id).all()
+    other = plain(tokenizer, seed=1).batch(0)[Field.INPUT_IDS]
+    assert not np.array_equal(first, other)
+
+
+def test_an_epoch_visits_nearly_all_tokens_and_two_visit_more(tokenizer: PreTrainedTokenizerFast) -> None:
+    batches = plain(tokenizer, steps=10_000)
+    # every token named by its place: the batches then say which places they hold
+    places = TokenStream(np.arange(len(batches.tokens), dtype=np.uint32), batches.starts)
+    named = PlainBatches(places, tokenizer, (), rows=8, length=32, steps=10_000, seed=0)
+    seen: set[int] = set()
+    shares = []
+    for epoch in range(3):
+        for step in range(epoch * named.per_epoch, (epoch + 1) * named.per_epoch):
+            seen |= set(named.batch(step)[Field.INPUT_IDS][:, 1:-1].ravel().tolist())
+        shares.append(len(seen) / len(batches.tokens))
+    # windows snap to the beginning of a document, so neighbours may overlap and leave a gap
+    assert shares[0] > 0.75 and shares[2] > 0.93 and shares == sorted(shares)
+
+
+def test_a_corpus_shorter_than_a_batch_is_a_valid_corpus(tokenizer: PreTrainedTokenizerFast) -> None:
+    stream = TokenStream.encode(["A single short text."], tokenizer, None, 0)
+    batches = PlainBatches(stream, tokenizer, (TokenMask(),), rows=16, length=64, steps=3, seed=0)
+    assert [batch["input_ids"].shape for batch in batches] == [(16, 64)] * 3
+
+
+def test_texts_come_once_an_epoch_in_batches_of_like_length(tokenizer: PreTrainedTokenizerFast) -> None:
+    size = 4
+    texts = EncodedTexts(TEXTS, list(range(len(TEXTS))), tokenizer, 48)
+    per_epoch = -(-len(TEXTS) // size)
+    batches = TextBatches(texts, size=size, steps=3 * per_epoch, seed=0)
+    walked = list(batches)
+    for epoch in range(3):
+        part = walked[epoch * per_epoch : (epoch + 1) * per_epoch]
+        assert sorted(int(label) for batch in part for label in batch["labels"]) == list(range(len(TEXTS)))
+    assert [b["labels"].tolist() for b in walked[:per_epoch]] != [
+        b["labels"].tolist() for b in walked[per_epoch : 2 * per_epoch]
+    ]
+    for batch in walked:
+        ids, mask = batch["input_ids"], batch["attention_mask"]
+        longest = int(mask.sum(1).max())
+        assert ids.shape[1] % MULTIPLE == 0 and ids.shape[1] - longest < MULTIPLE and longest <= 48
+        assert bool((ids[mask == 0] == tokenizer.pad_token_id).all())
+        for row, label in enumerate(batch["labels"]):
+            expected = tokenizer.encode(TEXTS[int(label)], truncation=True, max_length=48)
+            assert ids[row, : int(mask[row].sum())].tolist() == expected
+    bucketed = sum(batch["input_ids"].numel() for batch in walked[:per_epoch])
+    order = np.random.default_rng(0).permutation(len(TEXTS))
+    unsorted = sum(texts.collate(order[at : at + size])["input_ids"].numel() for at in range(0, len(order), size))
+    assert bucketed < unsorted and BUCKET > 1
+    again = TextBatches(texts, size=size, steps=3 * per_epoch, seed=0)
+    again.start = 2 * per_epoch - 1
+    assert all(
+        torch.equal(a[key], b[key]) for a, b in zip(again, walked[2 * per_epoch - 1 :], strict=True) for key in a
+    )
+
+
+def test_validation_sees_every_text_once_and_training_may_cut_again(tokenizer: PreTrainedTokenizerFast) -> None:
+    texts = EncodedTexts(TEXTS, list(range(len(TEXTS))), tokenizer, 48)
+    found = texts.in_order_of_length(7)
+    assert sorted(int(label) for batch in found for label in batch["labels"]) == list(range(len(TEXTS)))
+    widths = [batch["input_ids"].shape[1] for batch in found]
+    assert widths == sorted(widths)
+    assert len(tokenizer.encode(TEXTS[0] * 9)) > 48, "cutting for one stage must not change the tokenizer"

@@ -1,0 +1,128 @@
+"""An interrupted stage, run again, ends in the very weights and the very metrics of an uninterrupted one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pipelines.errors import RecipeError, StageError
+from pipelines.job import METRICS, RESULT, Job, Result
+from pipelines.lineage.store import SCRATCH
+from pipelines.training.fit import LAST
+from tasks.launch import Launcher
+from tests.steps import ROOT
+from tests.training.conftest import Trained
+
+LAUNCH = """
+import sys
+from pathlib import Path
+from pipelines.job import Job
+from tasks.launch import Launcher
+
+class Silent:
+    def progressed(self, job, lines): print("progressed", flush=True)
+    def finished(self, job, result): print("finished", flush=True)
+
+job = Job.model_validate_json(Path(sys.argv[1]).read_text())
+with Launcher(Path.cwd(), Path(sys.argv[2])) as launcher:
+    launcher.run(job, Silent())
+"""
+
+
+class Killer:
+    """Kills the training process once it has told of optimizer step `at`; None lets it live."""
+
+    def __init__(self, at: int | None) -> None:
+        self.at, self.results = at, list[Result]()
+
+    def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
+        if self.at is not None and lines[-1]["step"] >= self.at and (job.out / SCRATCH / LAST).exists():
+            (worker,) = workers(os.getpid())
+            worker.kill()
+            self.at = None
+
+    def finished(self, job: Job, result: Result) -> None:
+        self.results.append(result)
+
+
+def workers(parent: int) -> list[psutil.Process]:
+    """The training processes that `parent` started."""
+    children = psutil.Process(parent).children(recursive=True)
+    return [child for child in children if "pipelines.training.worker" in child.cmdline()]
+
+
+@pytest.mark.parametrize(("stage", "moments"), [("general", (30, 120)), ("classify", (20, 62))])
+def test_killed_twice_it_ends_as_if_never(
+    stage: str, moments: tuple[int, ...], trained: Trained, tmp_path: Path
+) -> None:
+    job = trained.job(stage, tmp_path / "out")
+    with Launcher(ROOT, tmp_path / "log") as launcher:
+        for moment in moments:
+            with pytest.raises(StageError, match=f"stage {stage} ended without a result"):
+                launcher.run(job, Killer(moment))
+            assert not (job.out / RESULT).exists()
+        last = Killer(None)
+        launcher.run(job, last)
+    whole = trained.folder(stage)
+    assert last.results[0].resumed_from_step is not None and last.results[0].resumed_from_step >= moments[-1] - 9
+    assert (job.out / METRICS).read_text() == (whole / METRICS).read_text()
+    assert (job.out / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    assert (job.out / "tokenizer.json").read_bytes() == (whole / "tokenizer.json").read_bytes()
+    uninterrupted = Result.model_validate_json((whole / RESULT).read_bytes())
+    assert last.results[0].model_copy(update={"resumed_from_step": None}) == uninterrupted
+
+
+def test_the_fine_tuning_of_these_tests_really_stops_early(trained: Trained) -> None:
+    result = Result.model_validate_json((trained.folder("classify") / RESULT).read_bytes())
+    assert 70 < result.steps < 360, "choose moments, patience and epochs such that it stops early, after the last kill"
+
+
+def test_metrics_have_no_gap_and_no_repeat(trained: Trained) -> None:
+    lines = [json.loads(line) for line in (trained.folder("classify") / METRICS).read_text().splitlines()]
+    validations = [line["step"] for line in lines if "validation/accuracy" in line]
+    assert validations == [*range(6, validations[-1] + 1, 6)]
+    training = [line["step"] for line in lines if "train/loss" in line]
+    assert training == [*range(7, training[-1] + 1, 7)]
+    assert all(line["tokens"] > 0 for line in lines)
+
+
+def test_a_users_mistake_keeps_its_class_on_its_way_to_the_caller(trained: Trained, tmp_path: Path) -> None:
+    job = trained.job("classify", tmp_path / "out")
+    assert job.start is not None
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (bare / name).write_bytes((job.start / name).read_bytes())
+    broken = job.model_copy(update={"start": bare})
+    with Launcher(ROOT, tmp_path / "log") as launcher:
+        with pytest.raises(RecipeError, match=r"stage classify: .*no model.safetensors; only safetensors are read"):
+            launcher.run(broken, Killer(None))
+        # the same launcher computes the next job
+        after = Killer(None)
+        launcher.run(trained.job("small", tmp_path / "small"), after)
+    assert len(after.results) == 1
+
+
+def test_the_worker_ends_with_its_launcher(trained: Trained, tmp_path: Path) -> None:
+    job = trained.job("general", tmp_path / "out")
+    order = tmp_path / "job.json"
+    order.write_text(job.model_dump_json())
+    command = [sys.executable, "-c", LAUNCH, str(order), str(tmp_path / "log")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None and parent.stdout.readline() == "progressed\n"
+        (worker,) = workers(parent.pid)
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
+    assert not (job.out / RESULT).exists()
