@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.errors import CursusError
-from tasks.environment import prepare_environment
+from tasks.environment import prepare_environment, project_root
 
 app = typer.Typer(
     name="cursus",
@@ -36,10 +36,6 @@ Variants = Annotated[
     list[str] | None, typer.Option("--variant", help="A variant of the recipe, for example hour or minilm; repeatable.")
 ]
 Smoke = Annotated[bool, typer.Option("--smoke", help="Tiny sizes and budgets: only proves that everything runs.")]
-
-
-def _root() -> Path:
-    return Path(os.environ.get("CURSUS_ROOT") or Path(__file__).parents[1]).resolve()
 
 
 def _told(command: Callable[P, R]) -> Callable[P, R]:
@@ -74,7 +70,7 @@ def run(
 
     Example: cursus run --data reviews --variant hour
     """
-    root = _root()
+    root = project_root()
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # this command tells of errors itself
     prepare_environment(root)
     from pipelines.lineage.store import Store
@@ -126,7 +122,7 @@ def run(
 @_told
 def data(dataset: Annotated[str | None, typer.Argument(help="A dataset of params.yaml; its default when not given.")] = None) -> None:
     """Prepare and validate a dataset with DVC and Great Expectations; sources are looked at again first."""
-    root = _root()
+    root = project_root()
     prepare_environment(root)
     from tasks.datasets import prepare
     from tasks.planning import resolve_request
@@ -145,7 +141,7 @@ def data(dataset: Annotated[str | None, typer.Argument(help="A dataset of params
 @_told
 def lineage(model: Annotated[str, typer.Argument(help="A registered model, a fingerprint or its first digits, or a stage.")]) -> None:
     """Print where a model came from: the tree from data to the served model."""
-    root = _root()
+    root = project_root()
     prepare_environment(root)
     from pipelines.lineage.store import Store
     from tasks.lineage import lineage as tree
@@ -160,7 +156,7 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show the stages of 
     """List the recipes, or the stages of one."""
     from pipelines.recipe.load import Library
 
-    library = Library(_root() / "recipes")
+    library = Library(project_root() / "recipes")
     if name is None:
         for known in library.names():
             recipe = library.load(known)
@@ -189,7 +185,7 @@ def predict(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with every label's probability.")] = False,
 ) -> None:
     """Classify texts with a trained model."""
-    root = _root()
+    root = project_root()
     prepare_environment(root)
     from pipelines.inference import load_predictor
     from pipelines.lineage.store import Store
@@ -218,7 +214,7 @@ def predict(
 @_told
 def up() -> None:
     """Start the Prefect server, a worker and the MLflow UI on this machine, and print their addresses."""
-    root = _root()
+    root = project_root()
     from tasks.services import up as start
 
     start(root)
@@ -230,7 +226,7 @@ def down() -> None:
     """Stop what `cursus up` started."""
     from tasks.services import down as stop
 
-    stop(_root())
+    stop(project_root())
 
 
 def _print_plan(plan: Any, stored: set[str], store: Any, threads: int | None) -> None:

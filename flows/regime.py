@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from contextlib import ExitStack
@@ -19,11 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
 from pipelines.training import hardware
-from tasks.environment import prepare_environment, state_folder
+from tasks.environment import prepare_environment, project_root, state_folder
 from tasks.finish import publish_report, register_models, show_scores
 from tasks.launch import Launcher
 from tasks.planning import make_plan, resolve_request, store_folder
-from tasks.preparation import prepare_data
+from tasks.preparation import prepare_dataset
 from tasks.progress import Progress
 from tasks.projection import Projection
 from tasks.stages import Context, run_step, use_cached
@@ -59,11 +58,6 @@ class RegimeResult(BaseModel):
     """Registered model to version."""
 
 
-def project_root() -> Path:
-    """The checkout: CURSUS_ROOT, or where this file lies."""
-    return Path(os.environ.get("CURSUS_ROOT") or Path(__file__).parents[1]).resolve()
-
-
 def whole(value: T) -> T:
     """`value` for a task that is to take it as it is: Prefect would otherwise walk through it, and copy it, looking for futures."""
     return cast("T", quote(value))
@@ -88,7 +82,7 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         opened.enter_context(store.exclusive())
         progress = opened.enter_context(Progress())
         began, started = time.monotonic(), datetime.now(UTC)
-        prepared = prepare_data(request.dataset, whole(root))
+        prepared = prepare_dataset(request.dataset, root)
         plan = make_plan(root, request, prepared)
         if config.until is not None:
             plan = plan.ancestors(config.until)

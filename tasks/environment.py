@@ -40,6 +40,11 @@ PATIENT = {
 }
 
 
+def project_root() -> Path:
+    """The checkout: CURSUS_ROOT, or the one that this file lies in."""
+    return Path(os.environ.get("CURSUS_ROOT") or Path(__file__).parents[1]).resolve()
+
+
 def state_folder(root: Path) -> Path:
     """Where this checkout keeps its state: databases, logs, process ids. Git-ignored, safe to delete when nothing runs."""
     return root.resolve() / ".cursus"

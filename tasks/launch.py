@@ -20,6 +20,7 @@ from typing import Any, Protocol, Self
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
 from pipelines.job import METRICS, RESULT, Job, Result
+from pipelines.training.reporting import read_metrics
 from pipelines.training.worker import ERROR
 
 POLL_SECONDS = 0.1
@@ -160,12 +161,9 @@ class _Tail:
             listener.finished(self.job, Result.model_validate_json((self.job.out / RESULT).read_bytes()))
 
     def _news(self) -> list[dict[str, Any]]:
-        path = self.job.out / METRICS
-        if not path.exists():
-            return []
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+        lines = read_metrics(self.job.out / METRICS)
         fresh, self.seen = lines[self.seen :], max(self.seen, len(lines))
-        return [json.loads(line) for line in fresh]
+        return fresh
 
 
 def _environment() -> dict[str, str]:

@@ -1,29 +1,73 @@
-"""Prefect task: datasets ready for training, or the reason why not."""
+"""Prefect tasks that bring a dataset up to date, and show what came of it or why it was refused."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from prefect import task
-from prefect.artifacts import create_markdown_artifact
+from prefect import get_run_logger, task
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 
-from tasks.datasets import Prepared, prepare
+from pipelines.errors import QualityError
+from tasks.datasets import Prepared, open_prepared, refresh_pin, reproduce
 
 
-@task(name="data", task_run_name="data {dataset}", cache_policy=NO_CACHE)
-def prepare_data(dataset: str, root: Path) -> Prepared:
-    """Bring a dataset up to date with DVC; Great Expectations decides whether it may be used.
+@task(task_run_name="pin {dataset}", cache_policy=NO_CACHE)
+def pin_dataset(dataset: str, root: Path) -> None:
+    """Look at sources, code and packages again."""
+    refresh_pin(dataset, root)
 
-    Raises DataError for sources that cannot be read, QualityError when an expectation fails.
-    """
-    prepared = prepare(dataset, root)
-    docs = (root / "data" / "docs" / dataset / "index.html").resolve()
-    rows = "\n".join(f"| {name} | {prepared.digests[name]} |" for name in prepared.tables)
+
+@task(task_run_name="reproduce {dataset}", cache_policy=NO_CACHE)
+def reproduce_dataset(dataset: str, root: Path) -> None:
+    """Run the DVC stages that are out of date. A refusal is shown as an artifact before it is raised."""
+    try:
+        reproduce(dataset, root, get_run_logger().info)
+    except QualityError as refused:
+        create_markdown_artifact(
+            f"```\n{refused}\n```", key=_key(dataset, "refused"), description="Failed expectations"
+        )
+        raise
+
+
+@task(task_run_name="describe {dataset}", cache_policy=NO_CACHE)
+def describe_dataset(dataset: str, root: Path) -> Prepared:
+    """Write the artifacts: documents of every table, the verdict, where the Data Docs are."""
+    prepared = open_prepared(dataset, root)
+    counts = prepared.summary["tables"]
+    create_table_artifact(
+        [{"table": name, **counts[name], "md5": prepared.digests[name]} for name in prepared.tables],
+        key=_key(dataset, "tables"),
+        description=f"Tables of {dataset}",
+    )
     create_markdown_artifact(
-        f"Validated tables of **{dataset}** ({prepared.language}); [Data Docs]({docs.as_uri()})\n\n"
-        f"| table | md5 |\n|---|---|\n{rows}\n",
-        key="data",
-        description="What the execution trains on",
+        verdict_page(prepared.verdict, root), key=_key(dataset, "verdict"), description=f"Verdict on {dataset}"
     )
     return prepared
+
+
+def prepare_dataset(dataset: str, root: Path) -> Prepared:
+    """The tasks above in order. Raises the CursusError of the step that refused the data."""
+    pin_dataset(dataset, root)
+    reproduce_dataset(dataset, root)
+    return describe_dataset(dataset, root)
+
+
+def verdict_page(verdict: dict[str, Any], root: Path) -> str:
+    """The verdict as Markdown: one line a table, then every failed expectation with its rows."""
+    lines = [f"# {verdict['dataset']}: {'all expectations met' if verdict['success'] else 'refused'}", ""]
+    lines += ["| table | expectations | failed |", "|---|---|---|"]
+    for name, table in verdict["tables"].items():
+        failed = sum(not entry["success"] for entry in table["expectations"])
+        lines.append(f"| {name} | {len(table['expectations'])} | {failed} |")
+    for name, table in verdict["tables"].items():
+        for entry in table["expectations"]:
+            if not entry["success"]:
+                lines += ["", f"**{name}: {entry['expectation']}** ({entry['meaning']})", ""]
+                lines += [f"- `{row}`" for row in entry["rows"]]
+    return "\n".join([*lines, "", f"[Data Docs]({(root / verdict['data_docs']).as_uri()})"])
+
+
+def _key(dataset: str, what: str) -> str:
+    return f"data-{dataset}-{what}".replace("_", "-")

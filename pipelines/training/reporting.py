@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ class MetricsLog:
         self._sums: dict[str, Tensor] = {}
         self._count = 0
         self.last: dict[str, float] = {}
-        self.best: dict[str, float] = {}
 
     @property
     def pending(self) -> dict[str, Any]:
@@ -59,12 +57,3 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return [json.loads(line) for line in lines if line.endswith("\n")]
-
-
-def series(lines: list[dict[str, float]], key: str) -> list[tuple[float, float]]:
-    """(tokens, value) wherever `key` was logged."""
-    by_tokens: dict[float, float] = defaultdict(float)
-    for line in lines:
-        if key in line:
-            by_tokens[line["tokens"]] = line[key]
-    return sorted(by_tokens.items())
