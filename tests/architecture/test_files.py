@@ -1,0 +1,116 @@
+"""Small files with names that say what is in them; no name of a component in the machinery; no trace of a machine."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pipelines.components.catalogue import FAMILIES, PAGE, members_of, render
+from tests.steps import ROOT
+
+LONGEST = 300
+VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "managers", "base_trainer", "tools"}
+MACHINE = re.compile(
+    r"(?<![\w.])/(?:home|Users|root|work|mnt)/(?!me\b)[\w.-]+"  # a path of somebody's machine; `/home/me` is an example
+    r"|\.\./shared"
+    r"|(?:https?://)[\w.-]*(?:artifactory|nexus|pypi-mirror|pypi-proxy|registry)[\w.-]*"  # a registry host
+    r"|--index-url|--extra-index-url"
+)
+WRITTEN_BY_TOOLS = {"LICENSE", "requirements.lock", "dvc.lock"}
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """The files git knows; in a plain copy of the sources, the files of the folders that hold them."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0:
+        return tuple(path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file())
+    rooms = ("benchmarks", "docs", "flows", "pipelines", "recipes", "tasks", "tests")
+    return tuple(path for room in rooms for path in (ROOT / room).rglob("*.*") if "__pycache__" not in path.parts)
+
+
+def python_files() -> list[Path]:
+    return [path for path in tracked() if path.suffix == ".py"]
+
+
+def test_names_say_what_is_in_a_file() -> None:
+    vague = [path for path in tracked() if VAGUE & {part.partition(".")[0] for part in path.relative_to(ROOT).parts}]
+    assert not vague, "name a module after the one thing it knows"
+
+
+def test_files_stay_short() -> None:
+    long = {
+        str(path.relative_to(ROOT)): n for path in python_files() if (n := len(path.read_text().splitlines())) > LONGEST
+    }
+    assert not long, f"one idea a file, at most {LONGEST} lines: move the second idea out"
+
+
+def compared(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every string that code compares with, matches against, or looks for: line and string."""
+    for node in ast.walk(tree):
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
+            parts = [node.test]
+        elif isinstance(node, ast.match_case):
+            parts = [node.pattern]
+        for part in parts:
+            for inner in ast.walk(part):
+                if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+                    yield inner.lineno, inner.value
+
+
+@pytest.mark.parametrize("room", ["training", "recipe", "lineage"])
+def test_the_machinery_asks_for_no_component_by_name(room: str) -> None:
+    names = {name for package in FAMILIES for name in members_of(package)[1]}
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text!r}"
+        for path in (ROOT / "pipelines" / room).rglob("*.py")
+        for line, text in compared(ast.parse(path.read_text()))
+        if text in names
+    ]
+    assert not found, "a component is asked what it can do (a field, a class variable), never what it is called"
+
+
+def test_the_search_for_names_finds_one() -> None:
+    assert [text for _, text in compared(ast.parse("if objective.name == 'masked_lm': pass"))] == [
+        "masked_lm",
+        "masked_lm",
+    ]
+    assert [text for _, text in compared(ast.parse("x = 1 if name in ('electra',) else 2"))] == ["electra", "electra"]
+
+
+def test_no_trace_of_a_machine_or_a_registry() -> None:
+    here = Path(__file__)
+    found = []
+    for path in tracked():
+        if path.name in WRITTEN_BY_TOOLS or path == here:
+            continue
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue  # a picture
+        found += [
+            f"{path.relative_to(ROOT)}:{n}: {m[0]}" for n, line in enumerate(lines, 1) if (m := MACHINE.search(line))
+        ]
+    assert not found, "paths are relative to the project or come from the user"
+
+
+def test_the_catalogue_is_fresh() -> None:
+    assert PAGE.read_text(encoding="utf-8") == render(), "run: python -m pipelines.components.catalogue"
+
+
+def test_every_package_is_installed_and_explains_itself() -> None:
+    for room in ("flows", "tasks", "pipelines"):
+        for path in (ROOT / room).rglob("*.py"):
+            package = path.parent
+            assert (package / "__init__.py").exists(), f"{package}: without __init__.py it is not packaged"
+            if path.stat().st_size:
+                assert ast.get_docstring(ast.parse(path.read_text())), f"{path}: say what this module is"

@@ -1,0 +1,60 @@
+"""The dependency rule, and what may be imported before it is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.steps import ROOT
+
+HEAVY = ("torch", "transformers", "prefect", "mlflow", "great_expectations", "dvc", "pandas", "sklearn", "onnxruntime")
+PLAN = """
+from pathlib import Path
+from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.load import Library
+from pipelines.recipe.plan import plan
+from pipelines.recipe.profiles import smoke
+import tasks.planning, tasks.datasets
+library = Library(Path("recipes"))
+data = {n: DataSource(digest=n, path=n) for n in ("general", "domain", "task_text", "train", "validation", "test")}
+for name in library.names():
+    plan(smoke(library.load(name)), library, data)
+"""
+CLI = """
+import sys
+from flows.cli import app
+sys.argv = ["cursus", *{arguments!r}]
+try:
+    app()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+"""
+
+
+def test_import_contracts_hold() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def imported(code: str) -> set[str]:
+    """The heavy packages that running `code` in a new process imports."""
+    code = f"{code}\nimport json, sys\nprint('\\n' + json.dumps(sorted(set({HEAVY!r}) & set(sys.modules))))"
+    environment = {**os.environ, "CURSUS_ROOT": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_planning_starts_nothing_heavy() -> None:
+    assert imported(PLAN) == set(), "a plan is made, and a cached run ended, before these are paid for"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["recipes"], ["recipes", "bert"]], ids=" ".join)
+def test_the_command_line_answers_before_anything_heavy(arguments: list[str]) -> None:
+    assert imported(CLI.format(arguments=arguments)) == set()

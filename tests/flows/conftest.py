@@ -1,0 +1,60 @@
+"""A checkout of its own: the code, the recipes, a small dataset of real text; nothing prepared, nothing trained."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.corpora.small_dataset import write_small_dataset
+from tests.steps import ROOT
+
+Cursus = Callable[..., "subprocess.CompletedProcess[str]"]
+COMMAND = """
+import sys
+from flows.cli import app
+try:
+    app(sys.argv[1:], prog_name="cursus")
+finally:
+    heavy = sorted({"torch", "prefect", "mlflow", "transformers", "pandas"} & set(sys.modules))
+    print("imported:", *heavy, file=sys.stderr)
+"""
+"""The command as it is installed, and what it imported."""
+
+
+@pytest.fixture(scope="package")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("checkout")
+    for name in ("pipelines", "tasks", "flows", "recipes", ".dvc"):
+        shutil.copytree(
+            ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
+        )
+    for name in ("dvc.yaml", ".dvcignore"):
+        shutil.copy(ROOT / name, root / name)
+    write_small_dataset(root)
+    params = root / "params.yaml"
+    params.write_text("default_dataset: small\n" + params.read_text(), encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="package")
+def cursus(checkout: Path) -> Cursus:
+    """Run the command line of the checkout's own code."""
+    # a user's shell: none of the settings that other tests make for themselves
+    mine = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_", "CURSUS_"))
+    }
+    environment = {**mine, "CURSUS_ROOT": str(checkout), "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(*arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", COMMAND, *arguments],
+            cwd=checkout, env=environment, capture_output=True, text=True, timeout=timeout,
+        )  # fmt: skip
+
+    return run

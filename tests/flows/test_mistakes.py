@@ -1,0 +1,48 @@
+"""A user's mistake is one line, exit code 2, told before anything is computed or written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.flows.conftest import Cursus
+
+MISTAKES = {
+    "recipe": (["run", "bret"], ("no recipe is called 'bret'", "Did you mean 'bert'?")),
+    "dataset": (["run", "--data", "smal"], ("no dataset is called 'smal'", "Did you mean 'small'?", "params.yaml")),
+    "variant": (["run", "--variant", "no-such"], ("no variant is called 'no-such'", "Known:", "bert.yaml")),
+    "data": (["data", "smal"], ("no dataset is called 'smal'", "Did you mean 'small'?")),
+    "listing": (["recipes", "bret"], ("Did you mean 'bert'?",)),
+    "model folder": (["predict", "--model", "flows", "a text"], ("flows", "missing")),
+}
+
+
+@pytest.mark.parametrize(("arguments", "says"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_in_one_line(
+    arguments: list[str], says: tuple[str, ...], cursus: Cursus, checkout: Path
+) -> None:
+    before = {path for path in (checkout / "data").rglob("*")}
+    done = cursus(*arguments, timeout=60)
+    assert done.returncode == 2 and done.stdout == ""
+    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("imported:")]
+    assert line.startswith("error: ") and all(part in line for part in says)
+    assert "Traceback" not in done.stderr and "torch" not in done.stderr
+    assert {path for path in (checkout / "data").rglob("*")} == before
+
+
+def test_an_unknown_option_is_refused_and_help_teaches(cursus: Cursus) -> None:
+    done = cursus("run", "--smke")
+    assert done.returncode == 2 and "--smoke" in done.stderr
+    shown = cursus("--help")
+    assert shown.returncode == 0
+    for word in ("run", "data", "lineage", "recipes", "predict", "up", "down"):
+        assert word in shown.stdout
+    assert "--dry-run" in cursus("run", "--help").stdout
+
+
+def test_recipes_are_listed_and_shown(cursus: Cursus) -> None:
+    listed = cursus("recipes")
+    assert listed.returncode == 0 and "bert" in listed.stdout and "arXiv:1810.04805" in listed.stdout
+    shown = cursus("recipes", "bert")
+    assert all(word in shown.stdout for word in ("general", "adapt_domain", "classify", "report"))
