@@ -1,11 +1,11 @@
 """`python -m benchmarks [NAME …]`: print measured figures beside their goals. Without names, all but the slow ones.
 
-    help       cursus --help
-    data       dvc repro with nothing to do
-    smoke      cursus run --smoke in a fresh store, data prepared
-    cached     the same command again: everything is in the store
-    training   tokens a second of the default recipe's masked-LM step, beside a plain Hugging Face Trainer   (slow)
-    run        cursus run in a fresh store, data included                                                    (slow)
+help       cursus --help
+data       dvc repro with nothing to do
+smoke      cursus run --smoke in a fresh store, data prepared
+cached     the same command again: everything is in the store
+training   tokens a second of the default recipe's masked-LM step, beside a plain Hugging Face Trainer   (slow)
+run        cursus run in a fresh store, data included                                                    (slow)
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("dvc.yaml", "params.yaml", "prefect.yaml", "recipes", "flows", "tasks", "pipelines", "pyproject.toml", "requirements.lock")
+COPIED = (
+    "dvc.yaml",
+    "params.yaml",
+    "prefect.yaml",
+    "recipes",
+    "flows",
+    "tasks",
+    "pipelines",
+    "pyproject.toml",
+    "requirements.lock",
+)
 """What a checkout needs to run; everything else is made."""
 
 
@@ -73,7 +83,10 @@ def measure_data() -> list[Figure]:
         first, second = _cursus(folder, "data"), _cursus(folder, "data")
     finally:
         shutil.rmtree(folder)
-    return [Figure("cursus data, from nothing", f"{first:.0f} s", ""), Figure("cursus data, nothing to do", f"{second:.1f} s", "")]
+    return [
+        Figure("cursus data, from nothing", f"{first:.0f} s", ""),
+        Figure("cursus data, nothing to do", f"{second:.1f} s", ""),
+    ]
 
 
 def measure_smoke() -> list[Figure]:
@@ -104,7 +117,11 @@ def measure_training() -> list[Figure]:
     from benchmarks.training import measure
 
     ours, theirs = measure(ROOT)
-    return [Figure("masked-LM training, tokens/s", f"{ours:,.0f}; Hugging Face Trainer {theirs:,.0f}: {ours / theirs:.1f}x", "")]
+    return [
+        Figure(
+            "masked-LM training, tokens/s", f"{ours:,.0f}; Hugging Face Trainer {theirs:,.0f}: {ours / theirs:.1f}x", ""
+        )
+    ]
 
 
 QUICK: dict[str, Callable[[], list[Figure]]] = {"help": measure_help, "smoke": measure_smoke}

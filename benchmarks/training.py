@@ -1,4 +1,5 @@
-"""One masked-LM training step of the default body: ours, and the Hugging Face Trainer's as its own example script runs it.
+"""One masked-LM training step of the default body: ours, and the Hugging Face Trainer's as its own example script runs
+it.
 
 Both see the same rows of the same text with the same share of masked tokens, in one process, in turns, with the same
 threads and precision. Ours has the vocabulary projection over masked positions only and plain attention; theirs has its
@@ -52,8 +53,13 @@ def _ours(stage: Any, tokenizer: Any, texts: list[str]) -> float:
     network = assemble(stage, None, tokenizer, [], "cpu")
     module = StageModule(stage, network, {}, batches, MetricsLog(folder / "metrics.jsonl", 20, BATCH * LENGTH))
     trainer = lightning.Trainer(
-        accelerator="cpu", precision=precision(), max_epochs=1, logger=False, enable_checkpointing=False,
-        enable_progress_bar=False, enable_model_summary=False,
+        accelerator="cpu",
+        precision=precision(),
+        max_epochs=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
     )
     begun = time.monotonic()
     trainer.fit(module, batches)
@@ -80,8 +86,15 @@ def _trainer(stage: Any, tokenizer: Any, texts: list[str]) -> float:
     trainer = Trainer(
         network,
         TrainingArguments(
-            folder, per_device_train_batch_size=BATCH, max_steps=STEPS, bf16=precision() == "bf16-mixed", use_cpu=True,
-            report_to=[], save_strategy="no", logging_steps=20, disable_tqdm=True,
+            folder,
+            per_device_train_batch_size=BATCH,
+            max_steps=STEPS,
+            bf16=precision() == "bf16-mixed",
+            use_cpu=True,
+            report_to=[],
+            save_strategy="no",
+            logging_steps=20,
+            disable_tqdm=True,
         ),
         train_dataset=examples,
         data_collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.2),

@@ -90,7 +90,10 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         launcher = opened.enter_context(Launcher(root, state_folder(root) / "logs" / f"training-{identifier}.log"))
         tracker = Tracker(root)
         run_id = tracker.begin_execution(
-            identifier, plan.recipe.name, request.dataset, [{"step": s.label, "fingerprint": s.fingerprint} for s in plan.steps]
+            identifier,
+            plan.recipe.name,
+            request.dataset,
+            [{"step": s.label, "fingerprint": s.fingerprint} for s in plan.steps],
         )
         context = Context(
             root=root,
@@ -105,13 +108,17 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         Projection(tracker, store).replay()
         try:
             _run(plan, context, config.threads or hardware.cores())
-            report = publish_report(identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context))
+            report = publish_report(
+                identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context)
+            )
             models = register_models(whole(plan), whole(context)) if config.until is None else {}
             show_scores(whole(plan), whole(context))
         except BaseException as error:
             tracker.finish_execution(run_id, "FAILED" if isinstance(error, Exception) else "KILLED", {})
             raise
-        tracker.finish_execution(run_id, "FINISHED", {"seconds": time.monotonic() - began, "computed": len(context.seconds)})
+        tracker.finish_execution(
+            run_id, "FINISHED", {"seconds": time.monotonic() - began, "computed": len(context.seconds)}
+        )
     return RegimeResult(
         execution=identifier,
         computed=[step.label for step in plan.steps if step.fingerprint in context.seconds],

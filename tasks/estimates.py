@@ -42,7 +42,9 @@ def estimate(step: Step, plan: Plan, store: Store, threads: int | None) -> Estim
     if not step.stage.trains:
         tokens = 0
     rate = FLOPS_PER_SECOND * (threads or hardware.cores())
-    return Estimate(tokens, (START_SECONDS + tokens * 6 * _weights(dims or getattr(step.stage.backbone, "dims", {})) / rate) / 60)
+    return Estimate(
+        tokens, (START_SECONDS + tokens * 6 * _weights(dims or getattr(step.stage.backbone, "dims", {})) / rate) / 60
+    )
 
 
 def _alike(step: Step, store: Store) -> Iterator[Provenance]:

@@ -41,8 +41,8 @@ class Launcher:
     """Child processes for the steps of an execution: each serves many steps, which pay the start-up of torch once.
 
     The first child is started when the launcher is entered, so that it imports torch while the first job is prepared;
-    others when they are first needed. Leaving ends them all, whatever the reason; checkpoints stay, and running the same
-    jobs again continues from them. `run` may be called from several threads at once.
+    others when they are first needed. Leaving ends them all, whatever the reason; checkpoints stay, and running the
+    same jobs again continues from them. `run` may be called from several threads at once.
     """
 
     def __init__(self, root: Path, log: Path) -> None:

@@ -54,8 +54,8 @@ class Registry:
     ) -> dict[str, str]:
         """Register what an execution offers, given its steps in the order they ran; model name to version.
 
-        The classifier is the last compressed model, else the first seed of the last fine-tuning; the encoder is the last
-        model trained on plain text. `scores` become tags of the classifier's version.
+        The classifier is the last compressed model, else the first seed of the last fine-tuning; the encoder is the
+        last model trained on plain text. `scores` become tags of the classifier's version.
         """
         versions = {}
         classifier, encoder = final_models(provenances)
@@ -93,8 +93,8 @@ class Registry:
     def resolve(self, reference: str) -> tuple[str, str]:
         """What `cursus-classifier`, `cursus-classifier@candidate` or `models:/cursus-classifier/1` names.
 
-        A bare name is its candidate. Answers the full reference and the fingerprint. Raises CursusError where there is no
-        such model, version or alias.
+        A bare name is its candidate. Answers the full reference and the fingerprint. Raises CursusError where there is
+        no such model, version or alias.
         """
         from mlflow.exceptions import MlflowException
 

@@ -14,8 +14,14 @@ from tasks.datasets import Prepared
 
 
 def execution_record(
-    identifier: str, plan: Plan, dataset: str, started: str, seconds: float, computed: dict[str, float],
-    mlflow_run_id: str | None, prefect_flow_run_id: str | None,
+    identifier: str,
+    plan: Plan,
+    dataset: str,
+    started: str,
+    seconds: float,
+    computed: dict[str, float],
+    mlflow_run_id: str | None,
+    prefect_flow_run_id: str | None,
 ) -> dict[str, Any]:
     """What ran: every step of the plan, whether it was computed here, and what it took."""
     return {
@@ -77,8 +83,12 @@ def scores(store: Store, plan: Plan) -> list[dict[str, Any]]:
         path = store.root / step.fingerprint / EVALUATION
         if path.exists():
             sections = json.loads(path.read_text(encoding="utf-8"))["sections"]
-            rows += [{"model": row["name"], **_metrics(row)} for row in sections.get("baselines", {}).get("baselines", [])]
-            rows += [{"model": row["stage"], **_metrics(row)} for row in sections.get("classification", {}).get("stages", [])]
+            rows += [
+                {"model": row["name"], **_metrics(row)} for row in sections.get("baselines", {}).get("baselines", [])
+            ]
+            rows += [
+                {"model": row["stage"], **_metrics(row)} for row in sections.get("classification", {}).get("stages", [])
+            ]
     return rows
 
 

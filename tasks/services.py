@@ -69,8 +69,8 @@ def up(
 ) -> Services:
     """Start the Prefect server, a worker and the MLflow UI of the checkout at `root`; wait until they work; say where.
 
-    Where they run already, says so and returns. A port that something else uses is replaced by a free one (0 asks for a free
-    one); a server that was killed is started again at its old address. About 20 s.
+    Where they run already, says so and returns. A port that something else uses is replaced by a free one (0 asks for a
+    free one); a server that was killed is started again at its old address. About 20 s.
 
     Raises CursusError where a server does not come up or a deployment is refused, naming its log.
     """

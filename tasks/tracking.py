@@ -4,8 +4,8 @@
                             ├─ classify@1     one nested run a step
                             └─ small          a cache hit: final numbers, linked to the model and the run it came from
 
-Nothing that goes wrong here stops a run: the first failure becomes one logged warning and silences the tracker, and what
-it missed is told from the store by `tasks.projection` when the next execution starts.
+Nothing that goes wrong here stops a run: the first failure becomes one logged warning and silences the tracker, and
+what it missed is told from the store by `tasks.projection` when the next execution starts.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ class SelectLayers(Compression, name="select_layers"):
         encoder = getattr(network.base_model, "encoder", None)
         layers = getattr(encoder, "layer", None)
         if not isinstance(layers, nn.ModuleList):
-            raise RecipeError(f"compression select_layers: found no list of layers in a {network.config.model_type} body")
+            raise RecipeError(
+                f"compression select_layers: found no list of layers in a {network.config.model_type} body"
+            )
         total = len(layers)
         count = max(1, round(total * self.share))
         chosen = {

@@ -32,7 +32,9 @@ class MaskedLMHead(Head, name="masked_lm"):
 
         if config.model_type not in PREDICTION_MODULE:
             known = ", ".join(sorted(PREDICTION_MODULE))
-            raise RecipeError(f"head masked_lm: cannot find the prediction module of {config.model_type!r}; known: {known}")
+            raise RecipeError(
+                f"head masked_lm: cannot find the prediction module of {config.model_type!r}; known: {known}"
+            )
         network: PreTrainedModel = AutoModelForMaskedLM.from_config(config)
         return network
 

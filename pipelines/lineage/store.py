@@ -1,8 +1,8 @@
 """One immutable folder per fingerprint: the only place where a cache hit is decided.
 
-    data/store/<fingerprint>/            a finished artifact; provenance.json was written last
-    data/store/.work/<fingerprint>/      an unfinished one: kept after a crash, so that training resumes from it
-    data/store/.lock                     held while an execution trains into this store
+data/store/<fingerprint>/            a finished artifact; provenance.json was written last
+data/store/.work/<fingerprint>/      an unfinished one: kept after a crash, so that training resumes from it
+data/store/.lock                     held while an execution trains into this store
 """
 
 from __future__ import annotations

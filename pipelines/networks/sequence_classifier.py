@@ -64,9 +64,7 @@ class SequenceClassifier(PreTrainedModel):
         network.eval()  # type: ignore[no-untyped-call]  # transformers does not type it
         return network
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, output_hidden_states: bool = False
-    ) -> Classified:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, output_hidden_states: bool = False) -> Classified:
         said = self.base_model(
             input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=output_hidden_states
         )

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class Contrastive(Objective, name="contrastive"):
     """A row's vector must be nearer, in cosine, to its partner's than to that of any row of the other half.
 
-    Mean over rows with a partner of −log softmax(cos(v, ·) / temperature)[partner], where · runs over the rows of the other
-    half of the batch that have partners. Added to masked language modelling it teaches a small encoder within minutes
-    what masked tokens alone do not (docs/journal.md). Zero when no row has a partner.
+    Mean over rows with a partner of −log softmax(cos(v, ·) / temperature)[partner], where · runs over the rows of the
+    other half of the batch that have partners. Added to masked language modelling it teaches a small encoder within
+    minutes what masked tokens alone do not (docs/journal.md). Zero when no row has a partner.
     """
 
     paper = "arXiv:2006.03659"

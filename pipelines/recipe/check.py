@@ -33,7 +33,10 @@ def _check_evaluate(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | 
     for evaluation in stage.suite:
         for named in evaluation.subjects:
             if named not in subjects:
-                return "suite", f"{evaluation.name} names the stage {named!r}, which is not judged here.{did_you_mean(named, subjects)}"
+                return (
+                    "suite",
+                    f"{evaluation.name} names the stage {named!r}, which is not judged here.{did_you_mean(named, subjects)}",
+                )
     return None
 
 
@@ -105,7 +108,10 @@ def _check_supply(stage: Stage) -> Problem | None:
             hint = f"; a corruption that does: {', '.join(offers)}" if offers else ""
             return "objective", f"{objective.name} needs {_words(lacking)}, which no corruption here provides{hint}"
         if missing := objective.needs_signals - signals:
-            return "objective", f"{objective.name} needs {_words(missing)}, which the head {stage.head.name} does not say"
+            return (
+                "objective",
+                f"{objective.name} needs {_words(missing)}, which the head {stage.head.name} does not say",
+            )
         if objective.needs_teacher and stage.teacher is None:
             return "teacher", f"{objective.name} learns from a teacher: name the stage that teaches"
     if stage.objective and stage.head.needs - fields:

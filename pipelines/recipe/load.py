@@ -6,8 +6,8 @@ A recipe file has the keys of `Recipe`, and two more that are resolved here:
     variants: {hour: {general: …}}  overlays on stages, chosen by name when a recipe is loaded
 
 A stage inherits what it omits: everything from the stage named in `like`; the tokenizer and backbone of the stage it
-starts from; and, where both read plain text, also corruption, head, objective, strategy, optimizer, dropout and budget. `budget`
-and `optimizer` are inherited key by key, everything else whole.
+starts from; and, where both read plain text, also corruption, head, objective, strategy, optimizer, dropout and budget.
+`budget` and `optimizer` are inherited key by key, everything else whole.
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ class Library:
         """The recipes that can be loaded by name."""
         return sorted(path.stem for path in self.folder.glob("*.yaml"))
 
-    def load(
-        self, name: str, variants: Sequence[str] = (), budget: dict[str, Any] | None = None
-    ) -> Recipe:
+    def load(self, name: str, variants: Sequence[str] = (), budget: dict[str, Any] | None = None) -> Recipe:
         """The recipe called `name` (or in the file `name`), with `variants` laid over it in order, then `budget`.
 
         `budget` maps a stage to keys of its budget. Raises RecipeError, naming file, line and key, for anything that
@@ -145,9 +143,7 @@ class Library:
                     raise
                 raise document.error(("base",), str(error)) from None
             _overlay(below, document.values.pop("stages", None) or {}, places, ("stages",))
-            document = Document(
-                document.name, {**below.values, **document.values}, {**below.places, **document.places}
-            )
+            document = Document(document.name, {**below.values, **document.values}, {**below.places, **document.places})
             variants = tuple(variant for variant in variants if variant in overlays)
         if not isinstance(document.values.get("stages"), dict):
             raise document.error((), "a recipe needs the key 'stages', a mapping of stage names to stages")

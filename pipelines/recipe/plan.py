@@ -72,7 +72,9 @@ class Plan:
         """Only what `stage` needs, and itself. Raises RecipeError for an unknown stage."""
         kept = {step.fingerprint for step in self.steps if step.name == stage and step.recipe == self.recipe.name}
         if not kept:
-            raise RecipeError(f"recipe {self.recipe.name} has no stage {stage!r}; it has {', '.join(self.recipe.stages)}")
+            raise RecipeError(
+                f"recipe {self.recipe.name} has no stage {stage!r}; it has {', '.join(self.recipe.stages)}"
+            )
         for step in reversed(self.steps):
             if step.fingerprint in kept:
                 kept |= set(step.parents.values())
@@ -149,9 +151,7 @@ class _Planner:
             roles["teacher"] = first(stage.teacher)
         return roles
 
-    def _step(
-        self, recipe: str, name: str, stage: Stage, seed: int, several: bool, parents: dict[str, str]
-    ) -> Step:
+    def _step(self, recipe: str, name: str, stage: Stage, seed: int, several: bool, parents: dict[str, str]) -> Step:
         if stage.optimizer.precision == "auto":
             chosen = stage.optimizer.model_copy(update={"precision": hardware.precision()})
             stage = stage.model_copy(update={"optimizer": chosen})

@@ -124,7 +124,9 @@ def _take_weights(network: PreTrainedModel, folder: Path, stage: Stage, same_hea
         allowed_missing = [key for key in wanted if not key.startswith(prefix)]
         allowed_unused = [key for key in weights if not key.startswith(prefix)]
 
-    missing = [key for key in wanted if key not in weights and key not in tied and not _named(key, prefix, allowed_missing)]
+    missing = [
+        key for key in wanted if key not in weights and key not in tied and not _named(key, prefix, allowed_missing)
+    ]
     unused = [key for key in weights if key not in wanted and not _named(key, prefix, allowed_unused)]
     shapes = [
         f"{key} is {tuple(weights[key].shape)} there, {tuple(value.shape)} here"

@@ -77,21 +77,32 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
     log = MetricsLog(job.out / METRICS, job.runtime.log_every, tokens)
     companions: dict[str, PreTrainedModel] = {}
     for objective in stage.objective:
-        companions |= objective.companions(lambda _: open_for_inference(stage, _teacher(job), labels, job.runtime.accelerator))
+        companions |= objective.companions(
+            lambda _: open_for_inference(stage, _teacher(job), labels, job.runtime.accelerator)
+        )
     set_dropout(network, stage.dropout)
     module = StageModule(stage, network, companions, batches, log)
 
     resume = scratch / LAST
     callbacks: list[lightning.Callback] = [
         ModelCheckpoint(
-            scratch, filename="last", every_n_train_steps=job.runtime.checkpoint_every, save_top_k=1,
-            enable_version_counter=False, save_on_train_epoch_end=False,
+            scratch,
+            filename="last",
+            every_n_train_steps=job.runtime.checkpoint_every,
+            save_top_k=1,
+            enable_version_counter=False,
+            save_on_train_epoch_end=False,
         )
     ]
     best: ModelCheckpoint | None = None
     if validation:
         best = ModelCheckpoint(
-            scratch, filename="best", monitor=MONITOR, mode="max", save_weights_only=True, enable_version_counter=False,
+            scratch,
+            filename="best",
+            monitor=MONITOR,
+            mode="max",
+            save_weights_only=True,
+            enable_version_counter=False,
         )
         callbacks.append(best)
         if stage.budget.patience is not None:
@@ -111,14 +122,15 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
             enable_model_summary=False,
             default_root_dir=scratch,
         )
-        # a generator of its own: a loader draws a number each time it is walked through, and training's own random numbers
-        # must not depend on whether a validation lies between a checkpoint and the next step
-        held_out_batches = DataLoader(
-            cast("Dataset[Any]", validation), batch_size=None, generator=torch.Generator()
-        )
+        # a generator of its own: a loader draws a number each time it is walked through, and training's own random
+        # numbers must not depend on whether a validation lies between a checkpoint and the next step
+        held_out_batches = DataLoader(cast("Dataset[Any]", validation), batch_size=None, generator=torch.Generator())
         trainer.fit(
-            module, batches, held_out_batches if validation else None,
-            ckpt_path=str(resume) if resume.exists() else None, weights_only=True,
+            module,
+            batches,
+            held_out_batches if validation else None,
+            ckpt_path=str(resume) if resume.exists() else None,
+            weights_only=True,
         )
     if best is not None and (scratch / BEST).exists():
         module.load_state_dict(torch.load(scratch / BEST, weights_only=True)["state_dict"])

@@ -116,5 +116,3 @@ class StageModule(lightning.LightningModule):
         if hasattr(self, "_random"):
             torch.set_rng_state(self._random)
             del self._random
-
-

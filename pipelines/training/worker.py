@@ -1,7 +1,7 @@
 """The process a launcher starts: `python -m pipelines.training.worker`, told what to do on standard input.
 
-Each line names a file that holds a job. Jobs run one after the other and share the start-up cost of torch. A finished job
-has its result file. What a user can mend is written into the job's folder for the launcher to tell; whatever goes
+Each line names a file that holds a job. Jobs run one after the other and share the start-up cost of torch. A finished
+job has its result file. What a user can mend is written into the job's folder for the launcher to tell; whatever goes
 wrong ends this process. When the launcher dies, however it dies, standard input closes and this process ends too,
 leaving its checkpoints.
 """
@@ -63,7 +63,8 @@ def _tell(out: Path, kind: str, message: str) -> None:
 
 
 def _listen(orders: queue.Queue[str | None]) -> None:
-    """Pass lines on. When the pipe closes between jobs the process ends by itself; in the middle of one it is ended here.
+    """Pass lines on. When the pipe closes between jobs the process ends by itself; in the middle of one it is ended
+    here.
 
     Read from the descriptor: a thread that waits inside `sys.stdin` makes the interpreter abort when it shuts down.
     """

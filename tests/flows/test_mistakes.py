@@ -22,13 +22,13 @@ MISTAKES = {
 def test_a_mistake_is_told_in_one_line(
     arguments: list[str], says: tuple[str, ...], cursus: Cursus, checkout: Path
 ) -> None:
-    before = {path for path in (checkout / "data").rglob("*")}
+    before = set((checkout / "data").rglob("*"))
     done = cursus(*arguments, timeout=60)
     assert done.returncode == 2 and done.stdout == ""
     (line,) = [line for line in done.stderr.splitlines() if not line.startswith("imported:")]
     assert line.startswith("error: ") and all(part in line for part in says)
     assert "Traceback" not in done.stderr and "torch" not in done.stderr
-    assert {path for path in (checkout / "data").rglob("*")} == before
+    assert set((checkout / "data").rglob("*")) == before
 
 
 def test_an_unknown_option_is_refused_and_help_teaches(cursus: Cursus) -> None:

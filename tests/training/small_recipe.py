@@ -8,7 +8,10 @@ stages:
     kind: pretrain
     corpus: general
     tokenizer: {name: wordpiece, vocab_size: 512}
-    backbone: {name: transformer, positions: 64, dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}}
+    backbone:
+      name: transformer
+      positions: 64
+      dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
     corruption: [adjacent_halves, {name: token_mask, rate: 0.2}]
     head: masked_lm
     objective: [masked_lm, contrastive]
