@@ -49,7 +49,9 @@ def _told(command: Callable[P, R]) -> Callable[P, R]:
             Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", style="red", markup=False)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
-            typer.echo("stopped; finished stages are kept, and the same command continues from the last checkpoint", err=True)
+            typer.echo(
+                "stopped; finished stages are kept, and the same command continues from the last checkpoint", err=True
+            )
             raise typer.Exit(130) from None
 
     return run
@@ -58,13 +60,19 @@ def _told(command: Callable[P, R]) -> Callable[P, R]:
 @app.command(rich_help_panel="Train")
 @_told
 def run(
-    recipe: Annotated[str | None, typer.Argument(help="A recipe (cursus recipes); the dataset's own when not given.")] = None,
+    recipe: Annotated[
+        str | None, typer.Argument(help="A recipe (cursus recipes); the dataset's own when not given.")
+    ] = None,
     dataset: Dataset = None,
     variant: Variants = None,
     smoke: Smoke = False,
     until: Annotated[str | None, typer.Option(help="Stop after this stage.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Processor cores for training; all when not given.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan: stages, fingerprints, what is cached, estimates.")] = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Processor cores for training; all when not given.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan: stages, fingerprints, what is cached, estimates.")
+    ] = False,
 ) -> None:
     """Train a recipe through all its stages. What is in the store is not computed again.
 
@@ -100,8 +108,12 @@ def run(
         from flows.regime import RegimeConfig, regime
 
         config = RegimeConfig(
-            dataset=request.dataset, recipe=request.recipe, variants=list(request.variants), smoke=smoke,
-            threads=threads, until=until,
+            dataset=request.dataset,
+            recipe=request.recipe,
+            variants=list(request.variants),
+            smoke=smoke,
+            threads=threads,
+            until=until,
         )
         result = regime(config)
         report = result.report
@@ -115,12 +127,16 @@ def run(
     _print_scores(store, plan)
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)
-    console.print("next     cursus up   ·   cursus lineage cursus-classifier   ·   cursus predict 'a text'", soft_wrap=True)
+    console.print(
+        "next     cursus up   ·   cursus lineage cursus-classifier   ·   cursus predict 'a text'", soft_wrap=True
+    )
 
 
 @app.command(rich_help_panel="Train")
 @_told
-def data(dataset: Annotated[str | None, typer.Argument(help="A dataset of params.yaml; its default when not given.")] = None) -> None:
+def data(
+    dataset: Annotated[str | None, typer.Argument(help="A dataset of params.yaml; its default when not given.")] = None,
+) -> None:
     """Prepare and validate a dataset with DVC and Great Expectations; sources are looked at again first."""
     root = project_root()
     prepare_environment(root)
@@ -139,7 +155,9 @@ def data(dataset: Annotated[str | None, typer.Argument(help="A dataset of params
 
 @app.command(rich_help_panel="Look")
 @_told
-def lineage(model: Annotated[str, typer.Argument(help="A registered model, a fingerprint or its first digits, or a stage.")]) -> None:
+def lineage(
+    model: Annotated[str, typer.Argument(help="A registered model, a fingerprint or its first digits, or a stage.")],
+) -> None:
     """Print where a model came from: the tree from data to the served model."""
     root = project_root()
     prepare_environment(root)
@@ -163,26 +181,39 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show the stages of 
             console.print(f"{known:<20} {recipe.paper:<20} {' → '.join(recipe.stages)}", soft_wrap=True)
         return
     recipe = library.load(name)
-    table = Table("stage", "kind", "starts from", "reads", "objective", "budget", title=f"{name} {recipe.paper}", title_justify="left")
+    console.print(f"{recipe.name} {recipe.paper}", style="bold")
+    for key, value in recipe.settings.items():
+        console.print(f"  in the paper, {key}: {value}", soft_wrap=True)
     for stage, value in recipe.stages.items():
-        start = value.start if isinstance(value.start, str) else json.dumps(
-            value.model_dump(mode="json", include={"start"})["start"]
-        ).strip('"')
-        budget = value.budget.model_dump(exclude_unset=True)
-        table.add_row(
-            stage, value.kind, "" if value.start is None else start, ", ".join(value.corpus),
-            ", ".join(o.name for o in value.objective) or ", ".join(s.name for s in value.suite),
-            ", ".join(f"{key} {amount}" for key, amount in budget.items()),
-        )
-    console.print(table)
+        words = [o.name for o in value.objective] or [s.name for s in value.suite] or [c.name for c in value.compression]
+        parts = [f"{stage:<14}{value.kind:<13}", ", ".join(words)]
+        parts += [f"on {' and '.join(value.corpus)}", f"from {_start(value.start)}" if value.start else "from nothing"]
+        if value.trains:
+            parts.append(f"{value.budget.tokens:,} tokens" if value.budget.tokens else f"{value.budget.epochs:g} epochs")
+        console.print(" · ".join(parts).replace(" · ", "", 1), soft_wrap=True)
+
+
+def _start(start: Any) -> str:
+    """What a stage starts from, in a word or two."""
+    if isinstance(start, tuple):
+        return ", ".join(start)
+    if isinstance(start, str):
+        return start
+    return f"random weights shaped like {start.untrained}" if hasattr(start, "untrained") else str(start.checkpoint)
 
 
 @app.command(rich_help_panel="Use")
 @_told
 def predict(
-    texts: Annotated[list[str] | None, typer.Argument(help="Texts to classify; lines of standard input when not given.")] = None,
-    model: Annotated[str, typer.Option(help="A registered model, a fingerprint or its first digits, or a folder.")] = "cursus-classifier",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with every label's probability.")] = False,
+    texts: Annotated[
+        list[str] | None, typer.Argument(help="Texts to classify; lines of standard input when not given.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="A registered model, a fingerprint or its first digits, or a folder.")
+    ] = "cursus-classifier",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a line, with every label's probability.")
+    ] = False,
 ) -> None:
     """Classify texts with a trained model."""
     root = project_root()
@@ -204,7 +235,9 @@ def predict(
         best = int(row.argmax())
         if as_json:
             probabilities = {label: round(float(p), 6) for label, p in zip(predictor.labels, row, strict=True)}
-            typer.echo(json.dumps({"label": predictor.labels[best], "probabilities": probabilities}, ensure_ascii=False))
+            typer.echo(
+                json.dumps({"label": predictor.labels[best], "probabilities": probabilities}, ensure_ascii=False)
+            )
         else:
             shown = text if len(text) <= 80 else text[:79] + "…"
             typer.echo(f"{predictor.labels[best]}  {row[best]:.3f}  {shown}")
@@ -232,7 +265,16 @@ def down() -> None:
 def _print_plan(plan: Any, stored: set[str], store: Any, threads: int | None) -> None:
     from tasks.estimates import estimate
 
-    table = Table("step", "kind", "fingerprint", "store", "tokens", "minutes", title=f"plan of {plan.recipe.name}", title_justify="left")
+    table = Table(
+        "step",
+        "kind",
+        "fingerprint",
+        "store",
+        "tokens",
+        "minutes",
+        title=f"plan of {plan.recipe.name}",
+        title_justify="left",
+    )
     todo = {step.fingerprint for step in plan.missing(stored)}
     total = 0.0
     for step in plan.steps:
@@ -241,7 +283,9 @@ def _print_plan(plan: Any, stored: set[str], store: Any, threads: int | None) ->
         total += guess.minutes if needed else 0
         state = "cached" if step.fingerprint in stored else "to compute" if needed else "not needed"
         tokens = f"{guess.tokens / 1e6:.2f}M" if guess.tokens else ""
-        table.add_row(step.label, step.stage.kind, step.fingerprint[:12], state, tokens, f"{guess.minutes:.1f}" if needed else "")
+        table.add_row(
+            step.label, step.stage.kind, step.fingerprint[:12], state, tokens, f"{guess.minutes:.1f}" if needed else ""
+        )
     console.print(table)
     console.print(f"{len(todo)} of {len(plan.steps)} steps to compute, about {total:.0f} minutes")
 
@@ -252,7 +296,9 @@ def _print_scores(store: Any, plan: Any) -> None:
     rows = scores(store, plan)
     if not rows:
         return
-    table = Table("model", "accuracy", "95 % interval", "macro-F1", "95 % interval", title="test scores", title_justify="left")
+    table = Table(
+        "model", "accuracy", "95 % interval", "macro-F1", "95 % interval", title="test scores", title_justify="left"
+    )
     for row in rows:
         cells = [row["model"]]
         for metric in ("accuracy", "macro_f1"):
