@@ -209,8 +209,9 @@ def predict(
         list[str] | None, typer.Argument(help="Texts to classify; lines of standard input when not given.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="A registered model, a fingerprint or its first digits, or a folder.")
-    ] = "cursus-classifier",
+        str | None,
+        typer.Option(help="A registered model, a stage, a fingerprint's first digits, or a folder; the latest classifier when not given."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object a line, with every label's probability.")
     ] = False,
@@ -220,13 +221,14 @@ def predict(
     prepare_environment(root)
     from pipelines.inference import load_predictor
     from pipelines.lineage.store import Store
-    from tasks.lineage import resolve
+    from tasks.lineage import latest_classifier, resolve
     from tasks.planning import store_folder
 
-    folder = Path(model)
-    if not folder.is_dir():
-        store = Store(store_folder(root))
-        folder = store.find(resolve(root, store, model)[1]).folder
+    store = Store(store_folder(root))
+    if model is not None and Path(model).is_dir():
+        folder = Path(model)
+    else:
+        folder = store.find(resolve(root, store, model)[1] if model else latest_classifier(root)).folder
     predictor = load_predictor(folder)
     lines = texts or [line.rstrip("\n") for line in sys.stdin]
     if not lines:

@@ -115,6 +115,14 @@ def _latest_execution(root: Path) -> list[dict[str, Any]]:
     return list(latest["steps"])
 
 
+def latest_classifier(root: Path) -> str:
+    """The fingerprint of the last classifier of the latest execution. Raises CursusError where there is none yet."""
+    for step in reversed(_latest_execution(root)):
+        if step["kind"] in ("compress", "finetune"):
+            return str(step["fingerprint"])
+    raise CursusError("no classifier has been trained in this checkout yet: `cursus run`")
+
+
 def _table_lines(root: Path, tables: Mapping[str, tuple[str, DataSource]]) -> list[str]:
     rows = []
     for table, source in tables.values():
@@ -210,7 +218,7 @@ def _cells(record: Provenance) -> tuple[str, ...]:
         ", ".join(dict.fromkeys("task" if table in LABELLED else table for table in record.data)) or "-",
         _short_number(int(record.result.get("tokens", 0))),
         _key_figure(record.result.get("metrics", {})),
-        f"{started:%Y-%m-%d %H:%M}",
+        f"{started:%m-%d %H:%M}",
         _duration(record.environment.seconds),
     )
 
@@ -220,7 +228,8 @@ def _key_figure(metrics: Mapping[str, Any]) -> str:
         for split in SPLITS:
             value = metrics.get(split + figure)
             if isinstance(value, (int, float)):
-                return f"{split}{figure} {value:.3f}"
+                # what is not said to be of training or test is of validation
+                return f"{split.replace('validation/', '')}{figure} {value:.3f}"
     return "-"
 
 
