@@ -8,4 +8,5 @@ texts.py      short texts, with or without labels, as length-bucketed batches
 assemble.py   the network a stage starts from, every weight accounted for
 module.py     the one LightningModule
 reporting.py  metrics.jsonl
+resume.py     the point an interrupted stage continues from
 """

@@ -56,6 +56,8 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
     from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
     from torch.utils.data import DataLoader
 
+    from pipelines.training.resume import ResumePoint
+
     stage, scratch = job.stage, job.out / SCRATCH
     batches: PlainBatches | TextBatches
     validation: list[dict[str, Any]] = []
@@ -84,16 +86,7 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
     module = StageModule(stage, network, companions, batches, log)
 
     resume = scratch / LAST
-    callbacks: list[lightning.Callback] = [
-        ModelCheckpoint(
-            scratch,
-            filename="last",
-            every_n_train_steps=job.runtime.checkpoint_every,
-            save_top_k=1,
-            enable_version_counter=False,
-            save_on_train_epoch_end=False,
-        )
-    ]
+    callbacks: list[lightning.Callback] = []
     best: ModelCheckpoint | None = None
     if validation:
         best = ModelCheckpoint(
@@ -107,6 +100,7 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
         callbacks.append(best)
         if stage.budget.patience is not None:
             callbacks.append(EarlyStopping(MONITOR, mode="max", patience=stage.budget.patience))
+    callbacks.append(ResumePoint(resume, job.runtime.checkpoint_every, every))
     with _quiet():
         trainer = lightning.Trainer(
             accelerator=job.runtime.accelerator,

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+PLACE = ("step", "tokens")
+"""Keys of a line that say where in training it was written."""
+
+
 class MetricsLog:
     """Averages training terms between two lines, and appends lines. A resumed run first drops lines past its step."""
 
@@ -31,6 +35,8 @@ class MetricsLog:
             lines = [line for line in self.path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
             kept = [line for line in lines if json.loads(line)["step"] <= step]
             self.path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+            for line in kept:
+                self.last.update({name: value for name, value in json.loads(line).items() if name not in PLACE})
 
     def train(self, step: int, terms: dict[str, Tensor], lr: float, last: bool) -> None:
         """Count one optimizer step's terms; a line is written every so many steps, and after the last one."""

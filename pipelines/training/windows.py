@@ -43,9 +43,13 @@ class TokenStream:
         pieces: list[NDArray[np.unsignedinteger]] = []
         starts: list[int] = []
         total = 0
+        fast = tokenizer.backend_tokenizer
+        # a tokenizer remembers how it was last used, also when it comes from a checkpoint of somebody else's
+        fast.no_truncation()
+        fast.no_padding()
         for begin in range(0, len(order), CHUNK):
             chunk = [documents[index] for index in order[begin : begin + CHUNK]]
-            for encoding in tokenizer.backend_tokenizer.encode_batch_fast(chunk, add_special_tokens=False):
+            for encoding in fast.encode_batch_fast(chunk, add_special_tokens=False):
                 ids = [*encoding.ids, tokenizer.sep_token_id]
                 starts.append(total)
                 total += len(ids)
