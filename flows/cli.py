@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from flows.display import show_plan, show_recipe, show_scores
 from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
 
@@ -100,7 +101,7 @@ def run(
         plan = plan.ancestors(until)
     stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
     if dry_run:
-        _print_plan(plan, stored, store, threads)
+        show_plan(console, plan, stored, store, threads)
         return
     todo = plan.missing(stored)
     if todo:
@@ -124,7 +125,7 @@ def run(
 
         console.print(f"everything is in the store: {len(plan.steps)} steps cached, nothing to compute")
         report = latest_report(root, {step.fingerprint for step in plan.steps})
-    _print_scores(store, plan)
+    show_scores(console, store, plan)
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)
     console.print(
@@ -181,25 +182,7 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show the stages of 
             console.print(f"{known:<20} {recipe.paper:<20} {' → '.join(recipe.stages)}", soft_wrap=True)
         return
     recipe = library.load(name)
-    console.print(f"{recipe.name} {recipe.paper}", style="bold")
-    for key, value in recipe.settings.items():
-        console.print(f"  in the paper, {key}: {value}", soft_wrap=True)
-    for stage, value in recipe.stages.items():
-        words = [o.name for o in value.objective] or [s.name for s in value.suite] or [c.name for c in value.compression]
-        parts = [f"{stage:<14}{value.kind:<13}", ", ".join(words)]
-        parts += [f"on {' and '.join(value.corpus)}", f"from {_start(value.start)}" if value.start else "from nothing"]
-        if value.trains:
-            parts.append(f"{value.budget.tokens:,} tokens" if value.budget.tokens else f"{value.budget.epochs:g} epochs")
-        console.print(" · ".join(parts).replace(" · ", "", 1), soft_wrap=True)
-
-
-def _start(start: Any) -> str:
-    """What a stage starts from, in a word or two."""
-    if isinstance(start, tuple):
-        return ", ".join(start)
-    if isinstance(start, str):
-        return start
-    return f"random weights shaped like {start.untrained}" if hasattr(start, "untrained") else str(start.checkpoint)
+    show_recipe(console, recipe)
 
 
 @app.command(rich_help_panel="Use")
@@ -210,7 +193,10 @@ def predict(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="A registered model, a stage, a fingerprint's first digits, or a folder; the latest classifier when not given."),
+        typer.Option(
+            help="A registered model, a stage, a fingerprint's first digits, or a folder; the latest classifier when "
+            "not given."
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object a line, with every label's probability.")
@@ -262,52 +248,6 @@ def down() -> None:
     from tasks.services import down as stop
 
     stop(project_root())
-
-
-def _print_plan(plan: Any, stored: set[str], store: Any, threads: int | None) -> None:
-    from tasks.estimates import estimate
-
-    table = Table(
-        "step",
-        "kind",
-        "fingerprint",
-        "store",
-        "tokens",
-        "minutes",
-        title=f"plan of {plan.recipe.name}",
-        title_justify="left",
-    )
-    todo = {step.fingerprint for step in plan.missing(stored)}
-    total = 0.0
-    for step in plan.steps:
-        guess = estimate(step, plan, store, threads)
-        needed = step.fingerprint in todo
-        total += guess.minutes if needed else 0
-        state = "cached" if step.fingerprint in stored else "to compute" if needed else "not needed"
-        tokens = f"{guess.tokens / 1e6:.2f}M" if guess.tokens else ""
-        table.add_row(
-            step.label, step.stage.kind, step.fingerprint[:12], state, tokens, f"{guess.minutes:.1f}" if needed else ""
-        )
-    console.print(table)
-    console.print(f"{len(todo)} of {len(plan.steps)} steps to compute, about {total:.0f} minutes")
-
-
-def _print_scores(store: Any, plan: Any) -> None:
-    from tasks.reports import scores
-
-    rows = scores(store, plan)
-    if not rows:
-        return
-    table = Table(
-        "model", "accuracy", "95 % interval", "macro-F1", "95 % interval", title="test scores", title_justify="left"
-    )
-    for row in rows:
-        cells = [row["model"]]
-        for metric in ("accuracy", "macro_f1"):
-            value = row[metric]
-            cells += [f"{value['mean']:.3f}", f"{value['low']:.3f} – {value['high']:.3f}"]
-        table.add_row(*cells)
-    console.print(table)
 
 
 if __name__ == "__main__":
