@@ -205,6 +205,9 @@ def _teacher(job: Job) -> Path:
 
 def _export(network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, length: int, out: Path) -> None:
     """Write a Hugging Face folder. Weights are safetensors; the tokenizer cuts at the length that was trained on."""
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
     network.eval()
     network.config._attn_implementation = None
     tokenizer.model_max_length = length

@@ -47,7 +47,7 @@ def test_the_tree_leads_from_the_data_to_the_last_model(builder: Builder) -> Non
     assert drawn["classify@0"].startswith("      ├─ classify@0")
     assert drawn["small"].startswith("      └─ small")
     assert drawn["int8"].startswith("         └─ int8 ◀")
-    assert "validation/accuracy 0.610" in drawn["classify@0"]
+    assert "accuracy 0.610" in drawn["classify@0"]
     assert tree[tree.index(drawn["small"]) + 1] == f"         │  ↗ teacher classify@0 {made['classify@0'][:8]}"
     for label in ("general", "classify@0", "small"):
         assert sum(made[label][:8] in line for line in tree if "↗" not in line) == 1, "an ancestor is drawn once"
