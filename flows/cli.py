@@ -105,7 +105,7 @@ def run(
         return
     todo = plan.missing(stored)
     if todo:
-        typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute, the rest is in the store", err=True)
+        typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute, the rest is in the store; starting Prefect, MLflow and torch …", err=True)
         from flows.regime import RegimeConfig, regime
 
         config = RegimeConfig(

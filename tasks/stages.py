@@ -62,6 +62,7 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
     """Compute one step in a training process, and publish it."""
     require_space(context.store.root, SPACE_NEEDED)
     job = _job(step, threads, context)
+    context.progress.begin(step.label)
     with context.lock:
         run = context.tracker.begin_step(context.run_id, TrackedStep.planned(step))
     try:
