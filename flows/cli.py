@@ -80,7 +80,9 @@ def run(
     Example: cursus run --data reviews --variant hour
     """
     root = project_root()
-    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # this command tells of errors itself
+    # this command tells of errors itself
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
     from pipelines.lineage.store import Store
     from tasks.datasets import prepare
@@ -105,20 +107,22 @@ def run(
         return
     todo = plan.missing(stored)
     if todo:
-        typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute, the rest is in the store; starting Prefect, MLflow and torch …", err=True)
-        from flows.regime import RegimeConfig, regime
+        typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True)
+        from flows.execute import execute
 
-        config = RegimeConfig(
-            dataset=request.dataset,
-            recipe=request.recipe,
-            variants=list(request.variants),
-            smoke=smoke,
-            threads=threads,
-            until=until,
+        result = execute(
+            {
+                "dataset": request.dataset,
+                "recipe": request.recipe,
+                "variants": request.variants,
+                "smoke": smoke,
+                "threads": threads,
+                "until": until,
+            },
+            root,
         )
-        result = regime(config)
-        report = result.report
-        for model, version in result.models.items():
+        report = Path(result["report"]) if result["report"] else None
+        for model, version in result["models"].items():
             console.print(f"registered [bold]{model}[/bold] version {version}")
     else:
         from tasks.reports import latest_report

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -138,8 +139,14 @@ class _Child:
             value = json.loads(told.read_text(encoding="utf-8"))
             kind: type[CursusError] = getattr(errors, value["type"], StageError)
             return kind(f"stage {job.stage_name}: {value['message']}")
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        reason = next((line for line in reversed(lines) if line.strip()), f"exit status {self._process.returncode}")
+        status = self._process.wait()
+        if status < 0:
+            reason = f"killed by {signal.Signals(-status).name}"
+            if -status == signal.SIGKILL:
+                reason += ", as the system does when memory runs out"
+        else:
+            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+            reason = next((line for line in reversed(lines) if line.strip()), f"exit status {status}")
         return StageError(f"stage {job.stage_name} ended without a result: {reason} (its log: {self.log})")
 
 
@@ -162,7 +169,8 @@ class _Tail:
 
     def _news(self) -> list[dict[str, Any]]:
         lines = read_metrics(self.job.out / METRICS)
-        fresh, self.seen = lines[self.seen :], max(self.seen, len(lines))
+        # a resumed job first drops what an interrupted one logged past its checkpoint
+        fresh, self.seen = lines[self.seen :], len(lines)
         return fresh
 
 

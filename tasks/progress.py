@@ -53,7 +53,9 @@ class Progress:
         """New numbers of a step; the share that is done, where that is known."""
         self.begin(label)
         tokens, now = float(line["tokens"]), time.monotonic()
-        began, first, _ = self._rates.setdefault(label, (now, tokens, 0.0))
+        began, first, _ = self._rates.get(label, (now, tokens, 0.0))
+        if tokens < first:  # an earlier attempt's lines were told before this one started over
+            began, first = now, tokens
         rate = (tokens - first) / (now - began) if now > began else 0.0
         self._rates[label] = (began, first, rate)
         shown = [f"{tokens / 1e6:.2f}M tokens"]

@@ -86,6 +86,10 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
     module = StageModule(stage, network, companions, batches, log)
 
     resume = scratch / LAST
+    if not resume.exists():
+        # an attempt that ended before its first checkpoint counts for nothing
+        (job.out / METRICS).unlink(missing_ok=True)
+        (scratch / BEST).unlink(missing_ok=True)
     callbacks: list[lightning.Callback] = []
     best: ModelCheckpoint | None = None
     if validation:
