@@ -43,13 +43,17 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="package")
-def cursus(checkout: Path) -> Cursus:
-    """Run the command line of the checkout's own code."""
-    # a user's shell: none of the settings that other tests make for themselves
+def environment(checkout: Path) -> dict[str, str]:
+    """A user's shell: none of the settings that other tests make for themselves."""
     mine = {
         name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_", "CURSUS_"))
     }
-    environment = {**mine, "CURSUS_ROOT": str(checkout), "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**mine, "CURSUS_ROOT": str(checkout), "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.fixture(scope="package")
+def cursus(checkout: Path, environment: dict[str, str]) -> Cursus:
+    """Run the command line of the checkout's own code."""
 
     def run(*arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

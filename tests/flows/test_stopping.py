@@ -1,0 +1,51 @@
+"""Ctrl-C in a terminal ends a run in order, and soon; the next run goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+PATIENCE = 40
+"""Seconds from Ctrl-C to the prompt; a few on a free machine. A flow whose server has died takes minutes."""
+
+
+def processes_of(checkout: Path) -> list[psutil.Process]:
+    """What runs in the checkout."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.cwd() == str(checkout) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_ctrl_c_ends_training_server_and_runs(checkout: Path, environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "flows.cli", "run", "--until", "general", "--threads", "1"]
+    running = subprocess.Popen(
+        command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    work = checkout / "data" / "store" / ".work"
+    begun = time.monotonic()
+    while not any(path.stat().st_size for path in work.glob("*/metrics.jsonl")):
+        assert running.poll() is None, running.stdout and running.stdout.read()
+        assert time.monotonic() - begun < 200, "training did not begin"
+        time.sleep(0.2)
+    begun = time.monotonic()
+    os.killpg(running.pid, signal.SIGINT)
+    said, _ = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 130, said
+    assert said.rstrip().endswith("the same command continues from the last checkpoint"), said
+    assert time.monotonic() - begun < PATIENCE
+    assert not processes_of(checkout)
+    with sqlite3.connect(checkout / ".cursus" / "mlflow.db") as database:
+        assert not database.execute("select count(*) from runs where status = 'RUNNING'").fetchone()[0]
