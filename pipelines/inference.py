@@ -9,6 +9,7 @@ Nothing here unpickles: a folder that holds only pickled weights is refused.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -108,7 +109,7 @@ class TextEncoder:
         return batches
 
 
-class _Batched:
+class _Batched(ABC):
     """Batches texts, asks for logits, restores the order."""
 
     def __init__(self, encoder: TextEncoder, labels: list[str]) -> None:
@@ -121,8 +122,9 @@ class _Batched:
             probabilities[rows] = _softmax(self._logits(tokens, mask))
         return probabilities
 
+    @abstractmethod
     def _logits(self, tokens: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        raise NotImplementedError
+        """Class scores [B, C] of one batch of input ids and attention mask [B, L]."""
 
 
 class OnnxPredictor(_Batched):
