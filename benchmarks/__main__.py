@@ -113,19 +113,8 @@ def measure_run() -> list[Figure]:
     ]
 
 
-def measure_training() -> list[Figure]:
-    from benchmarks.training import measure
-
-    ours, theirs = measure(ROOT)
-    return [
-        Figure(
-            "masked-LM training, tokens/s", f"{ours:,.0f}; Hugging Face Trainer {theirs:,.0f}: {ours / theirs:.1f}x", ""
-        )
-    ]
-
-
 QUICK: dict[str, Callable[[], list[Figure]]] = {"help": measure_help, "smoke": measure_smoke}
-SLOW: dict[str, Callable[[], list[Figure]]] = {"data": measure_data, "training": measure_training, "run": measure_run}
+SLOW: dict[str, Callable[[], list[Figure]]] = {"data": measure_data, "run": measure_run}
 
 
 def main(names: list[str]) -> int:
