@@ -1,11 +1,9 @@
 """`python -m benchmarks [NAME …]`: print measured figures beside their goals. Without names, all but the slow ones.
 
-help       cursus --help
-data       dvc repro with nothing to do
-smoke      cursus run --smoke in a fresh store, data prepared
-cached     the same command again: everything is in the store
-training   tokens a second of the default recipe's masked-LM step, beside a plain Hugging Face Trainer   (slow)
-run        cursus run in a fresh store, data included                                                    (slow)
+help    cursus --help
+smoke   cursus run --smoke in a fresh store with the data prepared, and the same again with everything in the store
+data    cursus data from nothing, and with nothing to do                                                    (slow)
+run     cursus run in a fresh checkout, data included, and the same again                                   (slow)
 """
 
 from __future__ import annotations
