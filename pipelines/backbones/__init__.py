@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Self
 
 from pipelines.components import Component
+from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
@@ -13,6 +14,16 @@ if TYPE_CHECKING:
 
 class Backbone(Component):
     """An architecture and its dimensions."""
+
+    @property
+    @abstractmethod
+    def offers(self) -> frozenset[Ability]:
+        """What this body can do."""
+
+    @property
+    @abstractmethod
+    def longest(self) -> int | None:
+        """Tokens of the longest sequence it can read; None where there is no such limit."""
 
     @abstractmethod
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:

@@ -1,38 +1,89 @@
-"""Heads: what is put on a body, and how its outputs become signals.
+"""Heads: what is put on a body, how examples are shown to it, and how its outputs become signals and answers.
 
 A head owns the translation from each architecture's own output names and modules to the closed vocabulary of signals.
+
+    plain text    build ▸ signals
+    labels        encode ▸ build ▸ signals ▸ answer
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pipelines.components import Component
-from pipelines.vocabulary import Field, Signal
+from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
-    from transformers import PretrainedConfig, PreTrainedModel
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+    from pipelines.encoding import Encoded
+    from pipelines.task_families import Answer, Row, Task
+
+Batch: TypeAlias = "Mapping[Field, Any]"
+"""Field to tensor; `Field.MEMORY` to a tuple of tensors."""
+Signals: TypeAlias = "Mapping[Signal, Any]"
+"""Signal to tensor, or to a tuple of tensors where the vocabulary says so."""
 
 
 class Head(Component):
     """A way of asking a body for something."""
 
     needs: ClassVar[frozenset[Field]] = frozenset({Field.INPUT_IDS})
+    """Fields that `signals` reads. Those of a labelled batch come from `encode`."""
     provides: ClassVar[frozenset[Signal]]
+    needs_body: ClassVar[frozenset[Ability]] = frozenset()
+    """Abilities that the body must offer, all of them."""
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """Names of the task families whose examples this head can encode and answer; none for a head on plain text."""
+    labels: ClassVar[frozenset[Field]] = frozenset()
+    """Fields with the right answers, which `encode` adds to a labelled batch."""
 
     @abstractmethod
-    def build(self, config: PretrainedConfig, labels: Sequence[str]) -> PreTrainedModel:
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         """A new network, randomly initialised from the global generator: a body of `config` under this head.
 
-        `labels` are the task's classes in order, empty for a stage without labels. The body's weights carry the names
-        that the architecture itself gives them, so the saved folder's body opens in plain transformers.
+        `task` is None for a stage on plain text. The body's weights carry the names that the architecture itself gives
+        them, so the saved folder's body opens in plain transformers.
         """
 
     @abstractmethod
-    def signals(
-        self, network: PreTrainedModel, batch: Mapping[Field, Tensor], wanted: frozenset[Signal]
-    ) -> dict[Signal, Tensor | tuple[Tensor, ...]]:
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
         """Run `network` on `batch` and name what it says. At least `wanted` ⊆ `provides` is returned."""
+
+    def encode(
+        self, examples: Sequence[Row], task: Task, tokenizer: PreTrainedTokenizerFast, length: int, *, answers: bool = True
+    ) -> Encoded:
+        """`examples` as items of at most `length` tokens, with their right answers unless `answers` is False.
+
+        Raises DataError, naming the row, for an example that cannot be shown in `length` tokens.
+        """
+        raise NotImplementedError(f"{self.name} reads plain text")
+
+    def answer(
+        self,
+        network: PreTrainedModel,
+        encoded: Encoded,
+        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+    ) -> list[Answer]:
+        """The answer to every example of `encoded`, in order, from one pass over all of its items.
+
+        `heard` gives the items [B] of each batch, the batch, and at least the signals `answers_from`, on any device, each
+        item exactly once in any order.
+        """
+        raise NotImplementedError(f"{self.name} reads plain text")
+
+    answers_from: ClassVar[frozenset[Signal]] = frozenset()
+    """Signals that `answer` reads. Empty for a head that generates: `answer` then calls the network itself."""
+
+
+def body_inputs(batch: Batch) -> dict[str, Tensor]:
+    """The arguments of a Hugging Face body that are in `batch`, by their own names."""
+    names = (Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS, Field.POSITION_IDS)
+    return {str(name): batch[name] for name in names if name in batch}

@@ -1,38 +1,73 @@
-"""Objectives: what a stage minimises."""
+"""Objectives: what a stage minimises.
+
+    batch ──▶ rewrite (may ask companions) ──▶ network ──▶ signals ──▶ loss ──▶ named terms
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from pipelines.components import Component
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedModel
+    from transformers import PretrainedConfig, PreTrainedModel
 
-Signals: TypeAlias = "Mapping[Signal, Tensor | tuple[Tensor, ...]]"
-LoadCompanion: TypeAlias = "Callable[[str], PreTrainedModel]"
+Batch: TypeAlias = "Mapping[Field, Any]"
+Signals: TypeAlias = "Mapping[Signal, Any]"
+
+
+@dataclass
+class Companion:
+    """A network beside the trained one."""
+
+    network: PreTrainedModel
+    ask: Callable[[Batch, frozenset[Signal]], Signals]
+    """What the companion says of a batch; without gradient when it is frozen."""
+    trains: bool = False
+    """Whether its weights train too. It is then saved in the folder `companions/<name>` beside the model, where the next
+    stage with the same objective finds it; the model's own weights never hold it."""
+
+
+class Companions(Protocol):
+    """What an objective may ask for when it makes its companions."""
+
+    network: PreTrainedModel
+    """The network that will be trained."""
+
+    def teacher(self) -> Companion:
+        """The stage's teacher under the stage's head, frozen."""
+
+    def trained(self, name: str, head: str, config: PretrainedConfig) -> Companion:
+        """A network of `config` under the head called `head` that trains beside the stage's own.
+
+        Its weights are those that the stage's start saved under `name`, else random.
+        """
 
 
 @dataclass
 class TrainingStep:
-    """One batch and what every network says of it. Companions are asked at most once, and only for wanted signals."""
+    """One batch and what every network says of it. A companion is asked at most once."""
 
-    batch: Mapping[Field, Tensor]
+    batch: Batch
     signals: Signals
+    """Of the trained network; empty while objectives rewrite the batch."""
     network: PreTrainedModel
-    ask: Callable[[str], Signals]
-    """`ask(companion)`: the signals of a frozen companion on the same batch, without gradient."""
+    ask: Callable[[str, Batch], Signals]
+    """`ask(companion, batch)`: the signals that this stage's objectives need, as the companion says them."""
+    wanted: frozenset[Signal] = frozenset()
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What an objective's `rewrite` leaves for its `loss`, under the objective's name."""
     _answers: dict[str, Signals] = field(default_factory=dict)
 
     def companion(self, name: str) -> Signals:
-        """The signals of companion `name` on this batch."""
+        """The signals of companion `name` on this batch, as it was when first asked."""
         if name not in self._answers:
-            self._answers[name] = self.ask(name)
+            self._answers[name] = self.ask(name, self.batch)
         return self._answers[name]
 
 
@@ -41,15 +76,19 @@ class Objective(Component):
 
     needs_fields: ClassVar[frozenset[Field]] = frozenset()
     needs_signals: ClassVar[frozenset[Signal]] = frozenset()
-    """Asked of the network, and of the companions."""
+    """Asked of the network."""
     needs_teacher: ClassVar[bool] = False
 
     weight: float = 1.0
     """Multiple of this objective's terms in the loss."""
 
-    def companions(self, load: LoadCompanion) -> dict[str, PreTrainedModel]:
-        """Networks beside the trained one, by name; `load("teacher")` gives the stage's teacher, frozen."""
+    def companions(self, make: Companions) -> dict[str, Companion]:
+        """Networks beside the trained one, by name. Called once, before training."""
         return {}
+
+    def rewrite(self, step: TrainingStep) -> Batch:
+        """The batch that the trained network will read. A pure function of the step and torch's global generator."""
+        return step.batch
 
     @abstractmethod
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:

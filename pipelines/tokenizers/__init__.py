@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pipelines.components import Component
 
@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 class Tokenizer(Component):
     """A kind of tokenizer and its size."""
 
+    offers: ClassVar[frozenset[str]] = frozenset({"mask"})
+    """What a corruption may need of it: `mask` (a mask token), `sentinels` (tokens that stand for spans taken out)."""
+
     @abstractmethod
     def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:
         """A tokenizer trained on `texts`, deterministic in them, that `save_pretrained` writes as a Hugging Face folder.
 
-        It has `[PAD] [UNK] [CLS] [SEP] [MASK]`-like special tokens and wraps a single text as a classifier expects it.
+        It has a padding token, and a token that ends a document (`sep_token`, else `eos_token`); its post-processor frames
+        a text, or a pair of texts, as this kind of network was published to read them. Tokens that stand for spans taken
+        out are its `extra_special_tokens` `<extra_id_0>`, `<extra_id_1>`, …
         """
 
     def tiny(self) -> Self:
