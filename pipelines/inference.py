@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.errors import DataError
+from pipelines.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -181,14 +181,15 @@ def load_classifier(folder: Path) -> PreTrainedModel:
     from transformers import AutoModelForSequenceClassification
     from transformers.utils import logging
 
-    from pipelines.networks.sequence_classifier import SequenceClassifier
+    from pipelines.opening import RECORD, open_model
 
     logging.disable_progress_bar()
-    # our own classifier shares its configuration's class with its body, so the Auto classes cannot tell it apart
-    ours = SequenceClassifier.__name__ in read_json(folder / "config.json").get("architectures", [])
+    if RECORD in read_json(folder / "config.json"):
+        try:
+            return open_model(folder, "cpu").network
+        except RecipeError as error:
+            raise DataError(str(error)) from None
     try:
-        if ours:
-            return SequenceClassifier.open(folder)
         network, loading = AutoModelForSequenceClassification.from_pretrained(
             folder,
             use_safetensors=True,

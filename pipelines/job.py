@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from pipelines.recipe.schema import Stage
+from pipelines.task_families import TaskFamily
 
 RESULT = "result.json"
 """Written into a job's folder when everything else is: its presence, not an exit code, is success."""
@@ -39,6 +40,8 @@ class Subject(BaseModel):
     seed: int
     fingerprint: str
     folder: Path
+    answers: bool = True
+    """Whether it answers the dataset's task; else it was trained on plain text."""
 
 
 class Job(BaseModel):
@@ -53,6 +56,8 @@ class Job(BaseModel):
     """Fully resolved; `optimizer.precision` is no longer `auto`."""
     seed: int
     language: str
+    family: SerializeAsAny[TaskFamily] = Field(default_factory=TaskFamily.usually)
+    """What the labelled tables hold."""
     start: Path | None = None
     """Folder of the artifact (or foreign checkpoint) this step starts from."""
     teacher: Path | None = None

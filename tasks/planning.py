@@ -10,10 +10,12 @@ from pipelines.components import did_you_mean
 from pipelines.corpora.settings import load_settings, read_params
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.check import Setting
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, plan
 from pipelines.recipe.profiles import smoke as smoke_profile
 from pipelines.recipe.schema import Recipe
+from pipelines.task_families import TaskFamily
 from tasks.datasets import Prepared
 
 
@@ -54,7 +56,9 @@ def resolve_request(
 
 def load_recipe(root: Path, request: Request) -> Recipe:
     """The requested recipe, checked. Raises RecipeError."""
-    recipe = Library(root / "recipes").load(request.recipe, request.variants, request.budget)
+    settings = load_settings(root)[request.dataset]
+    setting = Setting(family=settings.family, language=settings.language)
+    recipe = Library(root / "recipes").load(request.recipe, request.variants, request.budget, setting)
     return smoke_profile(recipe) if request.smoke else recipe
 
 
@@ -68,4 +72,5 @@ def sources(root: Path, prepared: Prepared) -> dict[str, DataSource]:
 
 def make_plan(root: Path, request: Request, prepared: Prepared) -> Plan:
     """The steps of the requested recipe over `prepared`."""
-    return plan(load_recipe(root, request), Library(root / "recipes"), sources(root, prepared))
+    family = TaskFamily.model_validate(prepared.family)
+    return plan(load_recipe(root, request), Library(root / "recipes"), sources(root, prepared), family)

@@ -24,6 +24,7 @@ from pipelines.lineage.fingerprint import LIBRARIES
 from pipelines.lineage.provenance import Environment, Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.plan import Step
+from pipelines.recipe.schema import Kind
 from pipelines.training import hardware
 from tasks.launch import Launcher
 from tasks.progress import Progress
@@ -134,7 +135,12 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         if role.startswith("subject:"):
             stage, _, seed = role.removeprefix("subject:").rpartition("@")
             artifact = context.artifacts[fingerprint]
-            subjects.append(Subject(stage=stage, seed=int(seed), fingerprint=fingerprint, folder=artifact.folder))
+            answers = not Kind(artifact.provenance.kind).reads_plain_text
+            subjects.append(
+                Subject(
+                    stage=stage, seed=int(seed), fingerprint=fingerprint, folder=artifact.folder, answers=answers
+                )
+            )
     return Job(
         fingerprint=step.fingerprint,
         recipe=step.recipe,
@@ -142,6 +148,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         stage=step.stage,
         seed=step.seed,
         language=context.language,
+        family=step.family,
         start=step.checkpoint or folder("start"),
         teacher=folder("teacher"),
         subjects=tuple(subjects),

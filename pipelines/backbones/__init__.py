@@ -25,6 +25,22 @@ class Backbone(Component):
     def longest(self) -> int | None:
         """Tokens of the longest sequence it can read; None where there is no such limit."""
 
+    @property
+    def described(self) -> str:
+        """This kind of body as a recipe spells it, dimensions left out."""
+        return self.name
+
+    @classmethod
+    def fitting(cls, abilities: frozenset[Ability]) -> list[str]:
+        """The bodies of the whole family that offer `abilities`, as a recipe would spell them."""
+        members = [member for _, member in sorted(Backbone.members.items()) if issubclass(member, Backbone)]
+        return [one.described for member in members for one in member.kinds() if abilities <= one.offers]
+
+    @classmethod
+    def kinds(cls) -> list[Self]:
+        """One body of each kind that differs in what it offers."""
+        return [cls()]
+
     @abstractmethod
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         """The Hugging Face configuration of a new body for `tokenizer` and sequences of up to `length` tokens.

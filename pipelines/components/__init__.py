@@ -40,6 +40,8 @@ class Component(BaseModel):
     name: ClassVar[str]
     paper: ClassVar[str] = ""
     """Where the method was published, as `arXiv:…`, `doi:…` or an author-year reference; shown in the catalogue."""
+    usual: ClassVar[str] = ""
+    """A family's member that is meant where a recipe names none; empty where a recipe must choose."""
     members: ClassVar[dict[str, type[Component]]]
 
     def __init_subclass__(cls, name: str | None = None, **keywords: Any) -> None:
@@ -56,6 +58,11 @@ class Component(BaseModel):
     def family(cls) -> type[Component]:
         """The family this class belongs to: the direct subclass of Component among its ancestors."""
         return next(base for base in cls.__mro__ if Component in base.__bases__)
+
+    @classmethod
+    def usually(cls) -> Self:
+        """The family's usual member with its defaults."""
+        return cls.model_validate(cls.usual)
 
     @model_validator(mode="wrap")
     @classmethod

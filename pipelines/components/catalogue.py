@@ -18,22 +18,38 @@ from pathlib import Path
 
 from pipelines.components import Component, discover
 from pipelines.recipe.load import Library
-from pipelines.recipe.schema import Recipe
+from pipelines.recipe.schema import Recipe, Stage
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "catalogue.md"
 FAMILIES = (
+    "task_families",
     "tokenizers",
+    "segmentations",
+    "layouts",
     "corruptions",
     "backbones",
     "heads",
     "objectives",
     "strategies",
+    "schedules",
     "compressions",
     "evaluations",
 )
 """Packages of `pipelines` that hold a family each, in the order text meets them."""
-PARTS = ("tokenizer", "backbone", "corruption", "head", "objective", "strategy", "compression", "suite")
+PARTS = (
+    "tokenizer",
+    "segmentation",
+    "layout",
+    "backbone",
+    "corruption",
+    "head",
+    "objective",
+    "strategy",
+    "schedule",
+    "compression",
+    "suite",
+)
 """Keys of a stage that hold components."""
 
 
@@ -127,10 +143,17 @@ def _used(recipe: Recipe, key: str) -> list[str]:
     names: dict[str, None] = {}
     for stage in recipe.stages.values():
         value = getattr(stage, key)
+        if key in ("layout", "schedule") and not _used_there(stage, key):
+            continue
         for part in value if isinstance(value, tuple) else (value,):
             if part is not None:
                 names[part.name] = None
     return list(names)
+
+
+def _used_there(stage: Stage, key: str) -> bool:
+    """Whether a key that every stage has means anything to this one."""
+    return stage.trains and (key != "layout" or stage.kind.reads_plain_text)
 
 
 def _documented_attributes(cls: type) -> Iterator[tuple[str, str]]:

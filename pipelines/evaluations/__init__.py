@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pipelines.components import Component
 
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 class Evaluation(Component):
     """One section of a report."""
+
+    judges: ClassVar[Literal["task models", "language models"]] = "task models"
+    """What it can be asked about: stages that answer a task (finetune, compress), or stages trained on plain text."""
+    reads: ClassVar[frozenset[str] | None] = None
+    """Names of the task families it is defined for; None for all."""
 
     @property
     def subjects(self) -> tuple[str, ...]:

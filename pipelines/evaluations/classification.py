@@ -22,6 +22,7 @@ class Classification(Evaluation, name="classification"):
     """
 
     paper = "doi:10.1214/07-AOAS122"
+    reads = frozenset({"text_classification"})
 
     ladder: tuple[str, ...] = ()
     """Stages in an order in which each adds one thing to the one before; none means no comparison."""
@@ -36,7 +37,7 @@ class Classification(Evaluation, name="classification"):
         truth, classes = evaluated.truth, len(evaluated.labels)
         stages = []
         headline = {}
-        for stage, models in evaluated.subjects.items():
+        for stage, models in evaluated.answering.items():
             predicted = evaluated.stage_predictions(stage)
             record: dict[str, Any] = {"stage": stage, "seeds": [subject.seed for subject in models]}
             for metric in METRICS:

@@ -34,6 +34,8 @@ class Footprint(Evaluation, name="footprint"):
     take turns, so that a busy neighbour slows all of them alike.
     """
 
+    reads = frozenset({"text_classification"})
+
     stages: tuple[str, ...] = Field(min_length=1)
     """Stages to lay side by side; the first seed of each is measured."""
     rounds: PositiveInt = 100

@@ -2,7 +2,7 @@
 
     evaluate(job)
       ├── evaluation.json        {"dataset": counts, "sections": {evaluation: its record}}
-      └── predictions.parquet    stage, seed, index, label, predicted, probabilities: one row a test text and model
+      └── predictions.parquet    stage, seed, index, label, predicted, probabilities: one row a test example and model
 
 Both follow from the models, the tables and the job's seed alone, but for the latencies that `footprint` measures.
 """
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.inference import Predictor
+    from pipelines.task_families import Answer, Row
 
 EVALUATION = "evaluation.json"
 PREDICTIONS = "predictions.parquet"
@@ -50,13 +51,20 @@ class Evaluated:
         self.language = job.language
         self.seed = job.seed
         self.threads = job.runtime.threads
+        self.family = job.family
         self.subjects: dict[str, list[Subject]] = {}
         """Stage to its models, seeds ascending; stages in the order in which the recipe names them."""
         for subject in job.subjects:
             self.subjects.setdefault(subject.stage, []).append(subject)
         for models in self.subjects.values():
             models.sort(key=lambda subject: subject.seed)
+        self.answering = {stage: models for stage, models in self.subjects.items() if models[0].answers}
+        """Those among them that answer the dataset's task."""
+        self.language_models = {stage: models for stage, models in self.subjects.items() if not models[0].answers}
+        """Those that were trained on plain text."""
         self._tables = job.tables
+        self._answers: dict[Path, list[Answer]] = {}
+        self._statistics: dict[Path, NDArray[np.float64]] = {}
         self._predictors: dict[Path, Predictor] = {}
         self._probabilities: dict[Path, NDArray[np.float32]] = {}
 
@@ -75,9 +83,10 @@ class Evaluated:
     @cached_property
     def labels(self) -> list[str]:
         """The classes: those of the models, or, when none is judged, those of the training table."""
-        for models in self.subjects.values():
-            return self.predictor(models[0]).labels
-        return sorted(set(self.train.labels))
+        if self.family.of_one_text:
+            for models in self.answering.values():
+                return self.predictor(models[0]).labels
+        return self.family.labels(self.examples("train"))
 
     @cached_property
     def truth(self) -> NDArray[np.int64]:
@@ -127,17 +136,45 @@ class Evaluated:
         return np.stack([self.predictions(subject) for subject in self.subjects[stage]])
 
     def _split(self, name: str) -> Split:
+        rows = self.examples(name)
+        return Split([row["text"] for row in rows], [str(row["label"]) for row in rows])
+
+    def examples(self, name: str) -> list[Row]:
+        """The rows of a labelled table. Raises DataError when there is none, or when it is empty."""
         from pyarrow import parquet
 
         if name not in self._tables:
             raise DataError(
                 f"the evaluate stage needs the table {name!r}; it was given {', '.join(sorted(self._tables))}"
             )
-        table = parquet.read_table(self._tables[name], columns=["text", "label"])
-        split = Split(table["text"].to_pylist(), [str(label) for label in table["label"].to_pylist()])
-        if not len(split):
+        rows: list[Row] = parquet.read_table(self._tables[name]).to_pylist()
+        if not rows:
             raise DataError(f"{self._tables[name]}: empty, there is nothing to judge on")
-        return split
+        return rows
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The test examples."""
+        return self.examples("test")
+
+    @cached_property
+    def gold(self) -> list[Answer]:
+        """The right answer to each test example."""
+        return [self.family.gold(row) for row in self.rows]
+
+    def answers(self, subject: Subject) -> list[Answer]:
+        """What `subject` answers to each test example; computed once."""
+        from pipelines.answering import Answerer
+
+        if subject.folder not in self._answers:
+            self._answers[subject.folder] = Answerer(subject.folder, self.threads).answer(self.rows)
+        return self._answers[subject.folder]
+
+    def statistics(self, subject: Subject) -> NDArray[np.float64]:
+        """[N, K]: the family's statistics of those answers; computed once."""
+        if subject.folder not in self._statistics:
+            self._statistics[subject.folder] = self.family.statistics(self.gold, self.answers(subject), self.labels)
+        return self._statistics[subject.folder]
 
 
 def evaluate(job: Job) -> Result:
@@ -170,33 +207,43 @@ def evaluate(job: Job) -> Result:
 
 
 def _counts(evaluated: Evaluated) -> dict[str, Any]:
-    splits = {"train": evaluated.train, "validation": evaluated.validation, "test": evaluated.test}
-    return {
+    tables = {name: evaluated.examples(name) for name in ("train", "validation", "test")}
+    counts: dict[str, Any] = {
         "language": evaluated.language,
+        "family": evaluated.family.name,
         "labels": evaluated.labels,
-        "texts": {name: len(split) for name, split in splits.items()},
-        "per_label": {
-            name: {label: Counter(split.labels)[label] for label in evaluated.labels} for name, split in splits.items()
-        },
+        "texts": {name: len(rows) for name, rows in tables.items()},
+        "per_label": {},
     }
+    if evaluated.family.of_one_text:
+        counted = {name: Counter(str(row["label"]) for row in rows) for name, rows in tables.items()}
+        counts["per_label"] = {
+            name: {label: labels[label] for label in evaluated.labels} for name, labels in counted.items()
+        }
+    return counts
 
 
 def _write_predictions(evaluated: Evaluated, path: Path) -> None:
+    """One row a test example and model; answers that are no text are JSON, probabilities are those of a text's classes."""
     import pyarrow
     from pyarrow import parquet
 
     columns: dict[str, list[Any]] = {
         name: [] for name in ("stage", "seed", "index", "label", "predicted", "probabilities")
     }
-    for models in evaluated.subjects.values():
+    for models in evaluated.answering.values():
         for subject in models:
-            probabilities = evaluated.probabilities(subject)
-            columns["stage"] += [subject.stage] * len(evaluated.test)
-            columns["seed"] += [subject.seed] * len(evaluated.test)
-            columns["index"] += range(len(evaluated.test))
-            columns["label"] += evaluated.test.labels
-            columns["predicted"] += [evaluated.labels[choice] for choice in evaluated.predictions(subject)]
-            columns["probabilities"] += probabilities.round(PROBABILITY_DIGITS).tolist()
+            size = len(evaluated.rows)
+            columns["stage"] += [subject.stage] * size
+            columns["seed"] += [subject.seed] * size
+            columns["index"] += range(size)
+            columns["label"] += [_written(answer) for answer in evaluated.gold]
+            if evaluated.family.of_one_text:
+                columns["predicted"] += [evaluated.labels[choice] for choice in evaluated.predictions(subject)]
+                columns["probabilities"] += evaluated.probabilities(subject).round(PROBABILITY_DIGITS).tolist()
+            else:
+                columns["predicted"] += [_written(answer) for answer in evaluated.answers(subject)]
+                columns["probabilities"] += [None] * size
     schema = pyarrow.schema(
         [
             ("stage", pyarrow.string()),
@@ -212,3 +259,7 @@ def _write_predictions(evaluated: Evaluated, path: Path) -> None:
     aside = path.with_name(f".{path.name}")
     parquet.write_table(pyarrow.table(columns, schema=schema), aside)
     os.replace(aside, path)
+
+
+def _written(answer: Answer) -> str:
+    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)

@@ -85,12 +85,12 @@ def interval(
     import numpy as np
 
     generator = np.random.default_rng(seed)
-    drawn = _seed_weights(generator, len(predicted), resamples)
+    drawn = seed_weights(generator, len(predicted), resamples)
     means = np.empty(resamples)
     for rows, weights in _item_weights(generator, truth.size, resamples):
         means[rows] = (_scores(metric, weights, truth, predicted, classes) * drawn[rows]).sum(axis=1)
     observed = score(metric, truth, predicted, classes)
-    low, high = _percentiles(means)
+    low, high = percentiles(means)
     return Estimate(float(observed.mean()), low, high, tuple(float(value) for value in observed))
 
 
@@ -111,19 +111,19 @@ def paired_difference(
     import numpy as np
 
     generator = np.random.default_rng(seed)
-    drawn_first = _seed_weights(generator, len(first), resamples)
-    drawn_second = _seed_weights(generator, len(second), resamples)
+    drawn_first = seed_weights(generator, len(first), resamples)
+    drawn_second = seed_weights(generator, len(second), resamples)
     differences = np.empty(resamples)
     for rows, weights in _item_weights(generator, truth.size, resamples):
         before = (_scores(metric, weights, truth, first, classes) * drawn_first[rows]).sum(axis=1)
         after = (_scores(metric, weights, truth, second, classes) * drawn_second[rows]).sum(axis=1)
         differences[rows] = after - before
     observed = score(metric, truth, second, classes).mean() - score(metric, truth, first, classes).mean()
-    low, high = _percentiles(differences)
+    low, high = percentiles(differences)
     return Difference(float(observed), low, high)
 
 
-def _seed_weights(generator: np.random.Generator, seeds: int, resamples: int) -> NDArray[np.float64]:
+def seed_weights(generator: np.random.Generator, seeds: int, resamples: int) -> NDArray[np.float64]:
     """Share of each seed in each resample: [R, S], rows sum to one."""
     import numpy as np
 
@@ -171,7 +171,8 @@ def _scores(
     return np.stack(columns, axis=1)
 
 
-def _percentiles(values: NDArray[np.float64]) -> tuple[float, float]:
+def percentiles(values: NDArray[np.float64]) -> tuple[float, float]:
+    """The ends of the 95 % interval of resampled `values` [R]."""
     import numpy as np
 
     tail = (1 - CONFIDENCE) / 2

@@ -38,10 +38,14 @@ class Head(Component):
     provides: ClassVar[frozenset[Signal]]
     needs_body: ClassVar[frozenset[Ability]] = frozenset()
     """Abilities that the body must offer, all of them."""
+    needs_body_for: ClassVar[Mapping[Signal, Ability]] = {}
+    """Signals that are said only of a body with an ability."""
     reads: ClassVar[frozenset[str]] = frozenset()
     """Names of the task families whose examples this head can encode and answer; none for a head on plain text."""
     labels: ClassVar[frozenset[Field]] = frozenset()
     """Fields with the right answers, which `encode` adds to a labelled batch."""
+    answers_from: ClassVar[frozenset[Signal]] = frozenset()
+    """Signals that `answer` reads. Empty for a head that generates: `answer` then calls the network itself."""
 
     @abstractmethod
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
@@ -78,9 +82,6 @@ class Head(Component):
         item exactly once in any order.
         """
         raise NotImplementedError(f"{self.name} reads plain text")
-
-    answers_from: ClassVar[frozenset[Signal]] = frozenset()
-    """Signals that `answer` reads. Empty for a head that generates: `answer` then calls the network itself."""
 
 
 def body_inputs(batch: Batch) -> dict[str, Tensor]:

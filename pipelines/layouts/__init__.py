@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 class Layout(Component):
     """Where the windows of every step begin: a pure function of the stream, the seed and the step."""
 
+    usual: ClassVar[str] = "windows"
     provides: ClassVar[frozenset[Field]] = frozenset()
     """`Field.MEMORY` where row r of a step continues row r of the step before."""
 

@@ -5,8 +5,9 @@ A recipe file has the keys of `Recipe`, and two more that are resolved here:
     base: bert                      take everything not given here from that recipe
     variants: {hour: {general: …}}  overlays on stages, chosen by name when a recipe is loaded
 
-A stage inherits what it omits: everything from the stage named in `like`; the tokenizer and backbone of the stage it
-starts from; and, where both read plain text, also corruption, head, objective, strategy, optimizer, dropout and budget.
+A stage inherits what it omits: everything from the stage named in `like`; the tokenizer, segmentation and backbone of the
+stage it starts from; and, where both read plain text, also layout, corruption, head, objective, strategy, schedule, optimizer,
+dropout and budget.
 `budget` and `optimizer` are inherited key by key, everything else whole.
 """
 
@@ -27,14 +28,25 @@ from ruamel.yaml.reader import ReaderError
 
 from pipelines.components import UNKNOWN_KEY, did_you_mean
 from pipelines.errors import RecipeError
-from pipelines.recipe.check import check
+from pipelines.recipe.check import Setting, check
 from pipelines.recipe.schema import Kind, Recipe, Stage
 
 MERGED = ("budget", "optimizer")
 """Stage keys that are inherited key by key."""
-CARRIED = ("tokenizer", "backbone")
+CARRIED = ("tokenizer", "segmentation", "backbone")
 """Stage keys that every stage inherits from the one it starts from."""
-CONTINUED = (*CARRIED, "corruption", "head", "objective", "strategy", "optimizer", "dropout", "budget")
+CONTINUED = (
+    *CARRIED,
+    "layout",
+    "corruption",
+    "head",
+    "objective",
+    "strategy",
+    "schedule",
+    "optimizer",
+    "dropout",
+    "budget",
+)
 """Stage keys inherited when plain-text training continues."""
 FILE_KEYS = ("name", "paper", "settings", "base", "variants", "stages")
 
@@ -68,10 +80,16 @@ class Library:
         """The recipes that can be loaded by name."""
         return sorted(path.stem for path in self.folder.glob("*.yaml"))
 
-    def load(self, name: str, variants: Sequence[str] = (), budget: dict[str, Any] | None = None) -> Recipe:
+    def load(
+        self,
+        name: str,
+        variants: Sequence[str] = (),
+        budget: dict[str, Any] | None = None,
+        setting: Setting | None = None,
+    ) -> Recipe:
         """The recipe called `name` (or in the file `name`), with `variants` laid over it in order, then `budget`.
 
-        `budget` maps a stage to keys of its budget. Raises RecipeError, naming file, line and key, for anything that
+        `budget` maps a stage to keys of its budget; `setting` is the dataset that the parts must fit, where it is known. Raises RecipeError, naming file, line and key, for anything that
         is misspelt, missing, circular, or that cannot work together.
         """
         document = self._document(name, tuple(variants))
@@ -97,7 +115,7 @@ class Library:
         except ValidationError as error:
             raise self._explain(document, (), error) from None
         for stage, value in recipe.stages.items():
-            problem = check(value, partial(self._resolve, document, recipe, stage))
+            problem = check(value, partial(self._resolve, document, recipe, stage), setting or Setting())
             if problem:
                 key, message = problem
                 raise document.error(("stages", stage, key), message)

@@ -14,11 +14,13 @@ from typing import Any
 
 from pipelines.components import Component
 from pipelines.errors import RecipeError
+from pipelines.heads import Head
 from pipelines.lineage.fingerprint import digest_folder, fingerprint, library_versions
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.source import source_hash
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Checkpoint, Kind, Recipe, Stage, Untrained
+from pipelines.task_families import TaskFamily
 from pipelines.training import hardware
 from pipelines.training.run import ENTRY
 
@@ -46,6 +48,8 @@ class Step:
     parents: Mapping[str, str]
     """Role to fingerprint: start, teacher, subject:<stage>@<seed>."""
     data: Mapping[str, DataSource]
+    family: TaskFamily
+    """What the labelled tables hold."""
     checkpoint: Path | None
     """Folder of the foreign checkpoint this step starts from."""
     identity: Mapping[str, Any]
@@ -97,17 +101,19 @@ class Plan:
         return todo[::-1]
 
 
-def plan(recipe: Recipe, library: Library, data: Mapping[str, DataSource]) -> Plan:
-    """The steps of `recipe` over the tables `data`.
+def plan(recipe: Recipe, library: Library, data: Mapping[str, DataSource], family: TaskFamily | None = None) -> Plan:
+    """The steps of `recipe` over the tables `data`, whose labelled ones hold examples of `family`.
 
     Raises RecipeError for a checkpoint that is not there, DataError never: tables were validated before.
     """
-    return _Planner(recipe, library, data).plan()
+    return _Planner(recipe, library, data, family or TaskFamily.usually()).plan()
 
 
 class _Planner:
-    def __init__(self, recipe: Recipe, library: Library, data: Mapping[str, DataSource]) -> None:
-        self.recipe, self.library, self.data = recipe, library, data
+    def __init__(
+        self, recipe: Recipe, library: Library, data: Mapping[str, DataSource], family: TaskFamily
+    ) -> None:
+        self.recipe, self.library, self.data, self.family = recipe, library, data, family
         self.done: dict[tuple[str, str], list[Step]] = {}
         self.recipes = {recipe.name: recipe}
 
@@ -160,20 +166,25 @@ class _Planner:
             tables = ["train", "validation", "test"]
         data = {table: self.data[table] for table in dict.fromkeys(tables)}
         checkpoint = resolve_checkpoint(stage.start.checkpoint) if isinstance(stage.start, Checkpoint) else None
+        # a stage on plain text does not know what its models will be asked
+        family = [] if stage.kind.reads_plain_text else [type(self.family).__module__]
         identity: dict[str, Any] = {
             # where a checkpoint lies, and what a parent is called, is no part of what comes of it
             "stage": stage.model_dump(mode="json", exclude={"like", "seeds", "start", "teacher"}),
             "untrained": isinstance(stage.start, Untrained),
             "seed": seed,
+            "family": self.family.model_dump(mode="json") if family else None,
             "parents": parents,
             "data": {table: source.digest for table, source in data.items()},
-            "code": source_hash([ENTRY[stage.kind].partition(":")[0], *_modules(stage)]),
+            "code": source_hash([ENTRY[stage.kind].partition(":")[0], *_modules(stage), *family]),
             "libraries": library_versions(),
             "checkpoint": digest_folder(checkpoint) if checkpoint else None,
         }
         if stage.kind is Kind.EVALUATE:
             identity["subjects"] = sorted(parents)
-        return Step(recipe, name, seed, stage, several, parents, data, checkpoint, identity, fingerprint(identity))
+        return Step(
+            recipe, name, seed, stage, several, parents, data, self.family, checkpoint, identity, fingerprint(identity)
+        )
 
 
 def resolve_checkpoint(reference: str) -> Path:
@@ -196,6 +207,9 @@ def resolve_checkpoint(reference: str) -> Path:
 
 def _modules(stage: Stage) -> list[str]:
     """The modules of the parts a stage is made of."""
-    single = (stage.tokenizer, stage.backbone, stage.head, stage.strategy)
-    values = (*single, *stage.corruption, *stage.objective, *stage.compression, *stage.suite)
-    return sorted({type(value).__module__ for value in values if isinstance(value, Component)})
+    single = (stage.tokenizer, stage.segmentation, stage.layout, stage.backbone, stage.head, stage.schedule)
+    several = (stage.corruption, stage.objective, stage.strategy, stage.compression, stage.suite)
+    values = (*single, *(value for axis in several for value in axis))
+    modules = {type(value).__module__ for value in values if isinstance(value, Component)}
+    companions = [name for objective in stage.objective for name in objective.companion_heads]
+    return sorted(modules | {type(Head.model_validate(name)).__module__ for name in companions})

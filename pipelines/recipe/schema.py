@@ -13,7 +13,10 @@ from pipelines.compressions import Compression
 from pipelines.corruptions import Corruption
 from pipelines.evaluations import Evaluation
 from pipelines.heads import Head
+from pipelines.layouts import Layout
 from pipelines.objectives import Objective
+from pipelines.schedules import Schedule
+from pipelines.segmentations import Segmentation
 from pipelines.strategies import Strategy
 from pipelines.tokenizers import Tokenizer
 
@@ -114,11 +117,18 @@ class Stage(Strict):
     """Take every key not given here from this stage."""
     corpus: tuple[Literal["general", "domain", "task_text", "task"], ...] = ()
     tokenizer: SerializeAsAny[Tokenizer] | None = None
+    segmentation: SerializeAsAny[Segmentation] | None = None
+    """Where words begin, for corruptions that treat a word as one thing."""
+    layout: SerializeAsAny[Layout] = Field(default_factory=Layout.usually)
+    """How plain text is laid out in rows."""
     backbone: SerializeAsAny[Backbone] | None = None
     corruption: tuple[SerializeAsAny[Corruption], ...] = ()
     head: SerializeAsAny[Head] | None = None
     objective: tuple[SerializeAsAny[Objective], ...] = ()
-    strategy: SerializeAsAny[Strategy] | None = None
+    strategy: tuple[SerializeAsAny[Strategy], ...] = ()
+    """Which parameters train, at which rate, when; several apply in order."""
+    schedule: SerializeAsAny[Schedule] = Field(default_factory=Schedule.usually)
+    """How the learning rate moves over the steps."""
     compression: tuple[SerializeAsAny[Compression], ...] = ()
     suite: tuple[SerializeAsAny[Evaluation], ...] = ()
     budget: Budget = Budget()
@@ -128,7 +138,7 @@ class Stage(Strict):
     seeds: tuple[int, ...] = (0,)
     """One model is trained for each; stages that start from this one take the first."""
 
-    @field_validator("corpus", "corruption", "objective", "compression", "suite", "seeds", mode="before")
+    @field_validator("corpus", "corruption", "objective", "strategy", "compression", "suite", "seeds", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
         return _as_list(value)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from pipelines.components import Component
 
 
 class Schedule(Component):
     """A shape over the steps of a stage."""
+
+    usual: ClassVar[str] = "linear"
 
     @abstractmethod
     def factor(self, step: int, total: int) -> float:

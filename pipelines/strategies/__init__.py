@@ -88,3 +88,8 @@ class Strategy(Component):
     def penalty(self, network: PreTrainedModel, remembered: Any) -> dict[str, Tensor]:
         """Named scalar terms that are added to the loss, already weighted."""
         return {}
+
+
+def conflict(strategies: Sequence[Strategy]) -> str | None:
+    """Why these cannot work together, or None."""
+    return None

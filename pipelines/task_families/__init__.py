@@ -28,6 +28,8 @@ Answer: TypeAlias = Any
 class TaskFamily(Component):
     """A kind of labelled task."""
 
+    usual: ClassVar[str] = "text_classification"
+
     columns: ClassVar[dict[str, str]]
     """Column of a labelled table → what it holds, in the words of pyarrow: string, double, int64, list<string>, list<int64>.
     Every table also has `text`, all words of the example, which deduplication and decontamination read."""
@@ -36,6 +38,9 @@ class TaskFamily(Component):
     metrics: ClassVar[tuple[str, ...]]
     """Names of the scores, the first of which early stopping, model choice and verdicts look at. All lie in [−1, 1], more
     is better."""
+
+    of_one_text: ClassVar[bool] = False
+    """Whether an example is one text and its answer one of the labels: any text is then an example without its answer."""
 
     @abstractmethod
     def text(self, row: Row) -> str:

@@ -10,35 +10,23 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pipelines.errors import RecipeError
+from pipelines.opening import Record, choose_attention, open_config, put_together, read_weights
 from pipelines.recipe.schema import Checkpoint, Stage, Untrained
+from pipelines.strategies import Strategy
+from pipelines.task_families import Task
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
-
-HEAD_RECORD = "cursus_head"
-"""Configuration key that names the head a folder was saved with."""
-
-
-def open_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
-    """The tokenizer saved in `folder`. Raises RecipeError when there is none."""
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = cast("PreTrainedTokenizerFast", AutoTokenizer.from_pretrained(folder))
-    except (OSError, ValueError) as error:
-        raise RecipeError(f"{folder}: no tokenizer that transformers can open ({error})") from None
-    return tokenizer
 
 
 def assemble(
     stage: Stage,
     start: Path | None,
     tokenizer: PreTrainedTokenizerFast,
-    labels: Sequence[str],
+    task: Task | None,
     accelerator: str,
 ) -> PreTrainedModel:
     """The network of `stage` in training mode, from the weights in `start` or random ones.
@@ -46,16 +34,23 @@ def assemble(
     Random weights come from torch's global generator: seed it first. Raises RecipeError when weights do not match.
     """
     assert stage.head is not None
-    fresh = start is None or isinstance(stage.start, Untrained)
     config = _config(stage, start, tokenizer)
-    # plain matrix products beat the fused kernel on a CPU at these lengths, forward and far more so backward
-    config._attn_implementation = "eager" if accelerator == "cpu" else "sdpa"
-    same_head = getattr(config, HEAD_RECORD, None) == stage.head.name
-    setattr(config, HEAD_RECORD, stage.head.name)
-    network = stage.head.build(config, labels)
-    if not fresh:
-        assert start is not None
+    choose_attention(config, accelerator)
+    before = Record.read(config)
+    record = Record(
+        head=stage.head,
+        extensions=before.extensions if before else (),
+        family=task.family if task else None,
+        labels=task.labels if task else (),
+    )
+    network = put_together(record, config)
+    if start is not None and not isinstance(stage.start, Untrained):
+        same_head = before is not None and (before.head.name, before.labels) == (record.head.name, record.labels)
         _take_weights(network, start, stage, same_head)
+    added = tuple(one for one in stage.strategy if _extends(one) and one not in record.extensions)
+    for strategy in added:
+        strategy.extend(network)
+    record.model_copy(update={"extensions": (*record.extensions, *added)}).write(network.config)
     for compression in stage.compression:
         network = compression.shrink(network)
     # from_pretrained-like loading leaves eval mode, which would train without dropout
@@ -63,16 +58,13 @@ def assemble(
     return network
 
 
-def open_for_inference(stage: Stage, folder: Path, labels: Sequence[str], accelerator: str) -> PreTrainedModel:
-    """A frozen companion: the network of `stage`'s head with the weights in `folder`, in eval mode."""
-    assert stage.head is not None
-    config = _config(stage, folder, None)
-    config._attn_implementation = "eager" if accelerator == "cpu" else "sdpa"
-    network = stage.head.build(config, labels)
-    _take_weights(network, folder, stage, same_head=True)
-    network.requires_grad_(False)
-    network.eval()
-    return network
+def _extends(strategy: Strategy) -> bool:
+    return type(strategy).extend is not Strategy.extend
+
+
+def body_prefix(network: PreTrainedModel) -> str:
+    """What the names of the body's weights begin with; nothing where the whole network is the body."""
+    return "" if network.base_model is network else network.base_model_prefix + "."
 
 
 def set_dropout(network: PreTrainedModel, rate: float | None) -> None:
@@ -85,22 +77,17 @@ def set_dropout(network: PreTrainedModel, rate: float | None) -> None:
                 module.p = rate
 
 
-def _config(stage: Stage, start: Path | None, tokenizer: PreTrainedTokenizerFast | None) -> PretrainedConfig:
-    from transformers import AutoConfig
-
+def _config(stage: Stage, start: Path | None, tokenizer: PreTrainedTokenizerFast) -> PretrainedConfig:
     if start is None:
-        assert stage.backbone is not None and tokenizer is not None
+        assert stage.backbone is not None
         return stage.backbone.config(tokenizer, stage.budget.length)
-    try:
-        config: PretrainedConfig = AutoConfig.from_pretrained(start)
-    except (OSError, ValueError) as error:
-        raise RecipeError(f"{start}: no configuration that transformers can open ({error})") from None
-    positions = getattr(config, "max_position_embeddings", stage.budget.length)
+    config = open_config(start)
+    positions = _positions(config, stage)
     if stage.budget.length > positions:
         raise RecipeError(
             f"budget.length: {stage.budget.length} tokens do not fit the {positions} positions of {start}"
         )
-    if tokenizer is not None and len(tokenizer) > config.vocab_size:
+    if len(tokenizer) > config.vocab_size:
         raise RecipeError(
             f"{start}: the tokenizer has {len(tokenizer)} tokens, the network only {config.vocab_size}; they do not "
             "belong together"
@@ -108,9 +95,18 @@ def _config(stage: Stage, start: Path | None, tokenizer: PreTrainedTokenizerFast
     return config
 
 
+def _positions(config: PretrainedConfig, stage: Stage) -> int:
+    """Tokens of the longest row the body of `config` reads."""
+    if stage.backbone is not None:
+        return stage.backbone.longest or stage.budget.length
+    # a checkpoint that no backbone of ours describes; XLNet says −1 for no limit
+    stated: int = getattr(config, "max_position_embeddings", 0) or 0
+    return stated if stated > 0 else stage.budget.length
+
+
 def _take_weights(network: PreTrainedModel, folder: Path, stage: Stage, same_head: bool) -> None:
-    weights = _read_weights(folder)
-    prefix = network.base_model_prefix + "."
+    weights = read_weights(folder)
+    prefix = body_prefix(network)
     wanted = network.state_dict()
     tied = set(getattr(network, "all_tied_weights_keys", None) or {})
     if isinstance(stage.start, Checkpoint):
@@ -121,8 +117,10 @@ def _take_weights(network: PreTrainedModel, folder: Path, stage: Stage, same_hea
     elif same_head:
         allowed_missing = allowed_unused = ()
     else:
+        # a new head learns from nothing, whatever weights of the same name the old one had
+        weights = {key: value for key, value in weights.items() if key.startswith(prefix)}
         allowed_missing = [key for key in wanted if not key.startswith(prefix)]
-        allowed_unused = [key for key in weights if not key.startswith(prefix)]
+        allowed_unused = ()
 
     missing = [
         key for key in wanted if key not in weights and key not in tied and not _named(key, prefix, allowed_missing)
@@ -145,23 +143,6 @@ def _take_weights(network: PreTrainedModel, folder: Path, stage: Stage, same_hea
         )
     network.load_state_dict({key: value for key, value in weights.items() if key in wanted}, strict=False)
     network.tie_weights()
-
-
-def _read_weights(folder: Path) -> dict[str, Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    path = folder / "model.safetensors"
-    if not path.exists():
-        raise RecipeError(
-            f"{folder}: no model.safetensors; only safetensors are read (a pickled checkpoint can run code), convert it "
-            "with save_pretrained first"
-        )
-    try:
-        weights: dict[str, Tensor] = load_file(path)
-    except SafetensorError as error:
-        raise RecipeError(f"{path}: damaged or not a safetensors file ({error})") from None
-    return weights
 
 
 def _named(key: str, prefix: str, patterns: Iterable[str]) -> bool:

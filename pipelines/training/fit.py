@@ -10,13 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pipelines.errors import DataError, RecipeError
+from pipelines.errors import DataError
 from pipelines.job import METRICS, SCRATCH, Job, Result
-from pipelines.training.assemble import assemble, open_for_inference, open_tokenizer, set_dropout
-from pipelines.training.module import MONITOR, StageModule
+from pipelines.objectives import Companion
+from pipelines.opening import open_tokenizer
+from pipelines.task_families import Row, Task
+from pipelines.training.assemble import assemble, set_dropout
+from pipelines.training.companions import CompanionFactory, save_companions
+from pipelines.training.examples import ExampleBatches
+from pipelines.training.module import StageModule
+from pipelines.training.plain_text import PlainBatches, TokenStream
 from pipelines.training.reporting import MetricsLog
-from pipelines.training.texts import EncodedTexts, TextBatches
-from pipelines.training.windows import PlainBatches, TokenStream
+from pipelines.training.validation import Validation
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset
@@ -35,22 +40,33 @@ def fit(job: Job) -> Result:
 
     stage = job.stage
     tokenizer = _tokenizer(job)
-    labels = _labels(job)
+    task = _task(job)
     lightning.seed_everything(job.seed, verbose=False)
-    network = assemble(stage, job.start, tokenizer, labels, job.runtime.accelerator)
+    network = assemble(stage, job.start, tokenizer, task, job.runtime.accelerator)
     parameters = sum(parameter.numel() for parameter in network.parameters())
-    result = Result(parameters=parameters)
+    result, companions = Result(), dict[str, Companion]()
     if stage.trains:
-        result = _train(job, network, tokenizer, labels).model_copy(update={"parameters": parameters})
+        factory = CompanionFactory(job, network)
+        for objective in stage.objective:
+            companions |= objective.companions(factory)
+        set_dropout(network, stage.dropout)
+        result = _train(job, network, companions, tokenizer, task)
     conversions = [compression for compression in stage.compression if compression.replaces_weights]
     exported = job.out / SCRATCH / "exported" if conversions else job.out
     _export(network, tokenizer, stage.budget.length, exported)
+    save_companions(companions, exported)
     for conversion in conversions:
         conversion.convert(exported, job.out)
-    return result
+    return result.model_copy(update={"parameters": parameters})
 
 
-def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, labels: list[str]) -> Result:
+def _train(
+    job: Job,
+    network: PreTrainedModel,
+    companions: dict[str, Companion],
+    tokenizer: PreTrainedTokenizerFast,
+    task: Task | None,
+) -> Result:
     import pytorch_lightning as lightning
     import torch
     from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
@@ -59,31 +75,18 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
     from pipelines.training.resume import ResumePoint
 
     stage, scratch = job.stage, job.out / SCRATCH
-    batches: PlainBatches | TextBatches
-    validation: list[dict[str, Any]] = []
+    batches: PlainBatches | ExampleBatches
+    validation: Validation | None = None
     every: int | None = None
-    if stage.kind.reads_plain_text:
+    if task is None:
         batches = _plain_batches(job, tokenizer)
-        tokens = batches.tokens_per_batch
     else:
-        texts, targets = _training_texts(job, labels)
-        encoded = EncodedTexts(texts, targets, tokenizer, stage.budget.length)
-        assert stage.budget.epochs is not None
-        per_epoch = math.ceil(len(encoded) / stage.budget.batch_texts)
-        steps = max(1, round(stage.budget.epochs * per_epoch))
-        batches = TextBatches(encoded, size=stage.budget.batch_texts, steps=steps, seed=job.seed)
-        tokens = round(sum(len(row) for row in encoded.rows) / per_epoch)
-        held_out, answers = _labelled(job, "validation", labels)
-        validation = EncodedTexts(held_out, answers, tokenizer, stage.budget.length).in_order_of_length(64)
-        every = min(steps, per_epoch)
+        batches = _example_batches(job, task, tokenizer)
+        validation = _validation(job, task, tokenizer)
+        every = min(len(batches), batches.steps_per_epoch)
+    tokens = batches.tokens_per_batch
     log = MetricsLog(job.out / METRICS, job.runtime.log_every, tokens)
-    companions: dict[str, PreTrainedModel] = {}
-    for objective in stage.objective:
-        companions |= objective.companions(
-            lambda _: open_for_inference(stage, _teacher(job), labels, job.runtime.accelerator)
-        )
-    set_dropout(network, stage.dropout)
-    module = StageModule(stage, network, companions, batches, log)
+    module = StageModule(stage, network, companions, batches, validation, log)
 
     resume = scratch / LAST
     if not resume.exists():
@@ -92,18 +95,18 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
         (scratch / BEST).unlink(missing_ok=True)
     callbacks: list[lightning.Callback] = []
     best: ModelCheckpoint | None = None
-    if validation:
+    if validation is not None:
         best = ModelCheckpoint(
             scratch,
             filename="best",
-            monitor=MONITOR,
+            monitor=validation.monitor,
             mode="max",
             save_weights_only=True,
             enable_version_counter=False,
         )
         callbacks.append(best)
         if stage.budget.patience is not None:
-            callbacks.append(EarlyStopping(MONITOR, mode="max", patience=stage.budget.patience))
+            callbacks.append(EarlyStopping(validation.monitor, mode="max", patience=stage.budget.patience))
     callbacks.append(ResumePoint(resume, job.runtime.checkpoint_every, every))
     with _quiet():
         trainer = lightning.Trainer(
@@ -120,21 +123,22 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
             enable_model_summary=False,
             default_root_dir=scratch,
         )
-        # a generator of its own: a loader draws a number each time it is walked through, and training's own random
-        # numbers must not depend on whether a validation lies between a checkpoint and the next step
-        held_out_batches = DataLoader(cast("Dataset[Any]", validation), batch_size=None, generator=torch.Generator())
+        held_out = None
+        if validation is not None:
+            # a generator of its own: a loader draws a number each time it is walked through, and training's own random
+            # numbers must not depend on whether a validation lies between a checkpoint and the next step
+            in_order = cast("Dataset[Any]", validation.batches)
+            held_out = DataLoader(in_order, batch_size=None, generator=torch.Generator())
         trainer.fit(
-            module,
-            batches,
-            held_out_batches if validation else None,
-            ckpt_path=str(resume) if resume.exists() else None,
-            weights_only=True,
+            module, batches, held_out, ckpt_path=str(resume) if resume.exists() else None, weights_only=True
         )
     if best is not None and (scratch / BEST).exists():
         module.load_state_dict(torch.load(scratch / BEST, weights_only=True)["state_dict"])
     metrics: dict[str, Any] = dict(log.last)
-    if best is not None and best.best_model_score is not None:
-        metrics[MONITOR] = round(float(best.best_model_score), 6)
+    if module.trained_share < 1:
+        metrics["trained_share"] = round(module.trained_share, 6)
+    if validation is not None and best is not None and best.best_model_score is not None:
+        metrics[validation.monitor] = round(float(best.best_model_score), 6)
     return Result(
         metrics=metrics,
         tokens=trainer.global_step * tokens,
@@ -145,33 +149,59 @@ def _train(job: Job, network: PreTrainedModel, tokenizer: PreTrainedTokenizerFas
 
 def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches:
     stage, budget = job.stage, job.stage.budget
-    documents = [text for name in stage.corpus for text in _column(job.tables[name], "text")]
+    documents = _texts(job)
     if not documents:
         raise DataError(f"{', '.join(str(job.tables[name]) for name in stage.corpus)}: no documents to train on")
     rows = max(1, budget.batch_tokens // budget.length)
-    stream = TokenStream.encode(documents, tokenizer, budget.tokens, job.seed)
+    stream = TokenStream.encode(documents, tokenizer, budget.tokens, job.seed, stage.segmentation)
     wanted = budget.tokens if budget.tokens is not None else round((budget.epochs or 1) * len(stream.tokens))
-    steps = max(1, wanted // (rows * budget.length))
     return PlainBatches(
-        stream, tokenizer, stage.corruption, rows=rows, length=budget.length, steps=steps, seed=job.seed
+        stream,
+        tokenizer,
+        stage.layout,
+        stage.corruption,
+        rows=rows,
+        length=budget.length,
+        steps=max(1, wanted // (rows * budget.length)),
+        seed=job.seed,
     )
 
 
-def _training_texts(job: Job, labels: list[str]) -> tuple[list[str], list[int] | None]:
-    """Labelled training texts; or, where a teacher labels them, also the task's unlabelled ones."""
-    texts, targets = _labelled(job, "train", labels)
-    if "task_text" not in job.stage.corpus:
-        return texts, targets
-    return [*texts, *_column(job.tables["task_text"], "text")], None
+def _example_batches(job: Job, task: Task, tokenizer: PreTrainedTokenizerFast) -> ExampleBatches:
+    """Batches of labelled examples; or, where a teacher labels them, also of the task's unlabelled texts."""
+    stage, budget = job.stage, job.stage.budget
+    assert stage.head is not None and budget.epochs is not None
+    rows: list[Row] = _rows(job, "train")
+    labelled = "task_text" not in stage.corpus
+    if not labelled:
+        rows = [*rows, *({"text": text} for text in _column(job.tables["task_text"], "text"))]
+    encoded = stage.head.encode(rows, task, tokenizer, budget.length, answers=labelled)
+    per_epoch = math.ceil(len(encoded) / budget.batch_texts)
+    steps = max(1, round(budget.epochs * per_epoch))
+    return ExampleBatches(encoded, size=budget.batch_texts, steps=steps, seed=job.seed)
 
 
-def _labelled(job: Job, table: str, labels: list[str]) -> tuple[list[str], list[int]]:
-    index = {label: position for position, label in enumerate(labels)}
-    return _column(job.tables[table], "text"), [index[label] for label in _column(job.tables[table], "label")]
+def _validation(job: Job, task: Task, tokenizer: PreTrainedTokenizerFast) -> Validation:
+    head = job.stage.head
+    assert head is not None
+    encoded = head.encode(_rows(job, "validation"), task, tokenizer, job.stage.budget.length)
+    return Validation(head, task, encoded, tokenizer)
 
 
-def _labels(job: Job) -> list[str]:
-    return [] if job.stage.kind.reads_plain_text else sorted(set(_column(job.tables["train"], "label")))
+def _task(job: Job) -> Task | None:
+    """What the stage is asked: the closed set of answers is that of the training table."""
+    if job.stage.kind.reads_plain_text:
+        return None
+    return Task(job.family, tuple(job.family.labels(_rows(job, "train"))))
+
+
+def _rows(job: Job, table: str) -> list[Row]:
+    import pyarrow.parquet as parquet
+
+    rows: list[Row] = parquet.read_table(job.tables[table]).to_pylist()
+    if not rows:
+        raise DataError(f"{job.tables[table]}: no examples")
+    return rows
 
 
 def _column(path: Path, name: str) -> list[str]:
@@ -181,12 +211,17 @@ def _column(path: Path, name: str) -> list[str]:
     return values
 
 
+def _texts(job: Job) -> list[str]:
+    """All texts that the stage reads, in the order of its tables."""
+    tables = ["train" if word == "task" else word for word in job.stage.corpus]
+    return [text for table in tables for text in _column(job.tables[table], "text")]
+
+
 def _tokenizer(job: Job) -> PreTrainedTokenizerFast:
     if job.start is not None:
         return open_tokenizer(job.start)
     assert job.stage.tokenizer is not None
-    documents = [text for name in job.stage.corpus for text in _column(job.tables[name], "text")]
-    return job.stage.tokenizer.train(_sample(documents, job))
+    return job.stage.tokenizer.train(_sample(_texts(job), job))
 
 
 def _sample(documents: list[str], job: Job) -> Iterator[str]:
@@ -199,12 +234,6 @@ def _sample(documents: list[str], job: Job) -> Iterator[str]:
             return
         yield documents[index]
         left -= len(documents[index].encode())
-
-
-def _teacher(job: Job) -> Path:
-    if job.teacher is None:
-        raise RecipeError(f"stage {job.stage_name}: an objective asks for a teacher and the stage names none")
-    return job.teacher
 
 
 def _export(network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, length: int, out: Path) -> None:

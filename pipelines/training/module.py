@@ -1,4 +1,4 @@
-"""The one LightningModule: whatever a recipe asks for, training is signals → objectives → weighted sum."""
+"""The one LightningModule: whatever a recipe asks for, training is batch → rewrite → signals → objectives → weighted sum."""
 
 from __future__ import annotations
 
@@ -6,109 +6,151 @@ from typing import TYPE_CHECKING, Any
 
 import pytorch_lightning as lightning
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from pipelines.evaluations.metrics import accuracy, macro_f1
-from pipelines.objectives import Signals, TrainingStep
+from pipelines.objectives import Batch, Companion, Signals, TrainingStep
 from pipelines.recipe.schema import Stage
+from pipelines.strategies import Progress
+from pipelines.training.parameters import groups_of
 from pipelines.training.reporting import MetricsLog
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from pipelines.training.texts import TextBatches
-    from pipelines.training.windows import PlainBatches
+    from pipelines.training.examples import ExampleBatches
+    from pipelines.training.plain_text import PlainBatches
+    from pipelines.training.validation import Validation
 
-MONITOR = "validation/macro_f1"
-"""What early stopping and the choice of the best weights look at."""
+EPSILON = 1e-6
+"""AdamW's ε, as BERT's and RoBERTa's optimizers had it."""
 
 
 class StageModule(lightning.LightningModule):
-    """A network, its frozen companions, and the stage's objectives."""
+    """A network, its companions, and the stage's objectives."""
 
     def __init__(
         self,
         stage: Stage,
         network: PreTrainedModel,
-        companions: dict[str, PreTrainedModel],
-        batches: PlainBatches | TextBatches,
+        companions: dict[str, Companion],
+        batches: PlainBatches | ExampleBatches,
+        validation: Validation | None,
         log: MetricsLog,
     ) -> None:
         super().__init__()
-        self.stage, self.network, self.batches, self.metrics = stage, network, batches, log
-        # in a plain dict: a companion is no part of this module's weights, checkpoints or training mode
+        self.stage, self.network, self.batches, self.validation, self.metrics = stage, network, batches, validation, log
+        assert stage.head is not None
+        self.head = stage.head
+        # a frozen companion is no part of this module's weights, checkpoints or training mode; one that trains is
         self._companions = companions
+        self.trained_companions = nn.ModuleDict({name: one.network for name, one in companions.items() if one.trains})
         self._wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
-        self._heard: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._remembers = Field.MEMORY in stage.layout.provides and Signal.MEMORY in stage.head.provides
+        self._memory: tuple[Tensor, ...] | None = None
+        self._groups = groups_of(network, stage.strategy, stage.optimizer.lr, stage.optimizer.weight_decay)
+        trained = {id(parameter) for group in self._groups for _, parameter in group.parameters}
+        for parameter in network.parameters():
+            parameter.requires_grad_(id(parameter) in trained)
+        self.trained_share = sum(p.numel() for p in network.parameters() if p.requires_grad) / network.num_parameters()
 
     def on_fit_start(self) -> None:
         for companion in self._companions.values():
-            companion.to(self.device)  # type: ignore[arg-type]  # transformers wraps `to` and loses its signature
+            companion.network.to(self.device)  # type: ignore[arg-type]  # transformers wraps `to` and loses its signature
+
+    def on_train_start(self) -> None:
+        body = self.network.base_model
+        if body is not self.network and not any(parameter.requires_grad for parameter in body.parameters()):
+            # a body of which nothing trains reads as it will when it is served, without dropout
+            body.eval()
 
     def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
-        assert self.stage.head is not None
-        fields = {Field(name): value for name, value in batch.items()}
-        signals = self.stage.head.signals(self.network, fields, self._wanted)
-        step = TrainingStep(fields, signals, self.network, lambda name: self._ask(name, fields))
-        terms: dict[str, Tensor] = {}
-        total = torch.zeros((), device=self.device)
+        fields: dict[Field, Any] = {Field(name): value for name, value in batch.items()}
+        if self._memory is not None and self.batches.continues(self.global_step):
+            fields[Field.MEMORY] = self._memory
+        step = TrainingStep(fields, {}, self.network, self._ask, self._wanted)
         for objective in self.stage.objective:
-            for name, value in objective.loss(step).items():
+            step.batch = objective.rewrite(step)
+        wanted = self._wanted | {Signal.MEMORY} if self._remembers else self._wanted
+        step.signals = self.head.signals(self.network, step.batch, wanted)
+        self._memory = step.signals.get(Signal.MEMORY)
+        total, terms = self._loss(step)
+        for strategy, remembered in zip(self.stage.strategy, self._remembered, strict=True):
+            for name, value in strategy.penalty(self.network, remembered).items():
                 terms[name] = value
-                total = total + objective.weight * value
+                total = total + value
         if not torch.isfinite(total):
             raise FloatingPointError(f"the loss of step {self.global_step + 1} is {float(total)}; lower optimizer.lr")
         at = self.global_step + 1
-        rate = self.trainer.optimizers[0].param_groups[0]["lr"]
+        rate = max(group["lr"] for group in self.trainer.optimizers[0].param_groups)
         self.metrics.train(at, {"loss": total, **terms}, rate, last=at == len(self.batches))
         return total
 
-    @torch.no_grad()
-    def _ask(self, name: str, fields: dict[Field, Tensor]) -> Signals:
-        assert self.stage.head is not None
-        return self.stage.head.signals(self._companions[name], fields, self._wanted)
+    def _loss(self, step: TrainingStep, *, held_out: bool = False) -> tuple[Tensor, dict[str, Tensor]]:
+        terms: dict[str, Tensor] = {}
+        total = torch.zeros((), device=self.device)
+        for objective in self.stage.objective:
+            if held_out and objective.needs_teacher:
+                continue
+            for name, value in objective.loss(step).items():
+                terms[name] = value
+                total = total + objective.weight * value
+        return total, terms
 
-    def validation_step(self, batch: dict[str, Tensor], _: int) -> None:
-        assert self.stage.head is not None
+    def _ask(self, name: str, batch: Batch, wanted: frozenset[Signal]) -> Signals:
+        return self._companions[name].ask(batch, wanted)
+
+    def validation_step(self, batch: dict[str, Tensor], index: int) -> None:
+        assert self.validation is not None
         fields = {Field(name): value for name, value in batch.items()}
-        logits = self.stage.head.signals(self.network, fields, frozenset({Signal.LOGITS}))[Signal.LOGITS]
-        assert isinstance(logits, Tensor)
-        labels = fields[Field.LABELS]
-        loss = torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
-        self._heard.append((logits.argmax(-1).cpu(), labels.cpu(), loss.cpu()))
+        wanted = self._wanted | self.head.answers_from
+        signals = self.head.signals(self.network, fields, wanted) if wanted else {}
+        step = TrainingStep(fields, signals, self.network, self._ask, self._wanted)
+        total, terms = self._loss(step, held_out=True)
+        self.validation.hear(index, fields, signals, float(total) if terms else None)
 
     def on_validation_epoch_end(self) -> None:
-        predicted, labels, losses = (torch.cat(column).numpy() for column in zip(*self._heard, strict=True))
-        self._heard.clear()
-        values = {
-            "validation/accuracy": round(float(accuracy(labels, predicted)), 6),
-            MONITOR: round(float(macro_f1(labels, predicted)), 6),
-            "validation/loss": round(float(losses.mean()), 6),
-        }
-        self.log(MONITOR, values[MONITOR], logger=False)
+        assert self.validation is not None
+        values = self.validation.scores(self.network)
+        self.log(self.validation.monitor, values[self.validation.monitor], logger=False)
         self.metrics.write(self.global_step, values)
 
     def configure_optimizers(self) -> Any:
-        assert self.stage.strategy is not None
-        chosen, strategy, total = self.stage.optimizer, self.stage.strategy, len(self.batches)
-        optimizer = torch.optim.AdamW(
-            strategy.groups(self.network, chosen.lr, chosen.weight_decay), betas=chosen.betas, eps=1e-6, fused=True
-        )
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: strategy.factor(step, total))
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        chosen, schedule, total = self.stage.optimizer, self.stage.schedule, len(self.batches)
+        self._remembered = [strategy.begin(self.network) for strategy in self.stage.strategy]
+        groups: list[dict[str, Any]] = [
+            {"params": [value for _, value in group.parameters], "lr": group.lr, "weight_decay": group.weight_decay}
+            for group in self._groups
+        ]
+        shared = {id(parameter) for parameter in self.network.parameters()}
+        for companion in self.trained_companions.values():
+            own = [parameter for parameter in companion.parameters() if id(parameter) not in shared]
+            for decay, matrices in ((chosen.weight_decay, True), (0.0, False)):
+                params = [parameter for parameter in own if (parameter.ndim > 1) is matrices]
+                groups.append({"params": params, "lr": chosen.lr, "weight_decay": decay})
+        options = {"betas": chosen.betas, "eps": EPSILON}
+        own_optimizers = (strategy.optimizer(groups, total, options) for strategy in self.stage.strategy)
+        optimizer = next(
+            (one for one in own_optimizers if one is not None),
+            None,
+        ) or torch.optim.AdamW(groups, fused=True, **options)
+        rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: schedule.factor(step, total))
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": rates, "interval": "step"}}
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # Lightning refuses to clip for a fused optimizer, for fear of a gradient scaler; bf16 needs none
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.stage.optimizer.clip)
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        torch.nn.utils.clip_grad_norm_(parameters, self.stage.optimizer.clip)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["random"] = torch.get_rng_state()
         checkpoint["metrics"] = self.metrics.pending
+        checkpoint["memory"] = self._memory
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.batches.start = checkpoint["global_step"]
         self.metrics.rewind(checkpoint["global_step"], checkpoint["metrics"])
+        self._memory = checkpoint["memory"]
         self._random: Tensor = checkpoint["random"]
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
@@ -116,3 +158,8 @@ class StageModule(lightning.LightningModule):
         if hasattr(self, "_random"):
             torch.set_rng_state(self._random)
             del self._random
+        progress = Progress(self.global_step, len(self.batches), self.batches.steps_per_epoch)
+        for group in self._groups:
+            trains = all(strategy.trains(group, progress) for strategy in self.stage.strategy)
+            for _, parameter in group.parameters:
+                parameter.requires_grad_(trains)

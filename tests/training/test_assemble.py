@@ -13,12 +13,15 @@ from torch import nn
 
 from pipelines.errors import RecipeError
 from pipelines.recipe.schema import Checkpoint, Stage, Untrained
-from pipelines.training.assemble import assemble, open_for_inference, open_tokenizer, set_dropout
+from pipelines.opening import open_model, open_tokenizer
+from pipelines.task_families import Task
+from pipelines.task_families.text_classification import TextClassification
+from pipelines.training.assemble import assemble, set_dropout
 from pipelines.training.module import StageModule
 from pipelines.training.run import run
 from tests.training.conftest import Trained
 
-LABELS = ["email", "unittest", "xml"]
+LABELS = Task(TextClassification(), ("email", "unittest", "xml"))
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def stage_of(trained: Trained, name: str, **changes: object) -> Stage:
 
 def test_a_continued_stage_takes_every_weight(trained: Trained, folder: Path) -> None:
     stage = stage_of(trained, "general", start="general")
-    network = assemble(stage, folder, open_tokenizer(folder), [], "cpu")
+    network = assemble(stage, folder, open_tokenizer(folder), None, "cpu")
     saved = load_file(folder / "model.safetensors")
     assert all(torch.equal(value, network.state_dict()[name]) for name, value in saved.items())
 
@@ -46,7 +49,7 @@ def test_a_new_head_is_new_and_the_body_is_not(trained: Trained, folder: Path) -
     saved = load_file(folder / "model.safetensors")
     body = {name for name in network.state_dict() if name.startswith(network.base_model_prefix + ".")}
     assert body and all(torch.equal(saved[name], network.state_dict()[name]) for name in body)
-    assert network.classifier.out_features == 3 and network.config.id2label == dict(enumerate(LABELS))
+    assert network.classifier.out_features == 3 and network.config.id2label == dict(enumerate(LABELS.labels))
 
 
 def test_from_scratch_takes_the_shape_and_none_of_the_weights(trained: Trained, folder: Path) -> None:
@@ -67,8 +70,8 @@ def test_training_drops_out_and_companions_do_not(trained: Trained, tmp_path: Pa
             rates = {m.p for m in module.network.modules() if isinstance(m, nn.Dropout)}
             training = all(m.training for m in module.network.modules())
             frozen = [
-                not any(m.training for m in companion.modules())
-                and not any(p.requires_grad for p in companion.parameters())
+                not any(m.training for m in companion.network.modules())
+                and not any(p.requires_grad for p in companion.network.parameters())
                 for companion in module._companions.values()
             ]
             inside = any(name.startswith("_companions") for name in module.state_dict())
@@ -91,9 +94,10 @@ def test_training_drops_out_and_companions_do_not(trained: Trained, tmp_path: Pa
 
 
 def test_a_companion_says_the_same_twice(trained: Trained) -> None:
-    teacher = open_for_inference(trained.plan.recipe.stages["classify"], trained.folder("classify"), LABELS, "cpu")
+    opened = open_model(trained.folder("classify"), "cpu")
     batch = {"input_ids": torch.randint(5, 500, (2, 16)), "attention_mask": torch.ones(2, 16, dtype=torch.int64)}
-    assert torch.equal(teacher(**batch).logits, teacher(**batch).logits)
+    assert opened.record.labels == LABELS.labels
+    assert torch.equal(opened.network(**batch).logits, opened.network(**batch).logits)
 
 
 def test_set_dropout_reaches_every_dropout(trained: Trained, folder: Path) -> None:
@@ -126,7 +130,7 @@ def test_a_foreign_checkpoint_may_lack_what_the_recipe_names(trained: Trained, f
     bare = {name.removeprefix("bert."): value for name, value in weights.items() if name.startswith("bert.")}
     save_file(bare, folder / "model.safetensors", metadata={"format": "pt"})
     named = Checkpoint(checkpoint=str(folder), missing=("cls.*",))
-    network = assemble(stage_of(trained, "general", start=named), folder, open_tokenizer(folder), [], "cpu")
+    network = assemble(stage_of(trained, "general", start=named), folder, open_tokenizer(folder), None, "cpu")
     body = "bert.encoder.layer.0.output.dense.weight"
     assert torch.equal(network.state_dict()[body], weights[body])
     with pytest.raises(RecipeError, match=r"missing there: cls\."):
@@ -134,7 +138,7 @@ def test_a_foreign_checkpoint_may_lack_what_the_recipe_names(trained: Trained, f
             stage_of(trained, "general", start=Checkpoint(checkpoint=str(folder))),
             folder,
             open_tokenizer(folder),
-            [],
+            None,
             "cpu",
         )
 
@@ -146,17 +150,17 @@ def test_a_pickle_is_refused_and_so_is_a_damaged_file(trained: Trained, folder: 
     with pytest.raises(
         RecipeError, match="no model.safetensors; only safetensors are read .a pickled checkpoint can run code"
     ):
-        assemble(stage, folder, open_tokenizer(folder), [], "cpu")
+        assemble(stage, folder, open_tokenizer(folder), None, "cpu")
     (folder / "model.safetensors").write_bytes(b"\x10" * 100)
     with pytest.raises(RecipeError, match="damaged or not a safetensors file"):
-        assemble(stage, folder, open_tokenizer(folder), [], "cpu")
+        assemble(stage, folder, open_tokenizer(folder), None, "cpu")
 
 
 def test_what_does_not_fit_is_told(trained: Trained, folder: Path, tmp_path: Path) -> None:
     stage = stage_of(trained, "general", start="general")
     longer = stage.model_copy(update={"budget": stage.budget.model_copy(update={"length": 65})})
     with pytest.raises(RecipeError, match="budget.length: 65 tokens do not fit the 64 positions"):
-        assemble(longer, folder, open_tokenizer(folder), [], "cpu")
+        assemble(longer, folder, open_tokenizer(folder), None, "cpu")
     with pytest.raises(RecipeError, match="no tokenizer that transformers can open"):
         open_tokenizer(tmp_path)
     tokenizer = open_tokenizer(folder)

@@ -12,8 +12,13 @@ from transformers import PreTrainedTokenizerFast
 from pipelines.corruptions import Corruption
 from pipelines.corruptions.adjacent_halves import AdjacentHalves
 from pipelines.corruptions.token_mask import TokenMask
-from pipelines.training.texts import BUCKET, MULTIPLE, EncodedTexts, TextBatches
-from pipelines.training.windows import PlainBatches, TokenStream
+from pipelines.encoding import MULTIPLE, Encoded
+from pipelines.heads.sequence_classification import SequenceClassification
+from pipelines.layouts.windows import Windows
+from pipelines.task_families import Task
+from pipelines.task_families.text_classification import TextClassification
+from pipelines.training.examples import BUCKET, ExampleBatches, InOrder, tensors
+from pipelines.training.plain_text import PlainBatches, TokenStream
 from pipelines.vocabulary import Field
 from tests.small_corpus import documents
 
@@ -30,7 +35,7 @@ def plain(
     tokenizer: PreTrainedTokenizerFast, corruptions: tuple[Corruption, ...] = (), steps: int = 40, seed: int = 0
 ) -> PlainBatches:
     stream = TokenStream.encode(TEXTS, tokenizer, None, seed)
-    return PlainBatches(stream, tokenizer, corruptions, rows=8, length=32, steps=steps, seed=seed)
+    return PlainBatches(stream, tokenizer, Windows(), corruptions, rows=8, length=32, steps=steps, seed=seed)
 
 
 def test_a_stream_holds_every_document_once_with_a_separator(tokenizer: PreTrainedTokenizerFast) -> None:
@@ -62,7 +67,7 @@ def test_the_batch_of_a_step_is_found_without_the_ones_before(
 
 def test_rows_are_wrapped_and_epochs_differ(tokenizer: PreTrainedTokenizerFast) -> None:
     batches = plain(tokenizer, steps=10_000)
-    first, again = batches.batch(0)[Field.INPUT_IDS], batches.batch(batches.per_epoch)[Field.INPUT_IDS]
+    first, again = batches.batch(0)[Field.INPUT_IDS], batches.batch(batches.steps_per_epoch)[Field.INPUT_IDS]
     assert first.shape == (8, 32) and not np.array_equal(first, again)
     assert (first[:, 0] == tokenizer.cls_token_id).all() and (first[:, -1] == tokenizer.sep_token_id).all()
     other = plain(tokenizer, seed=1).batch(0)[Field.INPUT_IDS]
@@ -72,29 +77,36 @@ def test_rows_are_wrapped_and_epochs_differ(tokenizer: PreTrainedTokenizerFast) 
 def test_an_epoch_visits_nearly_all_tokens_and_two_visit_more(tokenizer: PreTrainedTokenizerFast) -> None:
     batches = plain(tokenizer, steps=10_000)
     # every token named by its place: the batches then say which places they hold
-    places = TokenStream(np.arange(len(batches.tokens), dtype=np.uint32), batches.starts)
-    named = PlainBatches(places, tokenizer, (), rows=8, length=32, steps=10_000, seed=0)
+    places = TokenStream(np.arange(len(batches.stream.tokens), dtype=np.uint32), batches.stream.starts)
+    named = PlainBatches(places, tokenizer, Windows(), (), rows=8, length=32, steps=10_000, seed=0)
     seen: set[int] = set()
     shares = []
     for epoch in range(3):
-        for step in range(epoch * named.per_epoch, (epoch + 1) * named.per_epoch):
+        for step in range(epoch * named.steps_per_epoch, (epoch + 1) * named.steps_per_epoch):
             seen |= set(named.batch(step)[Field.INPUT_IDS][:, 1:-1].ravel().tolist())
-        shares.append(len(seen) / len(batches.tokens))
+        shares.append(len(seen) / len(batches.stream.tokens))
     # windows snap to the beginning of a document, so neighbours may overlap and leave a gap
     assert shares[0] > 0.75 and shares[2] > 0.93 and shares == sorted(shares)
 
 
 def test_a_corpus_shorter_than_a_batch_is_a_valid_corpus(tokenizer: PreTrainedTokenizerFast) -> None:
     stream = TokenStream.encode(["A single short text."], tokenizer, None, 0)
-    batches = PlainBatches(stream, tokenizer, (TokenMask(),), rows=16, length=64, steps=3, seed=0)
+    batches = PlainBatches(stream, tokenizer, Windows(), (TokenMask(),), rows=16, length=64, steps=3, seed=0)
     assert [batch["input_ids"].shape for batch in batches] == [(16, 64)] * 3
+
+
+def numbered(tokenizer: PreTrainedTokenizerFast) -> Encoded:
+    """The texts, each labelled with its own number."""
+    rows = [{"text": text, "label": f"{number:04}"} for number, text in enumerate(TEXTS)]
+    task = Task(TextClassification(), tuple(row["label"] for row in rows))
+    return SequenceClassification().encode(rows, task, tokenizer, 48)
 
 
 def test_texts_come_once_an_epoch_in_batches_of_like_length(tokenizer: PreTrainedTokenizerFast) -> None:
     size = 4
-    texts = EncodedTexts(TEXTS, list(range(len(TEXTS))), tokenizer, 48)
+    texts = numbered(tokenizer)
     per_epoch = -(-len(TEXTS) // size)
-    batches = TextBatches(texts, size=size, steps=3 * per_epoch, seed=0)
+    batches = ExampleBatches(texts, size=size, steps=3 * per_epoch, seed=0)
     walked = list(batches)
     for epoch in range(3):
         part = walked[epoch * per_epoch : (epoch + 1) * per_epoch]
@@ -112,9 +124,9 @@ def test_texts_come_once_an_epoch_in_batches_of_like_length(tokenizer: PreTraine
             assert ids[row, : int(mask[row].sum())].tolist() == expected
     bucketed = sum(batch["input_ids"].numel() for batch in walked[:per_epoch])
     order = np.random.default_rng(0).permutation(len(TEXTS))
-    unsorted = sum(texts.collate(order[at : at + size])["input_ids"].numel() for at in range(0, len(order), size))
+    unsorted = sum(tensors(texts, order[at : at + size])["input_ids"].numel() for at in range(0, len(order), size))
     assert bucketed < unsorted and BUCKET > 1
-    again = TextBatches(texts, size=size, steps=3 * per_epoch, seed=0)
+    again = ExampleBatches(texts, size=size, steps=3 * per_epoch, seed=0)
     again.start = 2 * per_epoch - 1
     assert all(
         torch.equal(a[key], b[key]) for a, b in zip(again, walked[2 * per_epoch - 1 :], strict=True) for key in a
@@ -122,8 +134,9 @@ def test_texts_come_once_an_epoch_in_batches_of_like_length(tokenizer: PreTraine
 
 
 def test_validation_sees_every_text_once_and_training_may_cut_again(tokenizer: PreTrainedTokenizerFast) -> None:
-    texts = EncodedTexts(TEXTS, list(range(len(TEXTS))), tokenizer, 48)
-    found = texts.in_order_of_length(7)
+    texts = numbered(tokenizer)
+    in_order = InOrder(texts, 7)
+    found = [in_order[index] for index in range(len(in_order))]
     assert sorted(int(label) for batch in found for label in batch["labels"]) == list(range(len(TEXTS)))
     widths = [batch["input_ids"].shape[1] for batch in found]
     assert widths == sorted(widths)

@@ -1,0 +1,73 @@
+"""Examples in, answers out, from the folder of any stage that answers a task.
+
+    Answerer(folder).answer([{"tokens": ["Ada", "wrote", "it"]}])        # [["B-PER", "O", "O"]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pipelines.errors import DataError, RecipeError
+from pipelines.inference import ONNX, load_predictor
+from pipelines.opening import open_model
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pipelines.encoding import Encoded
+    from pipelines.heads import Batch, Signals
+    from pipelines.task_families import Answer, Row, Task
+
+BATCH = 32
+
+
+class Answerer:
+    """A finished model that answers the examples of its task family; torch, or ONNX Runtime where the folder has that form.
+
+    Raises DataError when the folder is not a model that answers a task.
+    """
+
+    def __init__(self, folder: Path, threads: int = 1) -> None:
+        self._folder, self._threads = folder, threads
+        self._served = load_predictor(folder, threads) if (folder / ONNX).is_file() else None
+        if self._served is None:
+            try:
+                self._opened = open_model(folder, "cpu")
+            except RecipeError as error:
+                raise DataError(str(error)) from None
+            task = self._opened.record.task
+            if task is None:
+                raise DataError(f"{folder}: trained on plain text, it answers no task; name a finetune or compress stage")
+            self.task: Task = task
+
+    def answer(self, rows: Sequence[Row]) -> list[Answer]:
+        """The answer to each of `rows`, in their order. Raises DataError naming a row that cannot be shown to the model."""
+        if not rows:
+            return []
+        if self._served is not None:
+            # the only form without torch is that of a classifier of texts
+            chosen = self._served.predict([str(row["text"]) for row in rows], BATCH).argmax(axis=1)
+            return [self._served.labels[index] for index in chosen]
+        import torch
+
+        torch.set_num_threads(self._threads)
+        opened = self._opened
+        length = int(opened.tokenizer.model_max_length)
+        encoded = opened.record.head.encode(rows, self.task, opened.tokenizer, length, answers=False)
+        with torch.inference_mode():
+            heard = self._heard(encoded)
+            return opened.record.head.answer(opened.network, encoded, heard, self.task, opened.tokenizer)
+
+    def _heard(self, encoded: Encoded) -> Iterator[tuple[NDArray[np.int64], Batch, Signals]]:
+        import torch
+
+        head, network = self._opened.record.head, self._opened.network
+        order = np.argsort(encoded.lengths, kind="stable")
+        for begin in range(0, len(order), BATCH):
+            chosen = order[begin : begin + BATCH]
+            batch = {name: torch.from_numpy(value) for name, value in encoded.collate(chosen).items()}
+            yield chosen, batch, head.signals(network, batch, head.answers_from) if head.answers_from else {}

@@ -1,0 +1,62 @@
+"""Intervals for any task family: the same bootstrap over seeds and examples as `statistics`, on a family's own statistics.
+
+Shapes: S seeds, N examples, K statistics an example, R resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from pipelines.evaluations.statistics import Difference, Estimate, percentiles, seed_weights
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+RESAMPLES = 1000
+Score: TypeAlias = "Callable[[NDArray[np.float64]], float]"
+"""Statistics [n, K] of any examples → the score over them."""
+
+
+def interval(score: Score, models: Sequence[NDArray[np.float64]], seed: int, resamples: int = RESAMPLES) -> Estimate:
+    """The mean over `models` (S statistics [N, K], one a seed) of `score`, and its 95 % interval."""
+    observed = [score(statistics) for statistics in models]
+    means = _resampled([(score, models)], seed, resamples)[0]
+    low, high = percentiles(means)
+    return Estimate(sum(observed) / len(observed), low, high, tuple(observed))
+
+
+def paired_difference(
+    score: Score,
+    first: Sequence[NDArray[np.float64]],
+    second: Sequence[NDArray[np.float64]],
+    seed: int,
+    resamples: int = RESAMPLES,
+) -> Difference:
+    """Mean of `score` over `second` minus that over `first`, and its 95 % interval.
+
+    Both are judged on the same resampled examples (paired); their seeds are drawn apart, as in `statistics`.
+    """
+    before, after = _resampled([(score, first), (score, second)], seed, resamples)
+    low, high = percentiles(after - before)
+    observed = sum(map(score, second)) / len(second) - sum(map(score, first)) / len(first)
+    return Difference(observed, low, high)
+
+
+def _resampled(
+    sides: Sequence[tuple[Score, Sequence[NDArray[np.float64]]]], seed: int, resamples: int
+) -> list[NDArray[np.float64]]:
+    """[R] means over drawn seeds of the score on drawn examples, for each side; all sides see the same examples."""
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    weights = [seed_weights(generator, len(models), resamples) for _, models in sides]
+    size = len(sides[0][1][0])
+    means = [np.zeros(resamples) for _ in sides]
+    for turn in range(resamples):
+        drawn = generator.integers(0, size, size)
+        for side, (score, models) in enumerate(sides):
+            for model in np.flatnonzero(weights[side][turn]):
+                means[side][turn] += weights[side][turn, model] * score(models[model][drawn])
+    return means

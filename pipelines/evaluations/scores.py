@@ -1,0 +1,86 @@
+"""Scores of every judged stage on any task family, and which step of a ladder of stages paid."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pipelines.components import did_you_mean
+from pipelines.errors import RecipeError
+from pipelines.evaluations import Evaluation
+from pipelines.evaluations.resampling import RESAMPLES, interval, paired_difference
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipelines.evaluations.resampling import Score
+    from pipelines.evaluations.stage import Evaluated
+
+
+class Scores(Evaluation, name="scores"):
+    """The family's metrics on the test table: mean over seeds, each seed, 95 % interval over seeds and examples.
+
+    Consecutive stages of the ladder are compared on the same examples, and the last with the first: better when the 95 %
+    interval of the difference lies above zero, worse when below, else one cannot tell.
+    """
+
+    paper = "doi:10.1214/07-AOAS122"
+
+    ladder: tuple[str, ...] = ()
+    """Stages in an order in which each adds one thing to the one before; none means no comparison."""
+    metric: str | None = None
+    """What the verdicts are about; None for the family's first metric."""
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        return self.ladder
+
+    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+        family = evaluated.family
+        if self.metric is not None and self.metric not in family.metrics:
+            raise RecipeError(
+                f"evaluation scores: {family.name} has no metric {self.metric!r}.{did_you_mean(self.metric, family.metrics)}"
+            )
+        verdict_on = self.metric or family.metrics[0]
+        stages, headline = [], {}
+        for stage, models in evaluated.answering.items():
+            record: dict[str, Any] = {"stage": stage, "seeds": [subject.seed for subject in models]}
+            for metric in family.metrics:
+                estimate = interval(self._score(evaluated, metric), self._statistics(evaluated, stage), evaluated.seed)
+                record[metric] = estimate.record()
+                headline[f"test/{metric}/{stage}"] = estimate.mean
+            stages.append(record)
+        steps = list(pairwise(self.ladder))
+        return {
+            "family": family.name,
+            "metrics": list(family.metrics),
+            "examples": len(evaluated.rows),
+            "resamples": RESAMPLES,
+            "verdict_metric": verdict_on,
+            "stages": stages,
+            "ladder": [self._compare(evaluated, verdict_on, before, after) for before, after in steps],
+            "whole_ladder": self._compare(evaluated, verdict_on, self.ladder[0], self.ladder[-1]) if len(steps) > 1 else None,
+            "headline": headline,
+        }
+
+    def _compare(self, evaluated: Evaluated, verdict_on: str, before: str, after: str) -> dict[str, Any]:
+        first, second = self._statistics(evaluated, before), self._statistics(evaluated, after)
+        differences = {
+            metric: paired_difference(self._score(evaluated, metric), first, second, evaluated.seed)
+            for metric in evaluated.family.metrics
+        }
+        return {
+            "from": before,
+            "to": after,
+            **{metric: difference.record() for metric, difference in differences.items()},
+            "verdict": differences[verdict_on].verdict,
+        }
+
+    @staticmethod
+    def _score(evaluated: Evaluated, metric: str) -> Score:
+        return lambda statistics: evaluated.family.scores(statistics)[metric]
+
+    @staticmethod
+    def _statistics(evaluated: Evaluated, stage: str) -> list[NDArray[np.float64]]:
+        return [evaluated.statistics(subject) for subject in evaluated.answering[stage]]
