@@ -139,6 +139,24 @@ def run(
 
 @app.command(rich_help_panel="Train")
 @_told
+def claim(
+    name: Annotated[str, typer.Argument(help="recipe/claim, for example crf/entities; a recipe alone lists its claims.")],
+    dataset: Dataset = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Models of each side; the claim's own number when not given.")] = None,
+    smoke: Smoke = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="Processor cores for training.")] = None,
+) -> None:
+    """Measure what a system is known for: it and its baseline on the same data, tokens, steps and seeds.
+
+    Example: cursus claim crf/entities --data weibo_ner
+    """
+    from flows.claim import measure
+
+    measure(project_root(), console, name, dataset, seeds, smoke, threads)
+
+
+@app.command(rich_help_panel="Train")
+@_told
 def data(
     dataset: Annotated[str | None, typer.Argument(help="A dataset of params.yaml; its default when not given.")] = None,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar, cast
@@ -45,6 +46,8 @@ class RegimeConfig(BaseModel):
     smoke: bool = Field(False, description="Tiny sizes and budgets: only proves that everything runs.")
     threads: int | None = Field(None, ge=1, description="Processor cores for training; all when empty.")
     until: str | None = Field(None, description="Stop after this stage; the whole recipe when empty.")
+    claim: str | None = Field(None, description="Measure this claim of the recipe, and nothing else.")
+    seeds: int | None = Field(None, ge=1, description="Seeds of the claim; its own number when empty.")
 
 
 class RegimeResult(BaseModel):
@@ -66,7 +69,7 @@ def whole(value: T) -> T:
 def _run_name() -> str:
     """What the UI calls a run: what was asked for, in a few words."""
     config = RegimeConfig.model_validate(flow_run.parameters.get("config") or {})
-    words = [config.recipe, config.dataset, *config.variants, "smoke" if config.smoke else None]
+    words = [config.recipe, config.claim and f"claim {config.claim}", config.dataset, *config.variants, "smoke" if config.smoke else None]
     asked = " ".join(word for word in words if word) or "defaults"
     return f"{asked} until {config.until}" if config.until else asked
 
@@ -76,7 +79,11 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
     """General → domain → task-adaptive → fine-tune → compress → evaluate: raw text to a registered, evaluated model."""
     root = project_root()
     prepare_environment(root)
-    request = resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke)
+    request = replace(
+        resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke),
+        claim=config.claim,
+        seeds=config.seeds,
+    )
     store = Store(store_folder(root))
     with ExitStack() as opened:
         opened.enter_context(store.exclusive())
@@ -111,7 +118,7 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
             report = publish_report(
                 identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context)
             )
-            models = register_models(whole(plan), whole(context)) if config.until is None else {}
+            models = register_models(whole(plan), whole(context)) if config.until is None and config.claim is None else {}
             show_scores(whole(plan), whole(context))
         except BaseException as error:
             tracker.finish_execution(run_id, "FAILED" if isinstance(error, Exception) else "KILLED", {})

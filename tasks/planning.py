@@ -11,6 +11,7 @@ from pipelines.corpora.settings import load_settings, read_params
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import Setting
+from pipelines.recipe.claims import narrowed
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, plan
 from pipelines.recipe.profiles import smoke as smoke_profile
@@ -28,6 +29,10 @@ class Request:
     variants: tuple[str, ...]
     smoke: bool
     budget: dict[str, Any]
+    claim: str | None = None
+    """Only what this claim of the recipe compares."""
+    seeds: int | None = None
+    """Seeds of a claim, where they are not its own."""
 
 
 def store_folder(root: Path) -> Path:
@@ -59,6 +64,8 @@ def load_recipe(root: Path, request: Request) -> Recipe:
     settings = load_settings(root)[request.dataset]
     setting = Setting(family=settings.family, language=settings.language)
     recipe = Library(root / "recipes").load(request.recipe, request.variants, request.budget, setting)
+    if request.claim is not None:
+        recipe = narrowed(recipe, request.claim, request.seeds)
     return smoke_profile(recipe) if request.smoke else recipe
 
 

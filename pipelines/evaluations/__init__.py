@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class Evaluation(Component):
     """One section of a report."""
 
+    usual: ClassVar[str] = "scores"
+    """Judges any task family, and compares stages."""
     judges: ClassVar[Literal["task models", "language models"]] = "task models"
     """What it can be asked about: stages that answer a task (finetune, compress), or stages trained on plain text."""
     reads: ClassVar[frozenset[str] | None] = None

@@ -48,7 +48,7 @@ CONTINUED = (
     "budget",
 )
 """Stage keys inherited when plain-text training continues."""
-FILE_KEYS = ("name", "paper", "settings", "base", "variants", "stages")
+FILE_KEYS = ("name", "paper", "settings", "base", "variants", "stages", "claims")
 
 Place: TypeAlias = tuple[str, ...]
 
@@ -119,6 +119,9 @@ class Library:
             if problem:
                 key, message = problem
                 raise document.error(("stages", stage, key), message)
+        for claim, value in recipe.claims.items():
+            for side in ("system", "baseline"):
+                self._require_stage(document, ("claims", claim, side), getattr(value, side))
         return recipe
 
     def stage(self, recipe: Recipe, reference: str) -> Stage:

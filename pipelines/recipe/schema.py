@@ -153,6 +153,27 @@ class Stage(Strict):
         return bool(self.objective) and self.budget.tokens != 0
 
 
+class Claim(Strict):
+    """What a system is known for, as something to be measured: one stage against another, all else equal."""
+
+    says: str
+    """The claim in one sentence."""
+    published: str
+    """The paper's own figure, and where it stands there: a fact to compare with."""
+    system: str
+    """The stage that should be better."""
+    baseline: str
+    """The stage it is compared with, on the same data and seeds."""
+    data: str
+    """The dataset of params.yaml it was chosen for."""
+    metric: str | None = None
+    """A metric of the dataset's task family; None for its first."""
+    at_least: float = 0.0
+    """The claim holds when the difference lies above this: 0 for "better", −0.01 for "within a point"."""
+    seeds: PositiveInt = 5
+    """Models trained of each of the two stages."""
+
+
 class Recipe(Strict):
     """A published system, or a user's own: named stages over shared parts."""
 
@@ -162,3 +183,5 @@ class Recipe(Strict):
     settings: dict[str, Any] = {}
     """The paper's own settings, as facts to compare with; nothing reads them but the catalogue."""
     stages: Annotated[dict[str, Stage], Field(min_length=1)]
+    claims: dict[str, Claim] = {}
+    """By name; `cursus claim` measures one."""
