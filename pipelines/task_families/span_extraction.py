@@ -1,0 +1,90 @@
+"""Span extraction: the words of a text that answer a question, or that none do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from pipelines.task_families import Answer, Row, TaskFamily
+from pipelines.task_families.answer_overlap import exact, overlap
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NOTHING = "unanswerable"
+"""The text that says there is no answer."""
+
+
+class SpanExtraction(TaskFamily, name="span_extraction"):
+    """The words of a text that answer a question, or that none do; F1 and exact match as SQuAD's script counts them.
+
+    Chinese answers are compared by characters, as the script of CMRC 2018 does (arXiv:1810.07366).
+    """
+
+    paper: ClassVar[str] = "arXiv:1806.03822"
+    columns: ClassVar[dict[str, str]] = {
+        "context": "string",
+        "question": "string",
+        "answer_texts": "list<string>",
+        "answer_starts": "list<int64>",
+    }
+    target: ClassVar[tuple[str, ...]] = ("answer_texts", "answer_starts")
+    metrics: ClassVar[tuple[str, ...]] = ("f1", "exact_match")
+
+    def text(self, row: Row) -> str:
+        """The question and the text."""
+        return f"{row['question']}\n{row['context']}"
+
+    def problem(self, row: Row) -> str | None:
+        """An empty question or text, or an answer that does not stand where it is said to."""
+        empty = next((name for name in ("context", "question") if not (row[name] or "").strip()), None)
+        if empty:
+            return f"the column {empty!r} is empty"
+        texts, starts = row["answer_texts"] or [], row["answer_starts"] or []
+        if len(texts) != len(starts):
+            return f"the column 'answer_starts' holds {len(starts)} places for {len(texts)} answers"
+        for text, start in zip(texts, starts, strict=True):
+            if not (text or "").strip():
+                return "the column 'answer_texts' holds an empty answer; a question without answer has an empty list"
+            if start is None or start < 0 or row["context"][start : start + len(text)] != text:
+                return f"the answer {text!r} does not stand at character {start} of 'context'"
+        return None
+
+    def labels(self, rows: Sequence[Row]) -> list[str]:
+        """None: any words may be an answer."""
+        return []
+
+    def gold(self, row: Row) -> Answer:
+        """Every accepted answer; none where the question has none."""
+        return list(row["answer_texts"])
+
+    def statistics(
+        self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """[N, 2]: F1 and exact match of each example, against the accepted answer that it fits best."""
+        import numpy as np
+
+        rows = np.zeros((len(gold), 2))
+        for row, accepted, given in zip(rows, gold, answers, strict=True):
+            wanted = [answer for answer in accepted if answer.strip()] or [""]
+            row[:] = max(overlap(one, given) for one in wanted), max(exact(one, given) for one in wanted)
+        return rows
+
+    def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
+        """Means over the examples."""
+        f1, exact_match = statistics.mean(axis=0)
+        return {"f1": float(f1), "exact_match": float(exact_match)}
+
+    def source(self, row: Row, labels: Sequence[str]) -> str:
+        """`question: … context: … answer:`"""
+        return f"question: {row['question']} context: {row['context']} answer:"
+
+    def answer_text(self, row: Row) -> str:
+        """The first accepted answer, or `unanswerable`."""
+        return str(row["answer_texts"][0]) if row["answer_texts"] else NOTHING
+
+    def read_answer(self, text: str, row: Row, labels: Sequence[str]) -> Answer:
+        """The text itself; empty where it says that there is no answer."""
+        text = text.strip()
+        return "" if text.casefold() == NOTHING else text

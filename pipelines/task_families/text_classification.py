@@ -1,0 +1,81 @@
+"""Text classification: one label for one text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from pipelines.task_families import Answer, Row, TaskFamily
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class TextClassification(TaskFamily, name="text_classification"):
+    """One label for one text; macro-F1, accuracy and Matthews correlation as scikit-learn defines them."""
+
+    paper: ClassVar[str] = "Matthews 1975; Gorodkin 2004"
+    columns: ClassVar[dict[str, str]] = {"text": "string", "label": "string"}
+    target: ClassVar[tuple[str, ...]] = ("label",)
+    metrics: ClassVar[tuple[str, ...]] = ("macro_f1", "accuracy", "mcc")
+
+    def text(self, row: Row) -> str:
+        """The text itself."""
+        return str(row["text"])
+
+    def problem(self, row: Row) -> str | None:
+        """An empty text or an empty label."""
+        return next((f"the column {name!r} is empty" for name in self.columns if not (row[name] or "").strip()), None)
+
+    def labels(self, rows: Sequence[Row]) -> list[str]:
+        """Every label, sorted."""
+        return sorted({row["label"] for row in rows})
+
+    def gold(self, row: Row) -> Answer:
+        """The label."""
+        return row["label"]
+
+    def statistics(
+        self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """[N, 2]: the numbers of the right and of the given label; −2 and −1 where `labels` has no such label."""
+        import numpy as np
+
+        number = {label: index for index, label in enumerate(labels)}
+        pairs = [(number.get(right, -2), number.get(given, -1)) for right, given in zip(gold, answers, strict=True)]
+        return np.asarray(pairs, dtype=np.float64).reshape(-1, 2)
+
+    def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
+        """Macro-F1 over the labels that occur as right or given, accuracy, and Matthews correlation for any number of
+        labels (0 where it is not defined). An answer that is no label is wrong, and no label of its own."""
+        import numpy as np
+
+        right, given = statistics.astype(np.int64).T + 2
+        size = int(max(right.max(), given.max())) + 1
+        hits = np.bincount(right[right == given], minlength=size)
+        of_right, of_given = np.bincount(right, minlength=size), np.bincount(given, minlength=size)
+        occurring = (of_right + of_given)[2:]
+        present = occurring > 0
+        f1 = 2 * hits[2:][present] / occurring[present]
+        items = float(len(right))
+        shared = hits.sum() * items - of_right @ of_given
+        spread = (items**2 - of_right @ of_right) * (items**2 - of_given @ of_given)
+        return {
+            "macro_f1": float(f1.mean()) if len(f1) else 0.0,
+            "accuracy": float(hits.sum() / items),
+            "mcc": float(shared / np.sqrt(spread)) if spread > 0 else 0.0,
+        }
+
+    def source(self, row: Row, labels: Sequence[str]) -> str:
+        """`text: … label:`"""
+        return f"text: {row['text']} label:"
+
+    def answer_text(self, row: Row) -> str:
+        """The label."""
+        return str(row["label"])
+
+    def read_answer(self, text: str, row: Row, labels: Sequence[str]) -> Answer:
+        """The label that was written, whatever its case and spaces; else the text, which is no label."""
+        known = {" ".join(label.casefold().split()): label for label in labels}
+        return known.get(" ".join(text.casefold().split()), text)
