@@ -53,7 +53,14 @@ def measure(
         console.print(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …")
         from flows.execute import execute
 
-        asked = {"dataset": chosen, "recipe": owner, "smoke": smoke, "threads": threads, "claim": wanted, "seeds": seeds}
+        asked = {
+            "dataset": chosen,
+            "recipe": owner,
+            "smoke": smoke,
+            "threads": threads,
+            "claim": wanted,
+            "seeds": seeds,
+        }
         execute(asked, root)
     if smoke:
         console.print("every step ran; a smoke run measures nothing and is not recorded")
@@ -62,7 +69,9 @@ def measure(
     metric, effect = record["metric"], record["effect"]
     for side in ("baseline", "system"):
         score = record[side][metric]
-        console.print(f"{side:<9} {record[side]['stage']:<20} {metric} {score['mean']:.3f} [{score['low']:.3f}, {score['high']:.3f}]")
+        console.print(
+            f"{side:<9} {record[side]['stage']:<20} {metric} {score['mean']:.3f} [{score['low']:.3f}, {score['high']:.3f}]"
+        )
     console.print(
         f"effect    {effect['difference']:+.3f} [{effect['low']:+.3f}, {effect['high']:+.3f}]   [bold]{record['verdict']}[/bold]"
     )

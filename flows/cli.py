@@ -140,9 +140,13 @@ def run(
 @app.command(rich_help_panel="Train")
 @_told
 def claim(
-    name: Annotated[str, typer.Argument(help="recipe/claim, for example crf/entities; a recipe alone lists its claims.")],
+    name: Annotated[
+        str, typer.Argument(help="recipe/claim, for example crf/entities; a recipe alone lists its claims.")
+    ],
     dataset: Dataset = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Models of each side; the claim's own number when not given.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Models of each side; the claim's own number when not given.")
+    ] = None,
     smoke: Smoke = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Processor cores for training.")] = None,
 ) -> None:

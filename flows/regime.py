@@ -69,7 +69,13 @@ def whole(value: T) -> T:
 def _run_name() -> str:
     """What the UI calls a run: what was asked for, in a few words."""
     config = RegimeConfig.model_validate(flow_run.parameters.get("config") or {})
-    words = [config.recipe, config.claim and f"claim {config.claim}", config.dataset, *config.variants, "smoke" if config.smoke else None]
+    words = [
+        config.recipe,
+        config.claim and f"claim {config.claim}",
+        config.dataset,
+        *config.variants,
+        "smoke" if config.smoke else None,
+    ]
     asked = " ".join(word for word in words if word) or "defaults"
     return f"{asked} until {config.until}" if config.until else asked
 
@@ -118,7 +124,9 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
             report = publish_report(
                 identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context)
             )
-            models = register_models(whole(plan), whole(context)) if config.until is None and config.claim is None else {}
+            models = (
+                register_models(whole(plan), whole(context)) if config.until is None and config.claim is None else {}
+            )
             show_scores(whole(plan), whole(context))
         except BaseException as error:
             tracker.finish_execution(run_id, "FAILED" if isinstance(error, Exception) else "KILLED", {})

@@ -1,6 +1,6 @@
 """Examples in, answers out, from the folder of any stage that answers a task.
 
-    Answerer(folder).answer([{"tokens": ["Ada", "wrote", "it"]}])        # [["B-PER", "O", "O"]]
+Answerer(folder).answer([{"tokens": ["Ada", "wrote", "it"]}])        # [["B-PER", "O", "O"]]
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Answerer:
                 raise DataError(str(error)) from None
             task = self._opened.record.task
             if task is None:
-                raise DataError(f"{folder}: trained on plain text, it answers no task; name a finetune or compress stage")
+                raise DataError(
+                    f"{folder}: trained on plain text, it answers no task; name a finetune or compress stage"
+                )
             self.task: Task = task
 
     def answer(self, rows: Sequence[Row]) -> list[Answer]:

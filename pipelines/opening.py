@@ -1,9 +1,9 @@
 """A saved model folder as a network: what it was saved with is written in its configuration.
 
-    config.json      `cursus`: the head, the strategies that added modules, the task; the rest is the body's own
-    model.safetensors
-    tokenizer files
-    companions/      networks that trained beside it, for the next stage with the same objective; absent where none did
+config.json      `cursus`: the head, the strategies that added modules, the task; the rest is the body's own
+model.safetensors
+tokenizer files
+companions/      networks that trained beside it, for the next stage with the same objective; absent where none did
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ def open_model(folder: Path, accelerator: str) -> Opened:
     config = open_config(folder)
     record = Record.read(config)
     if record is None:
-        raise RecipeError(f"{folder}: its config.json does not say which head it was trained with; name a stage's result")
+        raise RecipeError(
+            f"{folder}: its config.json does not say which head it was trained with; name a stage's result"
+        )
     choose_attention(config, accelerator)
     network = put_together(record, config)
     weights = read_weights(folder)

@@ -1,7 +1,7 @@
 """Records of measured claims, and the page made of them.
 
-    docs/claims/<recipe>.<claim>.json     one record, written after a measurement, replaced by the next
-    docs/claims.md                        made of all records and of nothing else
+docs/claims/<recipe>.<claim>.json     one record, written after a measurement, replaced by the next
+docs/claims.md                        made of all records and of nothing else
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
             "fingerprints": [artifact.fingerprint for artifact in trained],
             "parameters": trained[0].provenance.result.get("parameters", 0),
             "tokens": sum(artifact.provenance.result.get("tokens", 0) for artifact in trained),
-            "seconds": round(sum(artifact.provenance.seconds for artifact in trained), 1),
+            "seconds": round(sum(artifact.provenance.environment.seconds for artifact in trained), 1),
         }
     everything = [artifact for step in plan.steps if (artifact := store.get(step.fingerprint))]
     record = {
@@ -78,7 +78,7 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
         "baseline": sides["baseline"],
         "system": sides["system"],
         "cost": {
-            "seconds": round(sum(artifact.provenance.seconds for artifact in everything), 1),
+            "seconds": round(sum(artifact.provenance.environment.seconds for artifact in everything), 1),
             "models": len(everything) - 1,
             "processor": platform.machine(),
             "cores": os.cpu_count(),
@@ -95,9 +95,7 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
 
 def render_page(root: Path) -> str:
     """docs/claims.md, from the records alone."""
-    records = [
-        json.loads(path.read_text(encoding="utf-8")) for path in sorted((root / RECORDS).glob("[!.]*.json"))
-    ]
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((root / RECORDS).glob("[!.]*.json"))]
     lines = [
         "# Claims",
         "",
@@ -126,7 +124,13 @@ def render_page(root: Path) -> str:
             f"{record['cost']['seconds'] / 60:.0f} min, {record['cost']['models']} models",
         ]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    lines += ["", "## Other metrics", "", "| claim | metric | baseline | system | effect [95 %] |", "|---|---|---|---|---|"]
+    lines += [
+        "",
+        "## Other metrics",
+        "",
+        "| claim | metric | baseline | system | effect [95 %] |",
+        "|---|---|---|---|---|",
+    ]
     for record in records:
         for metric, effect in record["other_metrics"].items():
             lines.append(

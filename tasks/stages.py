@@ -137,9 +137,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
             artifact = context.artifacts[fingerprint]
             answers = not Kind(artifact.provenance.kind).reads_plain_text
             subjects.append(
-                Subject(
-                    stage=stage, seed=int(seed), fingerprint=fingerprint, folder=artifact.folder, answers=answers
-                )
+                Subject(stage=stage, seed=int(seed), fingerprint=fingerprint, folder=artifact.folder, answers=answers)
             )
     return Job(
         fingerprint=step.fingerprint,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 from pipelines.components import Component
 from pipelines.vocabulary import Ability
@@ -40,6 +41,11 @@ class Backbone(Component):
     def kinds(cls) -> list[Self]:
         """One body of each kind that differs in what it offers."""
         return [cls()]
+
+    @classmethod
+    def recognise(cls, config: Mapping[str, Any]) -> Self | None:
+        """The body that a Hugging Face configuration describes, or None when it is not of this member."""
+        return None
 
     @abstractmethod
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:

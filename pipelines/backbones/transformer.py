@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -12,8 +13,6 @@ from pipelines.errors import RecipeError
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 VOCABULARY_MULTIPLE = 64
@@ -96,6 +95,16 @@ class Transformer(Backbone, name="transformer"):
     @classmethod
     def kinds(cls) -> list[Self]:
         return [cls.model_validate({"architecture": architecture}) for architecture in ARCHITECTURES]
+
+    @classmethod
+    def recognise(cls, config: Mapping[str, Any]) -> Self | None:
+        kind = ARCHITECTURES.get(str(config.get("model_type")))
+        if kind is None:
+            return None
+        rows = config.get(kind.positions) if kind.positions is not None else None
+        lost = int(config.get("pad_token_id") or 0) + 1 if kind.from_padding else 0
+        positions = {} if kind.positions is None else {"positions": int(rows or USUAL_POSITIONS) - lost}
+        return cls.model_validate({"architecture": config["model_type"], **positions})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         import torch

@@ -60,7 +60,9 @@ class Scores(Evaluation, name="scores"):
             "verdict_metric": verdict_on,
             "stages": stages,
             "ladder": [self._compare(evaluated, verdict_on, before, after) for before, after in steps],
-            "whole_ladder": self._compare(evaluated, verdict_on, self.ladder[0], self.ladder[-1]) if len(steps) > 1 else None,
+            "whole_ladder": self._compare(evaluated, verdict_on, self.ladder[0], self.ladder[-1])
+            if len(steps) > 1
+            else None,
             "headline": headline,
         }
 

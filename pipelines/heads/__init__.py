@@ -60,7 +60,13 @@ class Head(Component):
         """Run `network` on `batch` and name what it says. At least `wanted` ⊆ `provides` is returned."""
 
     def encode(
-        self, examples: Sequence[Row], task: Task, tokenizer: PreTrainedTokenizerFast, length: int, *, answers: bool = True
+        self,
+        examples: Sequence[Row],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+        length: int,
+        *,
+        answers: bool = True,
     ) -> Encoded:
         """`examples` as items of at most `length` tokens, with their right answers unless `answers` is False.
 

@@ -25,7 +25,9 @@ class Layout(Component):
     row is text."""
 
     @abstractmethod
-    def begins(self, starts: NDArray[np.int64], tokens: int, width: int, rows: int, seed: int, step: int) -> NDArray[np.int64]:
+    def begins(
+        self, starts: NDArray[np.int64], tokens: int, width: int, rows: int, seed: int, step: int
+    ) -> NDArray[np.int64]:
         """int64 [rows]: the place in the stream where each row of optimizer step `step` begins, at most `tokens` − `width`.
 
         `starts` [D] is where each document begins, ascending; `tokens` the length of the stream; `width` the tokens of a

@@ -1,6 +1,6 @@
 """Objectives: what a stage minimises.
 
-    batch ──▶ rewrite (may ask companions) ──▶ network ──▶ signals ──▶ loss ──▶ named terms
+batch ──▶ rewrite (may ask companions) ──▶ network ──▶ signals ──▶ loss ──▶ named terms
 """
 
 from __future__ import annotations

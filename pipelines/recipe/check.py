@@ -12,6 +12,7 @@ from pipelines.heads import Head
 from pipelines.recipe.schema import Checkpoint, Kind, Stage, Untrained
 from pipelines.segmentations import UNSPACED, Segmentation
 from pipelines.strategies import Strategy, conflict
+from pipelines.task_families import TaskFamily
 from pipelines.vocabulary import Field
 
 Problem: TypeAlias = tuple[str, str]
@@ -69,7 +70,10 @@ def _check_evaluate(stage: Stage, resolve: Callable[[str], Stage], setting: Sett
                     f"{evaluation.name} names the stage {named!r}, which is not judged here.{did_you_mean(named, subjects)}",
                 )
         if setting.family is not None and evaluation.reads is not None and setting.family not in evaluation.reads:
-            return "suite", f"{evaluation.name} is defined for {_words(evaluation.reads)}; this dataset is {setting.family}"
+            return (
+                "suite",
+                f"{evaluation.name} is defined for {_words(evaluation.reads)}; this dataset is {setting.family}",
+            )
     return None
 
 
@@ -131,6 +135,10 @@ def _check_task(stage: Stage, setting: Setting) -> Problem | None:
     if not stage.head.reads:
         fits = _fitting(Head, lambda head: setting.family in head.reads if setting.family else bool(head.reads))
         return "head", f"{stage.head.name} reads plain text and answers no task; heads that do: {fits}"
+    if "task_text" in stage.corpus and setting.family is not None:
+        family = TaskFamily.model_validate(setting.family)
+        if not family.of_one_text:
+            return "corpus", f"task_text is no example of {family.name} without its answer; leave corpus: task"
     if setting.family is not None and setting.family not in stage.head.reads:
         fits = _fitting(Head, lambda head: setting.family in head.reads)
         return (
@@ -142,8 +150,8 @@ def _check_task(stage: Stage, setting: Setting) -> Problem | None:
 
 
 def _check_body(stage: Stage) -> Problem | None:
-    """The head's demands on the body, and the length of its rows. A checkpoint's body is known when it is opened."""
-    if stage.backbone is None or stage.head is None:
+    """The head's demands on the body, and the length of its rows."""
+    if stage.backbone is None or stage.head is None:  # it starts from another recipe's stage
         return None
     if lacking := stage.head.needs_body - stage.backbone.offers:
         return (
@@ -209,7 +217,10 @@ def _check_supply(stage: Stage) -> Problem | None:
             hint = f"; what does: {', '.join(offers)}" if offers else ""
             return "corruption", f"{corruption.name} needs {_words(lacking)}, which nothing before it provides{hint}"
         if stage.tokenizer is not None and (missing := corruption.needs_tokens - stage.tokenizer.offers):
-            return "corruption", f"{corruption.name} needs a tokenizer with {_words(missing)}; {stage.tokenizer.name} has none"
+            return (
+                "corruption",
+                f"{corruption.name} needs a tokenizer with {_words(missing)}; {stage.tokenizer.name} has none",
+            )
         fields = (fields - corruption.replaces) | corruption.provides
     demands = [("head", stage.head.name, stage.head.needs - {Field.MEMORY}, stage.head.provides)]
     for objective in stage.objective:

