@@ -38,7 +38,8 @@ class Masking(Corruption):
 
     def budget(self, ordinary: NDArray[np.bool_]) -> NDArray[np.int64]:
         """int64 [B]: tokens to be predicted in each row of `ordinary` [B, L], round(rate · ordinary tokens), at least 1."""
-        return np.maximum(np.rint(self.rate * ordinary.sum(1)).astype(np.int64), 1)
+        wanted: NDArray[np.int64] = np.maximum(np.rint(self.rate * ordinary.sum(1)).astype(np.int64), 1)
+        return wanted
 
     def hide(
         self,
@@ -55,10 +56,8 @@ class Masking(Corruption):
         """
         clean = batch[Field.INPUT_IDS]
         corrupted = clean.ravel().copy()
-        if together is None:
-            fate = random.random(len(positions))
-        else:
-            fate = random.random(int(together.max(initial=-1)) + 1)[together]
+        fates = len(positions) if together is None else int(together.max(initial=-1)) + 1
+        fate = random.random(fates)[... if together is None else together]
         corrupted[positions[fate < self.mask]] = tokens.mask
         replaced = positions[(fate >= self.mask) & (fate < self.mask + self.random)]
         corrupted[replaced] = random.choice(_ordinary_ids(tokens.size, tokens.special), len(replaced))
@@ -80,7 +79,8 @@ def beginnings(batch: Arrays, ordinary: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Bool [B, L]: the ordinary tokens that begin a word. What is left of a word that the row cuts is a word too."""
     after_other = np.ones_like(ordinary)
     np.logical_not(ordinary[:, :-1], out=after_other[:, 1:])
-    return ordinary & (after_other | (batch[Field.WORD_STARTS] == 1))
+    result: NDArray[np.bool_] = ordinary & (after_other | (batch[Field.WORD_STARTS] == 1))
+    return result
 
 
 @lru_cache(maxsize=8)

@@ -35,7 +35,7 @@ class SpanMask(Masking, name="span_mask"):
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
         ordinary = is_ordinary(batch[Field.INPUT_IDS], tokens)
-        rows, length = ordinary.shape
+        rows = len(ordinary)
         budget = self.budget(ordinary)
         inside = ordinary.copy()
         inside[:, [0, -1]] = False
