@@ -2,18 +2,65 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipelines.backbones import Backbone
+from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
+from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 VOCABULARY_MULTIPLE = 64
 """Vocabulary rows are padded to a multiple of this: matrix products over the vocabulary run on whole tiles."""
+USUAL_POSITIONS = 512
+
+
+class Architecture(NamedTuple):
+    """What this file must know of an architecture of transformers."""
+
+    offers: frozenset[Ability]
+    tiny: Mapping[str, int]
+    """The smallest useful dimensions, in the architecture's own names."""
+    positions: str | None = None
+    """The configuration key that holds the rows of the table of positions; None where positions are relative."""
+    from_padding: bool = False
+    """Whether the first token stands at row padding id + 1 of that table, so that the rows before it are lost."""
+    ids: Mapping[str, str] = {"pad_token_id": "pad", "bos_token_id": "bos", "eos_token_id": "eos"}
+    """Configuration key → the special token of the tokenizer whose id it holds."""
+
+
+_ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+ARCHITECTURES = {
+    "bert": Architecture(frozenset({Ability.BIDIRECTIONAL}), _ENCODER, "max_position_embeddings"),
+    "roberta": Architecture(frozenset({Ability.BIDIRECTIONAL}), _ENCODER, "max_position_embeddings", from_padding=True),
+    "electra": Architecture(
+        frozenset({Ability.BIDIRECTIONAL, Ability.DISCRIMINATOR}),
+        {**_ENCODER, "embedding_size": 16},
+        "max_position_embeddings",
+    ),
+    "gpt2": Architecture(
+        frozenset({Ability.CAUSAL}), {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_inner": 64}, "n_positions"
+    ),
+    "xlnet": Architecture(
+        frozenset({Ability.BIDIRECTIONAL, Ability.TWO_STREAM, Ability.MEMORY}),
+        {"d_model": 32, "n_layer": 2, "n_head": 2, "d_head": 16, "d_inner": 64},
+    ),
+    "t5": Architecture(
+        frozenset({Ability.ENCODER_DECODER}),
+        {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2},
+        # the decoder reads padding before the first token that it writes (Raffel et al. 2019, their code)
+        ids={"pad_token_id": "pad", "eos_token_id": "eos", "decoder_start_token_id": "pad"},
+    ),
+}
+"""Architecture (`model_type` of transformers) → what is known of it."""
+GIVEN = ("vocab_size", "num_labels", "id2label", "label2id", "is_decoder", "is_encoder_decoder")
+"""Configuration keys that other parts of a recipe decide."""
 
 
 class Transformer(Backbone, name="transformer"):
@@ -21,34 +68,63 @@ class Transformer(Backbone, name="transformer"):
 
     paper = "arXiv:1706.03762"
 
-    architecture: Literal["bert"] = "bert"
+    architecture: Literal["bert", "roberta", "electra", "gpt2", "xlnet", "t5"] = "bert"
     """`model_type` of the architecture in transformers."""
     dims: dict[str, int | float | str | bool] = Field({})
     """Keys of the architecture's configuration, for example hidden_size."""
-    positions: int = Field(512, gt=0)
-    """Longest sequence that the body can read, in tokens."""
+    positions: int | None = Field(None, gt=0)
+    """Longest sequence that the body can read, in tokens; 512 unless given. Only where the architecture has such a limit."""
+
+    @model_validator(mode="after")
+    def _has_positions(self) -> Self:
+        if self.positions is not None and ARCHITECTURES[self.architecture].positions is None:
+            raise ValueError(f"{self.architecture} has relative positions and no longest sequence; leave positions out")
+        return self
+
+    @property
+    def offers(self) -> frozenset[Ability]:
+        return ARCHITECTURES[self.architecture].offers
+
+    @property
+    def longest(self) -> int | None:
+        return None if ARCHITECTURES[self.architecture].positions is None else self.positions or USUAL_POSITIONS
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
-        from transformers import AutoConfig
+        import torch
+        from huggingface_hub.errors import StrictDataclassError
+        from transformers import AutoConfig, AutoModel, PretrainedConfig
 
-        if length > self.positions:
+        if self.longest is not None and length > self.longest:
             raise RecipeError(
-                f"backbone: sequences of {length} tokens do not fit {self.positions} positions; raise "
+                f"backbone: sequences of {length} tokens do not fit {self.longest} positions; raise "
                 "backbone.positions or lower budget.length"
             )
-        known = AutoConfig.for_model(self.architecture).to_dict()
+        kind = ARCHITECTURES[self.architecture]
+        given = {*GIVEN, *kind.ids, kind.positions}
+        known = set(AutoConfig.for_model(self.architecture).to_dict()) - set(PretrainedConfig().to_dict()) - given
         for key in self.dims:
+            if key in given:
+                raise RecipeError(
+                    f"backbone.dims: {key!r} is no dimension; the tokenizer, backbone.positions and the head decide it"
+                )
             if key not in known:
-                raise RecipeError(f"backbone.dims: a {self.architecture} configuration has no key {key!r}")
-        vocabulary = -(-len(tokenizer) // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
-        return AutoConfig.for_model(
-            self.architecture,
-            vocab_size=vocabulary,
-            max_position_embeddings=self.positions,
-            pad_token_id=tokenizer.pad_token_id,
-            **self.dims,
-        )
+                raise RecipeError(
+                    f"backbone.dims: a {self.architecture} configuration has no key {key!r}.{did_you_mean(key, known)}"
+                )
+        values: dict[str, object] = {
+            "vocab_size": -(-len(tokenizer) // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE,
+            **{key: getattr(tokenizer, f"{token}_token_id") for key, token in kind.ids.items()},
+        }
+        if kind.positions is not None and self.longest is not None:
+            values[kind.positions] = self.longest + (tokenizer.pad_token_id + 1 if kind.from_padding else 0)
+        try:
+            config = AutoConfig.for_model(self.architecture, **values, **self.dims)
+            with torch.device("meta"):  # some dimensions are refused only where a body is built; this one has no memory
+                AutoModel.from_config(config)
+        except (StrictDataclassError, ValueError, KeyError) as error:
+            reason = str(error.__cause__ or error).strip().splitlines()[-1].strip()
+            raise RecipeError(f"backbone.dims: {self.architecture} refuses them: {reason}") from None
+        return config
 
     def tiny(self) -> Self:
-        small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-        return self.model_copy(update={"dims": {**self.dims, **small}})
+        return self.model_copy(update={"dims": {**self.dims, **ARCHITECTURES[self.architecture].tiny}})

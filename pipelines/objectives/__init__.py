@@ -51,24 +51,27 @@ class Companions(Protocol):
 
 @dataclass
 class TrainingStep:
-    """One batch and what every network says of it. A companion is asked at most once."""
+    """One batch and what every network says of it. A companion is asked the same question at most once."""
 
     batch: Batch
     signals: Signals
     """Of the trained network; empty while objectives rewrite the batch."""
     network: PreTrainedModel
-    ask: Callable[[str, Batch], Signals]
-    """`ask(companion, batch)`: the signals that this stage's objectives need, as the companion says them."""
+    ask: Callable[[str, Batch, frozenset[Signal]], Signals]
+    """`ask(companion, batch, wanted)`: what the companion says of a batch."""
     wanted: frozenset[Signal] = frozenset()
+    """The signals that this stage's objectives need of the trained network."""
     notes: dict[str, Any] = field(default_factory=dict)
     """What an objective's `rewrite` leaves for its `loss`, under the objective's name."""
-    _answers: dict[str, Signals] = field(default_factory=dict)
+    _answers: dict[tuple[str, frozenset[Signal]], Signals] = field(default_factory=dict)
 
-    def companion(self, name: str) -> Signals:
-        """The signals of companion `name` on this batch, as it was when first asked."""
-        if name not in self._answers:
-            self._answers[name] = self.ask(name, self.batch)
-        return self._answers[name]
+    def companion(self, name: str, wanted: frozenset[Signal] | None = None) -> Signals:
+        """The signals `wanted` (None: those the trained network is asked for) of companion `name` on this batch, as it was
+        when first asked."""
+        question = (name, self.wanted if wanted is None else wanted)
+        if question not in self._answers:
+            self._answers[question] = self.ask(name, self.batch, question[1])
+        return self._answers[question]
 
 
 class Objective(Component):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import LoadCompanion, Objective, TrainingStep
+from pipelines.objectives import Companion, Companions, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedModel
 
 
 class MatchHidden(Objective, name="match_hidden"):
@@ -23,8 +22,8 @@ class MatchHidden(Objective, name="match_hidden"):
     needs_signals = frozenset({Signal.HIDDEN_STATES})
     needs_teacher = True
 
-    def companions(self, load: LoadCompanion) -> dict[str, PreTrainedModel]:
-        return {"teacher": load("teacher")}
+    def companions(self, make: Companions) -> dict[str, Companion]:
+        return {"teacher": make.teacher()}
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         import torch

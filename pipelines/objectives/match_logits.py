@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import Field as Option
 
-from pipelines.objectives import LoadCompanion, Objective, TrainingStep
+from pipelines.objectives import Companion, Companions, Objective, TrainingStep
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedModel
 
 
 class MatchLogits(Objective, name="match_logits"):
@@ -24,8 +23,8 @@ class MatchLogits(Objective, name="match_logits"):
     temperature: float = Option(2.0, gt=0)
     """Divides both networks' scores: the larger, the more the unlikely classes count."""
 
-    def companions(self, load: LoadCompanion) -> dict[str, PreTrainedModel]:
-        return {"teacher": load("teacher")}
+    def companions(self, make: Companions) -> dict[str, Companion]:
+        return {"teacher": make.teacher()}
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         from torch.nn.functional import log_softmax, softmax
