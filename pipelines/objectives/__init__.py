@@ -81,6 +81,8 @@ class Objective(Component):
     needs_signals: ClassVar[frozenset[Signal]] = frozenset()
     """Asked of the network."""
     needs_teacher: ClassVar[bool] = False
+    companion_heads: ClassVar[frozenset[str]] = frozenset()
+    """Heads of the companions it trains, by name: what they need, a batch must carry too."""
 
     weight: float = 1.0
     """Multiple of this objective's terms in the loss."""
