@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from pipelines.errors import RecipeError
-from pipelines.heads import Head
-from pipelines.vocabulary import Field, Signal
+from pipelines.heads import Batch, Head, body_inputs
+from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel
 
-PREDICTION_MODULE = {"bert": "cls.predictions"}
-"""Architecture (`model_type`) → its own module that maps hidden states to vocabulary scores."""
+    from pipelines.task_families import Task
+
+PREDICTION_MODULES = {
+    "bert": ("cls.predictions",),
+    "roberta": ("lm_head",),
+    "electra": ("generator_predictions", "generator_lm_head"),
+    "xlnet": ("lm_loss",),
+}
+"""Architecture (`model_type`) → its own modules that map hidden states to vocabulary scores, in order."""
 
 
 class MaskedLMHead(Head, name="masked_lm"):
@@ -26,37 +32,58 @@ class MaskedLMHead(Head, name="masked_lm"):
     paper = "arXiv:1810.04805"
     needs = frozenset({Field.INPUT_IDS, Field.MASKED_POSITIONS})
     provides = frozenset({Signal.MASKED_LOGITS, Signal.POOLED, Signal.HIDDEN_STATES})
+    needs_body = frozenset({Ability.BIDIRECTIONAL})
 
-    def build(self, config: PretrainedConfig, labels: Sequence[str]) -> PreTrainedModel:
-        from transformers import AutoModelForMaskedLM
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+        from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM, AutoModelForPreTraining
 
-        if config.model_type not in PREDICTION_MODULE:
-            known = ", ".join(sorted(PREDICTION_MODULE))
+        if config.model_type not in PREDICTION_MODULES:
+            known = ", ".join(sorted(PREDICTION_MODULES))
             raise RecipeError(
-                f"head masked_lm: cannot find the prediction module of {config.model_type!r}; known: {known}"
+                f"head {self.name}: cannot find the prediction module of {config.model_type!r}; known: {known}"
             )
-        network: PreTrainedModel = AutoModelForMaskedLM.from_config(config)
-        return network
+        # XLNet's network for masked tokens is the one that it calls a language model
+        if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
+            return cast("PreTrainedModel", AutoModelForPreTraining.from_config(config))
+        return cast("PreTrainedModel", AutoModelForMaskedLM.from_config(config))
 
-    def signals(
-        self, network: PreTrainedModel, batch: Mapping[Field, Tensor], wanted: frozenset[Signal]
-    ) -> dict[Signal, Tensor | tuple[Tensor, ...]]:
-        mask = batch.get(Field.ATTENTION_MASK)
-        said = network.base_model(
-            input_ids=batch[Field.INPUT_IDS],
-            attention_mask=mask,
-            position_ids=batch.get(Field.POSITION_IDS),
-            output_hidden_states=Signal.HIDDEN_STATES in wanted,
-        )
-        top = said.last_hidden_state
-        signals: dict[Signal, Tensor | tuple[Tensor, ...]] = {}
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        return self.read(network, batch, wanted)[1]
+
+    def read(
+        self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]
+    ) -> tuple[Tensor, dict[Signal, Any]]:
+        """The top hidden states [B, L, H], and the signals `wanted` of them."""
+        top, signals = read_body(network, batch, wanted)
         if Signal.MASKED_LOGITS in wanted:
             chosen = top.flatten(0, 1)[batch[Field.MASKED_POSITIONS]]
-            signals[Signal.MASKED_LOGITS] = network.get_submodule(PREDICTION_MODULE[network.config.model_type])(chosen)
-        if Signal.POOLED in wanted:
-            signals[Signal.POOLED] = (
-                top.mean(1) if mask is None else (top * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
-            )
-        if Signal.HIDDEN_STATES in wanted:
-            signals[Signal.HIDDEN_STATES] = said.hidden_states
-        return signals
+            for module in PREDICTION_MODULES[network.config.model_type]:
+                chosen = network.get_submodule(module)(chosen)
+            signals[Signal.MASKED_LOGITS] = chosen
+        return top, signals
+
+
+def read_body(network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> tuple[Tensor, dict[Signal, Any]]:
+    """The top hidden states [B, L, H] of a bidirectional body, and what is `wanted` of POOLED and HIDDEN_STATES."""
+    from inspect import signature
+
+    body, inputs = network.base_model, body_inputs(batch)
+    stands = str(Field.POSITION_IDS)
+    if stands in inputs and stands not in signature(body.forward).parameters:
+        del inputs[stands]  # relative distances stay the same wherever a text is said to stand
+    elif stands in inputs:
+        # where the table keeps a row for padding, RoBERTa's first token stands behind it
+        table = body.get_submodule("embeddings.position_embeddings")
+        padding = getattr(table, "padding_idx", None)
+        inputs[stands] = inputs[stands] + (0 if padding is None else padding + 1)
+    said = body(**inputs, output_hidden_states=Signal.HIDDEN_STATES in wanted)
+    top: Tensor = said.last_hidden_state
+    signals: dict[Signal, Any] = {}
+    if Signal.POOLED in wanted:
+        mask = batch.get(Field.ATTENTION_MASK)
+        signals[Signal.POOLED] = (
+            top.mean(1) if mask is None else (top * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
+        )
+    if Signal.HIDDEN_STATES in wanted:
+        signals[Signal.HIDDEN_STATES] = said.hidden_states
+    return top, signals

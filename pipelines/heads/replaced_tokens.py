@@ -1,0 +1,35 @@
+"""The head that tells which tokens a generator put in the place of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipelines.heads import Batch, Head
+from pipelines.heads.masked_lm import read_body
+from pipelines.vocabulary import Ability, Field, Signal
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedModel
+
+    from pipelines.task_families import Task
+
+
+class ReplacedTokens(Head, name="replaced_tokens"):
+    """Transformers' own discriminator: one score for each token, high where it looks replaced (Clark et al. 2020, §3.1)."""
+
+    paper = "arXiv:2003.10555"
+    needs = frozenset({Field.INPUT_IDS})
+    provides = frozenset({Signal.REPLACED_LOGITS, Signal.POOLED, Signal.HIDDEN_STATES})
+    needs_body = frozenset({Ability.BIDIRECTIONAL, Ability.DISCRIMINATOR})
+
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+        from transformers import AutoModelForPreTraining
+
+        network: PreTrainedModel = AutoModelForPreTraining.from_config(config)
+        return network
+
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        top, signals = read_body(network, batch, wanted)
+        if Signal.REPLACED_LOGITS in wanted:
+            signals[Signal.REPLACED_LOGITS] = network.get_submodule("discriminator_predictions")(top)
+        return signals

@@ -1,0 +1,58 @@
+"""The head that predicts the tokens of masked spans twice: from their own places, and from the edges of their spans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import Field as Option
+
+from pipelines.heads import Batch
+from pipelines.heads.masked_lm import MaskedLMHead
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PretrainedConfig, PreTrainedModel
+
+    from pipelines.task_families import Task
+
+
+class SpanBoundary(MaskedLMHead, name="span_boundary"):
+    """Transformers' own masked-LM network, and beside it a small one that reads only the edges (Joshi et al. 2019, §3.2).
+
+    The saved folder opens in plain transformers as the architecture's masked-LM network; the weights `boundary.*` are then
+    reported as unused.
+    """
+
+    paper = "arXiv:1907.10529"
+    needs = MaskedLMHead.needs | {Field.SPAN_EDGES, Field.SPAN_OFFSETS}
+    provides = MaskedLMHead.provides | {Signal.BOUNDARY_LOGITS}
+
+    places: int = Option(10, gt=0)
+    """Places in a span that are told apart, in tokens: the longest span of the paper. Those beyond share the last one."""
+    place_size: int = Option(200, gt=0)
+    """Units of a place's vector (§4.2)."""
+
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+        from pipelines.networks.span_boundary import Boundary
+
+        network = super().build(config, task)
+        network.boundary = Boundary(config, embeddings(network).shape[1], self.places, self.place_size)
+        return network
+
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        from pipelines.networks.span_boundary import Boundary
+
+        top, signals = self.read(network, batch, wanted)
+        if Signal.BOUNDARY_LOGITS in wanted:
+            boundary = network.get_submodule("boundary")
+            assert isinstance(boundary, Boundary)
+            signals[Signal.BOUNDARY_LOGITS] = boundary(
+                top, batch[Field.SPAN_EDGES], batch[Field.SPAN_OFFSETS], embeddings(network)
+            )
+        return signals
+
+
+def embeddings(network: PreTrainedModel) -> Tensor:
+    """The token embeddings [V, width], which also score the vocabulary."""
+    return cast("Tensor", network.get_input_embeddings().weight)

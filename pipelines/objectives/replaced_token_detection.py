@@ -1,0 +1,96 @@
+"""Replaced token detection: a discriminator tells a small generator's tokens from the true ones (Clark et al. 2020, §3.1)."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Option
+
+from pipelines.objectives import Batch, Companion, Companions, Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PretrainedConfig, PreTrainedModel
+
+GENERATOR = "generator"
+SHARED = ("word_embeddings", "position_embeddings", "token_type_embeddings")
+"""Modules of the embeddings that generator and discriminator have in common."""
+
+
+class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
+    """Masked tokens are filled in by a generator that trains too; the network learns, at every position, which are not true.
+
+    Terms: the generator's masked-LM loss, mean over masked positions, and `discriminator` times the binary cross-entropy of
+    the network, mean over all tokens. No gradient passes through the sampling. The generator is the network's architecture at
+    a share of its widths with the same depth, and shares its embeddings (§3.2); only the network is handed over.
+    """
+
+    paper = "arXiv:2003.10555"
+    needs_fields = frozenset({Field.MASKED_POSITIONS, Field.MASKED_LABELS})
+    needs_signals = frozenset({Signal.REPLACED_LOGITS})
+    companion_heads = frozenset({"masked_lm"})
+
+    generator_size: float = Option(0.25, gt=0, le=1)
+    """Share of the network's hidden, feed-forward and attention-head numbers that the generator has (§3.2, appendix A)."""
+    discriminator: float = Option(50.0, gt=0)
+    """λ: multiple of the network's term; the generator's counts once (§3.1)."""
+
+    def companions(self, make: Companions) -> dict[str, Companion]:
+        """Raises RecipeError when a generator of that size cannot be built."""
+        companion = make.trained(GENERATOR, "masked_lm", self._smaller(make.network.config))
+        _share_embeddings(make.network, companion.network)
+        return {GENERATOR: companion}
+
+    def rewrite(self, step: TrainingStep) -> Batch:
+        import torch
+
+        logits: Tensor = step.companion(GENERATOR, frozenset({Signal.MASKED_LOGITS}))[Signal.MASKED_LOGITS]
+        step.notes[self.name] = logits
+        sampled = _sample(logits.detach())
+        positions, ids = step.batch[Field.MASKED_POSITIONS], step.batch[Field.INPUT_IDS]
+        filled, replaced = ids.flatten().clone(), torch.zeros_like(ids).flatten()
+        filled[positions] = sampled
+        # a token that the generator guesses is a true one
+        replaced[positions] = (sampled != step.batch[Field.MASKED_LABELS]).to(replaced.dtype)
+        return {**step.batch, Field.INPUT_IDS: filled.view_as(ids), Field.REPLACED: replaced.view_as(ids)}
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+        guesses: Tensor = step.notes[self.name]
+        scores: Tensor = step.signals[Signal.REPLACED_LOGITS]
+        replaced, mask = step.batch[Field.REPLACED], step.batch.get(Field.ATTENTION_MASK)
+        each = binary_cross_entropy_with_logits(scores.float(), replaced.float(), reduction="none")
+        mean = each.mean() if mask is None else (each * mask).sum() / mask.sum()
+        return {
+            GENERATOR: cross_entropy(guesses.float(), step.batch[Field.MASKED_LABELS]),
+            self.name: self.discriminator * mean,
+        }
+
+    def _smaller(self, config: PretrainedConfig) -> PretrainedConfig:
+        """The configuration of the generator: narrower, as deep, with embeddings of the same size."""
+        small = deepcopy(config)
+        small.num_attention_heads = max(1, round(config.num_attention_heads * self.generator_size))
+        per_head = max(1, round(config.hidden_size * self.generator_size / small.num_attention_heads))
+        small.hidden_size = per_head * small.num_attention_heads
+        small.intermediate_size = max(1, round(config.intermediate_size * self.generator_size))
+        return small
+
+
+def _share_embeddings(network: PreTrainedModel, generator: PreTrainedModel) -> None:
+    theirs, ours = (one.base_model.get_submodule("embeddings") for one in (generator, network))
+    for name in SHARED:
+        theirs.get_submodule(name).weight = ours.get_submodule(name).weight
+    generator.tie_weights()
+
+
+def _sample(logits: Tensor) -> Tensor:
+    """int64 [M]: a token for each row of [M, V], drawn from its softmax by one number of the global generator."""
+    import torch
+
+    cumulative = torch.softmax(logits.float(), dim=-1).cumsum(-1)
+    # rounding leaves sums beside one
+    drawn = torch.rand(len(logits), 1, device=logits.device) * cumulative[:, -1:]
+    return torch.searchsorted(cumulative, drawn, right=True).squeeze(1).clamp(max=logits.shape[-1] - 1)

@@ -1,0 +1,28 @@
+"""Span-boundary objective: masked tokens from the edges of their spans (Joshi et al. 2019, §3.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.objectives import Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class SpanBoundaryObjective(Objective, name="span_boundary"):
+    """Cross-entropy of the original token of every masked span, read from its edges; mean over masked positions.
+
+    The paper adds it to masked_lm with equal weight.
+    """
+
+    paper = "arXiv:1907.10529"
+    needs_fields = frozenset({Field.MASKED_LABELS})
+    needs_signals = frozenset({Signal.BOUNDARY_LOGITS})
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from torch.nn.functional import cross_entropy
+
+        logits: Tensor = step.signals[Signal.BOUNDARY_LOGITS]
+        return {"span_boundary": cross_entropy(logits.float(), step.batch[Field.MASKED_LABELS])}

@@ -1,0 +1,98 @@
+"""The configuration of every Transformer body, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from pydantic import ValidationError
+from transformers import AutoModel, PreTrainedTokenizerFast
+
+from pipelines.backbones.transformer import ARCHITECTURES, Transformer
+from pipelines.errors import RecipeError
+from pipelines.vocabulary import Ability
+
+each = pytest.mark.parametrize("architecture", ARCHITECTURES)
+
+
+@each
+def test_its_ids_and_vocabulary_are_the_tokenizers(architecture: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    config = Transformer(architecture=architecture).tiny().config(tokenizer, 32)
+    assert config.pad_token_id == tokenizer.pad_token_id
+    # the defaults of a published checkpoint name ids that stand for other words here
+    assert config.eos_token_id == tokenizer.eos_token_id
+    assert getattr(config, "bos_token_id", None) == tokenizer.bos_token_id
+    assert config.vocab_size % 64 == 0 and 0 <= config.vocab_size - len(tokenizer) < 64
+    told = config.to_diff_dict()
+    assert not {"id2label", "label2id", "num_labels"} & set(told), "labels are a head's"
+    if config.is_encoder_decoder:
+        assert told["decoder_start_token_id"] == tokenizer.pad_token_id
+
+
+@each
+@torch.no_grad()
+def test_it_reads_its_longest_row_and_no_longer_one(architecture: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    part = Transformer(architecture=architecture).tiny()
+    if part.longest is not None:
+        part = part.model_copy(update={"positions": 24})
+        assert part.longest == 24
+        with pytest.raises(RecipeError, match="sequences of 25 tokens do not fit 24 positions"):
+            part.config(tokenizer, 25)
+    body = AutoModel.from_config(part.config(tokenizer, 24)).eval()
+    ids = torch.full((2, 24), int(tokenizer.sep_token_id))
+    inputs = {"input_ids": ids, **({"decoder_input_ids": ids} if body.config.is_encoder_decoder else {})}
+    assert tuple(body(**inputs).last_hidden_state.shape) == (2, 24, 32)
+    table = [p for name, p in body.named_parameters() if "position_embeddings" in name or name.startswith("wpe")]
+    assert bool(table) == (part.longest is not None)
+
+
+def test_robertas_positions_begin_behind_padding(tokenizer: PreTrainedTokenizerFast) -> None:
+    part = Transformer(architecture="roberta", positions=24).tiny()
+    assert part.config(tokenizer, 24).max_position_embeddings == 24 + tokenizer.pad_token_id + 1
+
+
+def test_building_a_configuration_draws_no_random_number(tokenizer: PreTrainedTokenizerFast) -> None:
+    before = torch.get_rng_state()
+    for architecture in ARCHITECTURES:
+        Transformer(architecture=architecture).tiny().config(tokenizer, 8)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("ability", Ability)
+def test_an_ability_is_offered_by_whom_it_should_be(ability: Ability) -> None:
+    expected = {
+        Ability.BIDIRECTIONAL: {"bert", "roberta", "electra", "xlnet"},
+        Ability.CAUSAL: {"gpt2"},
+        Ability.TWO_STREAM: {"xlnet"},
+        Ability.MEMORY: {"xlnet"},
+        Ability.ENCODER_DECODER: {"t5"},
+        Ability.DISCRIMINATOR: {"electra"},
+    }
+    assert {name for name, kind in ARCHITECTURES.items() if ability in kind.offers} == expected.get(ability, set())
+
+
+@pytest.mark.parametrize(
+    ("architecture", "dims", "said"),
+    [
+        ("bert", {"hiden_size": 8}, "Did you mean 'hidden_size'"),
+        ("t5", {"hidden_size": 8}, "a t5 configuration has no key 'hidden_size'"),
+        ("bert", {"vocab_size": 8}, "'vocab_size' is no dimension"),
+        ("roberta", {"max_position_embeddings": 8}, "'max_position_embeddings' is no dimension"),
+        ("bert", {"hidden_size": 30}, "30.*not a multiple of the number of attention heads"),
+        ("gpt2", {"n_embd": 30}, "must be divisible by num_heads"),
+        ("xlnet", {"d_model": 30}, "d_model"),
+        ("bert", {"hidden_size": "wide"}, "expected int"),
+        ("bert", {"hidden_act": "nope"}, "nope"),
+    ],
+)
+def test_dimensions_that_cannot_be_are_refused(
+    architecture: str, dims: dict[str, int | str], said: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    with pytest.raises(RecipeError, match=said) as told:
+        Transformer(architecture=architecture, dims=dims).config(tokenizer, 8)
+    assert str(told.value).startswith("backbone.dims: ") and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("architecture", ["xlnet", "t5"])
+def test_relative_positions_take_no_number_of_them(architecture: str) -> None:
+    with pytest.raises(ValidationError, match="relative positions"):
+        Transformer(architecture=architecture, positions=64)
