@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.heads import Batch, Head, body_inputs
 from pipelines.vocabulary import Ability, Field, Signal
@@ -25,7 +26,7 @@ class CausalLMHead(Head, name="causal_lm"):
         {Signal.NEXT_LOGITS, Signal.HIDDEN_STATES, Signal.POOLED, Signal.MEMORY, Signal.ACTIVATIONS}
     )
     needs_body = frozenset({Ability.CAUSAL})
-    needs_body_for = {Signal.MEMORY: Ability.MEMORY, Signal.ACTIVATIONS: Ability.RECURRENT}
+    needs_body_for: ClassVar[Mapping[Signal, Ability]] = {Signal.MEMORY: Ability.MEMORY, Signal.ACTIVATIONS: Ability.RECURRENT}
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from transformers import AutoModelForCausalLM

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.heads import Batch, Head, body_inputs
 from pipelines.vocabulary import Ability, Field, Signal
@@ -24,7 +25,7 @@ class PermutedLMHead(Head, name="permuted_lm"):
     needs = frozenset({Field.INPUT_IDS, Field.PERMUTATION_MASK, Field.TARGET_MAPPING})
     provides = frozenset({Signal.MASKED_LOGITS, Signal.HIDDEN_STATES, Signal.POOLED, Signal.MEMORY})
     needs_body = frozenset({Ability.TWO_STREAM})
-    needs_body_for = {Signal.MEMORY: Ability.MEMORY}
+    needs_body_for: ClassVar[Mapping[Signal, Ability]] = {Signal.MEMORY: Ability.MEMORY}
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from transformers import XLNetLMHeadModel

@@ -39,7 +39,7 @@ class VocabularyCrossEntropy(torch.autograd.Function):
             if gradient is not None:
                 # d loss / d scores = (softmax − one-hot) / number, and 0 where nothing counts
                 slope = chances.exp_().scatter_add_(1, target, -torch.ones_like(target, dtype=wide))
-                gradient[rows] = slope.mul_(counts / number)
+                gradient[rows] = slope.mul_(counts.to(wide) / number)
         ctx.save_for_backward(gradient)
         return total / number
 
