@@ -1,0 +1,59 @@
+"""The head that predicts tokens in a random order, with a query stream that cannot see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pipelines.heads import Batch, Head, body_inputs
+from pipelines.vocabulary import Ability, Field, Signal
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedModel
+
+    from pipelines.task_families import Task
+
+
+class PermutedLMHead(Head, name="permuted_lm"):
+    """XLNet's two-stream network (Yang et al. 2019, §2.3) with partial prediction and segment memory (§2.4).
+
+    The memory is the content stream of the last `mem_len` tokens, a dimension of the body; with `mem_len` 0 there is none.
+    Rows that continue each other must not overlap, so nothing that a memory holds has seen what is still to be predicted.
+    """
+
+    paper = "arXiv:1906.08237"
+    needs = frozenset({Field.INPUT_IDS, Field.PERMUTATION_MASK, Field.TARGET_MAPPING})
+    provides = frozenset({Signal.MASKED_LOGITS, Signal.HIDDEN_STATES, Signal.POOLED, Signal.MEMORY})
+    needs_body = frozenset({Ability.TWO_STREAM})
+    needs_body_for: ClassVar[Mapping[Signal, Ability]] = {Signal.MEMORY: Ability.MEMORY}
+
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+        from transformers import XLNetLMHeadModel
+
+        network: PreTrainedModel = XLNetLMHeadModel(config)
+        return network
+
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        # without a length of memory the network would keep all it ever read
+        remembers = Signal.MEMORY in wanted and bool(network.config.mem_len)
+        said = network.base_model(
+            **body_inputs(batch),
+            perm_mask=batch[Field.PERMUTATION_MASK],
+            target_mapping=batch[Field.TARGET_MAPPING],
+            mems=list(batch.get(Field.MEMORY, ())) or None,
+            use_mems=remembers,
+            output_hidden_states=not wanted.isdisjoint({Signal.HIDDEN_STATES, Signal.POOLED}),
+        )
+        signals: dict[Signal, Any] = {}
+        if Signal.MASKED_LOGITS in wanted:
+            signals[Signal.MASKED_LOGITS] = network.get_output_embeddings()(said.last_hidden_state.flatten(0, 1))
+        if said.hidden_states is not None:
+            # the two streams alternate, content first
+            content = said.hidden_states[::2]
+            mask = batch.get(Field.ATTENTION_MASK)
+            weights = content[-1].new_ones(content[-1].shape[:2]) if mask is None else mask.to(content[-1].dtype)
+            signals[Signal.HIDDEN_STATES] = content
+            signals[Signal.POOLED] = (content[-1] * weights.unsqueeze(-1)).sum(1) / weights.sum(1, keepdim=True)
+        if Signal.MEMORY in wanted:
+            signals[Signal.MEMORY] = tuple(said.mems) if remembers else ()
+        return signals

@@ -1,0 +1,43 @@
+"""The head that writes one text from another, on plain text: targets come from a corruption."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipelines.heads import Batch, Head
+from pipelines.vocabulary import Ability, Field, Signal
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedModel
+
+    from pipelines.task_families import Task
+
+
+class SequenceToSequenceHead(Head, name="sequence_to_sequence"):
+    """An encoder and a decoder under the architecture's own vocabulary projection.
+
+    The decoder reads the target one place to the right, behind the start token that the architecture's configuration
+    names. Padding of the target is never read: it lies behind all that is predicted.
+    """
+
+    paper = "arXiv:1910.10683"
+    needs = frozenset({Field.INPUT_IDS, Field.TARGET_IDS})
+    provides = frozenset({Signal.TARGET_LOGITS})
+    needs_body = frozenset({Ability.ENCODER_DECODER})
+
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+        from transformers import AutoModelForSeq2SeqLM
+
+        network: PreTrainedModel = AutoModelForSeq2SeqLM.from_config(config)
+        return network
+
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        if Signal.TARGET_LOGITS not in wanted:
+            return {}
+        said = network(
+            input_ids=batch[Field.INPUT_IDS],
+            attention_mask=batch.get(Field.ATTENTION_MASK),
+            decoder_input_ids=network.prepare_decoder_input_ids_from_labels(batch[Field.TARGET_IDS]),
+            use_cache=False,
+        )
+        return {Signal.TARGET_LOGITS: said.logits}

@@ -1,0 +1,29 @@
+"""Permutation language modelling (Yang et al. 2019, §2.3, eq. 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pipelines.objectives import Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class PermutedLM(Objective, name="permuted_lm"):
+    """Cross-entropy of each predicted token given those before it in its row's order, mean over the batch's predictions.
+
+    The network itself keeps a token from its own prediction: the scores must come from a query stream. `permuted_lm`, in
+    nats a predicted token.
+    """
+
+    paper = "arXiv:1906.08237"
+    needs_fields = frozenset({Field.PERMUTATION_MASK, Field.TARGET_MAPPING, Field.MASKED_LABELS})
+    needs_signals = frozenset({Signal.MASKED_LOGITS})
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from torch.nn.functional import cross_entropy
+
+        logits = cast("Tensor", step.signals[Signal.MASKED_LOGITS])
+        return {"permuted_lm": cross_entropy(logits.float(), step.batch[Field.MASKED_LABELS])}

@@ -1,0 +1,32 @@
+"""Learning to write one text from another (Sutskever et al. 2014; Raffel et al. 2019, §2.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pydantic import Field as Option
+
+from pipelines.objectives import Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class SequenceToSequence(Objective, name="sequence_to_sequence"):
+    """Cross-entropy of each token of the target given the source and the target's earlier tokens, mean over the batch's
+    target tokens. `sequence_to_sequence`, in nats a target token."""
+
+    paper = "arXiv:1910.10683"
+    needs_fields = frozenset({Field.TARGET_IDS})
+    needs_signals = frozenset({Signal.TARGET_LOGITS})
+
+    smoothing: float = Option(0.0, ge=0, lt=1)
+    """Share of each target's probability that is spread evenly over the vocabulary (Szegedy et al. 2016, §7)."""
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from torch.nn.functional import cross_entropy
+
+        logits = cast("Tensor", step.signals[Signal.TARGET_LOGITS]).flatten(0, 1)
+        targets = cast("Tensor", step.batch[Field.TARGET_IDS]).flatten()
+        return {"sequence_to_sequence": cross_entropy(logits.float(), targets, label_smoothing=self.smoothing)}
