@@ -72,8 +72,7 @@ def measure(
         console.print(
             f"{side:<9} {record[side]['stage']:<20} {metric} {score['mean']:.3f} [{score['low']:.3f}, {score['high']:.3f}]"
         )
-    console.print(
-        f"effect    {effect['difference']:+.3f} [{effect['low']:+.3f}, {effect['high']:+.3f}]   [bold]{record['verdict']}[/bold]"
-    )
+    interval = f"[{effect['low']:+.3f}, {effect['high']:+.3f}]"
+    console.print(f"effect    {effect['difference']:+.3f} {interval}   {record['verdict']}", markup=False)
     console.print(f"published {record['published']}", soft_wrap=True)
     console.print(f"recorded  {root / PAGE}", soft_wrap=True)

@@ -90,8 +90,9 @@ class Library:
     ) -> Recipe:
         """The recipe called `name` (or in the file `name`), with `variants` laid over it in order, then `budget`.
 
-        `budget` maps a stage to keys of its budget; `setting` is the dataset that the parts must fit, where it is known. Raises RecipeError, naming file, line and key, for anything that
-        is misspelt, missing, circular, or that cannot work together.
+        `budget` maps a stage to keys of its budget; `setting` is the dataset that the parts must fit, where it is known.
+        Raises RecipeError, naming file, line and key, for anything that is misspelt, missing, circular, or that cannot work
+        together.
         """
         document = self._document(name, tuple(variants))
         for stage, changes in (budget or {}).items():
