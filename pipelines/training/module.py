@@ -119,7 +119,12 @@ class StageModule(lightning.LightningModule):
         chosen, schedule, total = self.stage.optimizer, self.stage.schedule, len(self.batches)
         self._remembered = [strategy.begin(self.network) for strategy in self.stage.strategy]
         groups: list[dict[str, Any]] = [
-            {"params": [value for _, value in group.parameters], "lr": group.lr, "weight_decay": group.weight_decay}
+            {
+                "params": [value for _, value in group.parameters],
+                "lr": group.lr,
+                "weight_decay": group.weight_decay,
+                "is_head": group.is_head,
+            }
             for group in self._groups
         ]
         shared = {id(parameter) for parameter in self.network.parameters()}
@@ -127,7 +132,7 @@ class StageModule(lightning.LightningModule):
             own = [parameter for parameter in companion.parameters() if id(parameter) not in shared]
             for decay, matrices in ((chosen.weight_decay, True), (0.0, False)):
                 params = [parameter for parameter in own if (parameter.ndim > 1) is matrices]
-                groups.append({"params": params, "lr": chosen.lr, "weight_decay": decay})
+                groups.append({"params": params, "lr": chosen.lr, "weight_decay": decay, "is_head": True})
         options = {"betas": chosen.betas, "eps": EPSILON}
         own_optimizers = (strategy.optimizer(groups, total, options) for strategy in self.stage.strategy)
         optimizer = next(
