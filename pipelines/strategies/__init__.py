@@ -3,15 +3,20 @@
 A stage may name several; each changes the groups that the one before it left:
 
     groups of the network, by depth ──▶ full ──▶ discriminative ──▶ gradual_unfreezing ──▶ optimizer
+
+No two may decide the same thing, and none may leave another nothing to decide: `conflict` says which cannot meet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.components import Component
+from pipelines.errors import RecipeError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,8 +59,23 @@ class Progress:
     """Optimizer steps in a pass over the data."""
 
 
+class Decision(StrEnum):
+    """What a strategy can decide, as the end of a sentence."""
+
+    WHICH = "which parameters train"
+    WHEN = "when each layer trains"
+    RATES = "the rate of each layer"
+    HOLD = "what pulls the weights back to their start"
+    OPTIMIZER = "the optimizer"
+
+
 class Strategy(Component):
     """One way of holding training to what was learnt before. Each method's default changes nothing."""
+
+    decides: ClassVar[frozenset[Decision]]
+    """At least one. A strategy that overrides `trains` decides when, one that overrides `optimizer` the optimizer."""
+    settles: ClassVar[frozenset[Decision]] = frozenset()
+    """Decisions that have nothing left to act on beside this strategy."""
 
     def extend(self, network: PreTrainedModel) -> None:
         """Add modules to `network` in place, randomly initialised from the global generator.
@@ -73,8 +93,8 @@ class Strategy(Component):
         return True
 
     def optimizer(self, groups: list[dict[str, Any]], total: int, options: dict[str, Any]) -> Optimizer | None:
-        """An optimizer of its own over torch's parameter groups (`params`, `lr`, `weight_decay`), for `total` steps; None
-        for the house's AdamW.
+        """An optimizer of its own over torch's parameter groups (`params`, `lr`, `weight_decay`, and `is_head`: whether
+        they lie outside the body, as those of companions do), for `total` steps; None for the house's AdamW.
 
         Called before the first step with the weights the stage starts from, also when a run is resumed (the weights of
         the checkpoint come later), so that the start may be remembered. `options` holds betas and eps.
@@ -91,5 +111,20 @@ class Strategy(Component):
 
 
 def conflict(strategies: Sequence[Strategy]) -> str | None:
-    """Why these cannot work together, or None."""
+    """Why these cannot work together and what to do, or None where they can. Their order does not matter."""
+    for first, second in combinations(strategies, 2):
+        for decision in sorted(first.decides & second.decides):
+            return f"{first.name} and {second.name} both decide {decision}; keep one of them"
+    for first, second in permutations(strategies, 2):
+        for decision in sorted(first.settles & second.decides):
+            return f"{second.name} decides {decision}, and {first.name} leaves it nothing to act on; drop one of them"
     return None
+
+
+def refuse_without_head(strategy: Strategy, groups: Sequence[Group]) -> None:
+    """Raise a RecipeError when no group lies outside the body, where `strategy` would begin."""
+    if not any(group.is_head and group.parameters for group in groups):
+        raise RecipeError(
+            f"strategy {strategy.name}: it trains what is new on top of the body first, and this head adds no weights "
+            "to its body; use another strategy, for example full"
+        )

@@ -1,0 +1,22 @@
+"""Lower layers learn more slowly (Howard & Ruder 2018, §3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from pipelines.strategies import Decision, Group, Strategy
+
+
+class Discriminative(Strategy, name="discriminative"):
+    """The rate of a layer is that of the layer above divided by `factor`; the head has the full rate."""
+
+    paper = "arXiv:1801.06146"
+    decides = frozenset({Decision.RATES})
+
+    factor: float = Field(2.6, gt=1)
+    """Quotient of the rates of two neighbouring layers."""
+
+    def groups(self, groups: Sequence[Group]) -> list[Group]:
+        return [group.at(lr=group.lr / self.factor ** (group.layers + 1 - group.depth)) for group in groups]
