@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from functools import cache
 
+
+@cache
 def register() -> None:
-    """Let the Auto classes of transformers open the folders of our own bodies. May be called again."""
-    from pipelines.networks import awd_lstm, word_vectors
+    """Let the Auto classes of transformers open the folders of our own bodies.
 
-    awd_lstm.register()
-    word_vectors.register()
+    Each module that holds one has a function `register`. They are found and not named here, so that the code of a body is
+    part of the identity of the stages that use it, and of no other.
+    """
+    for module in pkgutil.iter_modules(__path__, __name__ + "."):
+        getattr(importlib.import_module(module.name), "register", lambda: None)()

@@ -23,7 +23,7 @@ class ScalarMix(nn.Module):
         self.gamma = nn.Parameter(torch.ones(()))
 
     def forward(self, states: tuple[Tensor, ...]) -> Tensor:
-        if len(states) != len(self.weights) or len({state.shape for state in states}) != 1:
+        if len(states) != len(self.weights) or any(state.size(-1) != states[0].size(-1) for state in states):
             shapes = ", ".join(str(tuple(state.shape)) for state in states)
             raise RecipeError(
                 f"strategy frozen: the {len(self.weights)} layers of this body cannot be mixed, their states have the "

@@ -58,12 +58,6 @@ class StageModule(lightning.LightningModule):
         for companion in self._companions.values():
             companion.network.to(self.device)  # type: ignore[arg-type]  # transformers wraps `to` and loses its signature
 
-    def on_train_start(self) -> None:
-        body = self.network.base_model
-        if body is not self.network and not any(parameter.requires_grad for parameter in body.parameters()):
-            # a body of which nothing trains reads as it will when it is served, without dropout
-            body.eval()
-
     def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
         fields: dict[Field, Any] = {Field(name): value for name, value in batch.items()}
         if self._memory is not None and self.batches.continues(self.global_step):
