@@ -28,7 +28,7 @@ def layers(network: PreTrainedModel) -> list[torch.nn.ModuleList]:
     """The lists of layers, by the names that these architectures give them."""
     paths = ("encoder.layer", "h", "layer", "encoder.block", "decoder.block")
     modules = dict(network.named_modules())
-    return [modules[path] for path in paths if path in modules]  # type: ignore[misc]
+    return [modules[path] for path in paths if path in modules]
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -44,7 +44,9 @@ def test_it_is_the_body_of_that_many_layers_with_those_weights(
         assert len(mine) == len(kept)
         for new, old in enumerate(kept):
             wanted = theirs[old].state_dict()
-            assert all(torch.equal(value, wanted[name]) for name, value in mine[new].state_dict().items() if name in wanted)
+            assert all(
+                torch.equal(value, wanted[name]) for name, value in mine[new].state_dict().items() if name in wanted
+            )
     # it is what the architecture itself would build: every weight finds its place, and the outputs agree
     student.save_pretrained(tmp_path)
     opened, unmatched = AutoModel.from_pretrained(tmp_path, attn_implementation="eager", output_loading_info=True)
@@ -66,13 +68,13 @@ def test_relative_positions_stay_though_their_layer_goes(tokenizer: PreTrainedTo
 def test_modules_that_were_added_stay(tokenizer: PreTrainedTokenizerFast) -> None:
     teacher = body("bert", tokenizer)
     teacher.extra = torch.nn.Linear(2, 3)
-    assert torch.equal(SelectLayers().shrink(teacher).extra.weight, teacher.extra.weight)  # type: ignore[union-attr, arg-type]
+    assert torch.equal(SelectLayers().shrink(teacher).extra.weight, teacher.extra.weight)
 
 
 def test_the_student_generates(tokenizer: PreTrainedTokenizerFast) -> None:
     config = Transformer(architecture="t5").tiny().config(tokenizer, 16)
     student = SelectLayers(share=0.5).shrink(AutoModelForSeq2SeqLM.from_config(config)).eval()
-    said = student.generate(torch.tensor([[7, 8, 9]]), max_new_tokens=4, do_sample=False)  # type: ignore[operator]
+    said = student.generate(torch.tensor([[7, 8, 9]]), max_new_tokens=4, do_sample=False)
     assert said.shape[0] == 1 and said[0, 0] == tokenizer.pad_token_id
 
 

@@ -30,7 +30,7 @@ TOLERANCE = 1e-5
 def loss(
     objective: Objective, batch: Mapping[Field, Tensor], signals: Signals, teacher: Signals | None = None
 ) -> float:
-    step = TrainingStep(batch, signals, torch.nn.Identity(), lambda _: teacher or {})  # type: ignore[arg-type]
+    step = TrainingStep(batch, signals, torch.nn.Identity(), lambda *_: teacher or {})  # type: ignore[arg-type]
     (value,) = objective.loss(step).values()
     return float(value.detach())
 
