@@ -28,8 +28,8 @@ class SpanBoundary(MaskedLMHead, name="span_boundary"):
     needs = MaskedLMHead.needs | {Field.SPAN_EDGES, Field.SPAN_OFFSETS}
     provides = MaskedLMHead.provides | {Signal.BOUNDARY_LOGITS}
 
-    places: int = Option(10, gt=0)
-    """Places in a span that are told apart, in tokens: the longest span of the paper. Those beyond share the last one."""
+    places: int = Option(20, gt=0)
+    """Places in a span that are told apart, in tokens; those beyond share the last one. A span of ten words may be longer."""
     place_size: int = Option(200, gt=0)
     """Units of a place's vector (§4.2)."""
 
