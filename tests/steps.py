@@ -40,6 +40,7 @@ def job_of(
         stage=step.stage,
         seed=step.seed,
         language="en",
+        family=step.family,
         start=step.checkpoint or (folders[step.parents["start"]] if "start" in step.parents else None),
         teacher=folders[step.parents["teacher"]] if "teacher" in step.parents else None,
         tables={name: tables[name] for name in step.data},

