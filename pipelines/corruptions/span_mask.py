@@ -17,10 +17,10 @@ class SpanMask(Masking, name="span_mask"):
     """Choose spans of whole words until a share of each row's tokens is to be predicted, and tell where each span ends.
 
     Lengths are geometric up to `longest`, 3.8 words in the mean. A row's spans never touch and are placed uniformly: each
-    has visible tokens on both sides, and a row's first and last token are never chosen. A span that meets a special
-    token goes on behind it as a span of its own. The last span drawn stops before the word that would exceed
-    round(rate · ordinary tokens); without word starts every token is a word and the number chosen is exact. The fate of
-    a span's tokens is one, as in §3.1.
+    has visible tokens on both sides, and a row's first and last token count as special. A span that meets a special token
+    goes on behind it as a span of its own. The last span drawn stops before the word that would exceed
+    round(rate · ordinary tokens), but a row's first word is taken whole; without word starts every token is a word and the
+    number chosen is exact. The tokens of a span share one fate, as in §3.1.
     """
 
     paper = "arXiv:1907.10529"
@@ -34,11 +34,10 @@ class SpanMask(Masking, name="span_mask"):
     """Words of the longest span; longer draws are drawn again."""
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
-        ordinary = is_ordinary(batch[Field.INPUT_IDS], tokens)
-        rows = len(ordinary)
-        budget = self.budget(ordinary)
-        inside = ordinary.copy()
+        inside = is_ordinary(batch[Field.INPUT_IDS], tokens)
         inside[:, [0, -1]] = False
+        rows = len(inside)
+        budget = self.budget(inside)
         starts = beginnings(batch, inside) if Field.WORD_STARTS in batch else inside
         word = np.cumsum(starts) - 1  # of each token
         words = starts.sum(1)
@@ -64,22 +63,22 @@ class SpanMask(Masking, name="span_mask"):
         begins = np.diff(positions, prepend=-2) != 1
         span = np.cumsum(begins) - 1
         start = positions[begins]
-        end = positions[np.append(begins[1:], np.ones(min(1, len(begins)), dtype=np.bool_))]
+        edges = np.stack([start - 1, start + np.bincount(span, minlength=len(start))], axis=1)
         return {
             **self.hide(batch, positions, tokens, random, together=span),
-            Field.SPAN_EDGES: np.stack([start - 1, end + 1], axis=1)[span],
+            Field.SPAN_EDGES: edges[span],
             Field.SPAN_OFFSETS: positions - start[span],
         }
 
     def _lengths(
         self, budget: NDArray[np.int64], words: NDArray[np.int64], random: np.random.Generator
     ) -> NDArray[np.int64]:
-        """int64 [B, S]: words of each span, as many spans as reach the budget and fit in the row; 0 behind the last."""
+        """int64 [B, S]: words of each span, together as many as the budget has tokens if they fit; 0 behind the last."""
         draws = random.random((len(budget), int(budget.max())))
         lengths = 1 + np.searchsorted(_distribution(self.p, self.longest), draws, side="right")
         before = np.cumsum(lengths, axis=1) - lengths
         room = words[:, None] - before - np.arange(lengths.shape[1])  # a word between each two spans
-        lengths = np.where(before < budget[:, None], np.clip(lengths, 0, np.maximum(room, 0)), 0)
+        lengths = np.clip(np.minimum(lengths, room), 0, np.maximum(budget[:, None] - before, 0))
         return lengths[:, : int((lengths > 0).sum(1).max())]
 
 
