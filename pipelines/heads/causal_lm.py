@@ -22,11 +22,12 @@ class CausalLMHead(Head, name="causal_lm"):
     """
 
     paper = "Radford et al. 2018"
-    provides = frozenset(
-        {Signal.NEXT_LOGITS, Signal.HIDDEN_STATES, Signal.POOLED, Signal.MEMORY, Signal.ACTIVATIONS}
-    )
+    provides = frozenset({Signal.NEXT_LOGITS, Signal.HIDDEN_STATES, Signal.POOLED, Signal.MEMORY, Signal.ACTIVATIONS})
     needs_body = frozenset({Ability.CAUSAL})
-    needs_body_for: ClassVar[Mapping[Signal, Ability]] = {Signal.MEMORY: Ability.MEMORY, Signal.ACTIVATIONS: Ability.RECURRENT}
+    needs_body_for: ClassVar[Mapping[Signal, Ability]] = {
+        Signal.MEMORY: Ability.MEMORY,
+        Signal.ACTIVATIONS: Ability.RECURRENT,
+    }
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from transformers import AutoModelForCausalLM

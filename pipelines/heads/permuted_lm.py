@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pipelines.heads import Batch, Head, body_inputs
 from pipelines.vocabulary import Ability, Field, Signal
@@ -28,10 +28,9 @@ class PermutedLMHead(Head, name="permuted_lm"):
     needs_body_for: ClassVar[Mapping[Signal, Ability]] = {Signal.MEMORY: Ability.MEMORY}
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
-        from transformers import XLNetLMHeadModel
+        from transformers import XLNetConfig, XLNetLMHeadModel
 
-        network: PreTrainedModel = XLNetLMHeadModel(config)
-        return network
+        return XLNetLMHeadModel(cast("XLNetConfig", config))
 
     def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
         # without a length of memory the network would keep all it ever read

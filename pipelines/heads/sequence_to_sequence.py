@@ -34,10 +34,11 @@ class SequenceToSequenceHead(Head, name="sequence_to_sequence"):
     def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
         if Signal.TARGET_LOGITS not in wanted:
             return {}
+        shifted = network.prepare_decoder_input_ids_from_labels(batch[Field.TARGET_IDS])  # type: ignore[operator]  # transformers types it as a module
         said = network(
             input_ids=batch[Field.INPUT_IDS],
             attention_mask=batch.get(Field.ATTENTION_MASK),
-            decoder_input_ids=network.prepare_decoder_input_ids_from_labels(batch[Field.TARGET_IDS]),
+            decoder_input_ids=shifted,
             use_cache=False,
         )
         return {Signal.TARGET_LOGITS: said.logits}

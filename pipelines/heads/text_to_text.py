@@ -72,7 +72,13 @@ class TextToText(SequenceToSequenceHead, name="text_to_text"):
     """Tokens of the longest answer, its end included."""
 
     def encode(
-        self, examples: Sequence[Row], task: Task, tokenizer: PreTrainedTokenizerFast, length: int, *, answers: bool = True
+        self,
+        examples: Sequence[Row],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+        length: int,
+        *,
+        answers: bool = True,
     ) -> Encoded:
         texts = [task.family.source(row, task.labels) for row in examples]
         read = tokenizer(texts, truncation=True, max_length=length, verbose=False)["input_ids"] if texts else []
@@ -92,7 +98,7 @@ class TextToText(SequenceToSequenceHead, name="text_to_text"):
         # rows of the vocabulary that only round its size up say nothing
         nothing = list(range(len(tokenizer), network.config.vocab_size))
         for items, batch, _ in heard:
-            written = network.generate(
+            written = network.generate(  # type: ignore[operator]  # transformers types it as a module
                 input_ids=batch[Field.INPUT_IDS],
                 attention_mask=batch[Field.ATTENTION_MASK],
                 max_new_tokens=self.longest,
@@ -127,4 +133,4 @@ class TextToText(SequenceToSequenceHead, name="text_to_text"):
 def end_of(tokenizer: PreTrainedTokenizerFast) -> int:
     """The token that ends a written text."""
     end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
-    return int(end)  # type: ignore[arg-type]  # every tokenizer of the house has one of the two
+    return int(end)

@@ -51,5 +51,5 @@ class VocabularyCrossEntropy(torch.autograd.Function):
 
 def vocabulary_cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
     """Scalar: mean cross-entropy of `targets` int64 [...] under `scores` [..., V]; IGNORED targets do not count."""
-    result: Tensor = VocabularyCrossEntropy.apply(scores.flatten(0, -2), targets.flatten())
+    result: Tensor = VocabularyCrossEntropy.apply(scores.flatten(0, -2), targets.flatten())  # type: ignore[no-untyped-call]  # torch does not type it
     return result

@@ -23,14 +23,18 @@ HEAD = CausalLMHead()
 
 @pytest.fixture(scope="module")
 def batch(tokenizer: PreTrainedTokenizerFast) -> dict[Field, Tensor]:
-    texts = tokenizer(sorted(documents("json"), key=len)[:5], padding=True, truncation=True, max_length=48, return_tensors="pt")
+    texts = tokenizer(
+        sorted(documents("json"), key=len)[:5], padding=True, truncation=True, max_length=48, return_tensors="pt"
+    )
     assert 0 in texts["attention_mask"]
     return {Field.INPUT_IDS: texts["input_ids"], Field.ATTENTION_MASK: texts["attention_mask"]}
 
 
 def network() -> PreTrainedModel:
     torch.manual_seed(0)
-    return HEAD.build(GPT2Config(vocab_size=512, n_embd=32, n_layer=2, n_head=2, n_positions=64, eos_token_id=3), None).eval()
+    return HEAD.build(
+        GPT2Config(vocab_size=512, n_embd=32, n_layer=2, n_head=2, n_positions=64, eos_token_id=3), None
+    ).eval()
 
 
 def loss(network: PreTrainedModel, batch: Mapping[Field, Any], objective: CausalLM) -> Tensor:
@@ -56,11 +60,18 @@ def test_framing_tokens_are_left_out_on_request(batch: dict[Field, Tensor], toke
     assert tokenizer.sep_token_id == 3
     body = network()
     with torch.no_grad():
-        chances = body(batch[Field.INPUT_IDS], attention_mask=batch[Field.ATTENTION_MASK]).logits.double().log_softmax(-1)
+        chances = (
+            body(batch[Field.INPUT_IDS], attention_mask=batch[Field.ATTENTION_MASK]).logits.double().log_softmax(-1)
+        )
         told = loss(body, batch, CausalLM(specials=False))
     rows = zip(batch[Field.INPUT_IDS], batch[Field.ATTENTION_MASK], strict=True)
     texts = [[int(i) for i, real in zip(ids, mask, strict=True) if real] for ids, mask in rows]
-    terms = [-chances[row, at - 1, token] for row, ids in enumerate(texts) for at, token in enumerate(ids) if at and token != 3]
+    terms = [
+        -chances[row, at - 1, token]
+        for row, ids in enumerate(texts)
+        for at, token in enumerate(ids)
+        if at and token != 3
+    ]
     assert float(told) == pytest.approx(float(torch.stack(terms).mean()), rel=1e-6)
     assert float(told) != pytest.approx(float(loss(body, batch, CausalLM()).detach()), rel=1e-6)
 
@@ -87,7 +98,10 @@ def test_padding_behind_a_row_changes_nothing_and_its_vector_is_its_last_token(b
     together = HEAD.signals(body, batch, wanted)
     for row, length in enumerate(batch[Field.ATTENTION_MASK].sum(1).tolist()):
         alone = HEAD.signals(body, {Field.INPUT_IDS: batch[Field.INPUT_IDS][row : row + 1, :length]}, wanted)
-        for signal, mine in ((Signal.NEXT_LOGITS, together[Signal.NEXT_LOGITS][row, :length]), (Signal.POOLED, together[Signal.POOLED][row])):
+        for signal, mine in (
+            (Signal.NEXT_LOGITS, together[Signal.NEXT_LOGITS][row, :length]),
+            (Signal.POOLED, together[Signal.POOLED][row]),
+        ):
             torch.testing.assert_close(mine, alone[signal][0], atol=1e-5, rtol=0)
         assert torch.equal(alone[Signal.POOLED][0], alone[Signal.HIDDEN_STATES][-1][0, -1])
     assert len(together[Signal.HIDDEN_STATES]) == 3

@@ -71,7 +71,9 @@ def test_the_loss_is_xlnets_own(tokenizer: PreTrainedTokenizerFast) -> None:
 
 
 @torch.no_grad()
-def test_a_prediction_depends_on_what_precedes_it_in_the_order_and_on_nothing_else(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_a_prediction_depends_on_what_precedes_it_in_the_order_and_on_nothing_else(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
     body, (batch, order) = network(), permuted(rows(tokenizer, count=1), seed=1)
     before = HEAD.signals(body, batch, LOGITS)[Signal.MASKED_LOGITS]
     places = order[0][order[0] >= 0]
@@ -134,7 +136,9 @@ def test_hidden_states_are_the_content_streams(tokenizer: PreTrainedTokenizerFas
 
 @pytest.mark.parametrize("side", ["right", "left"])
 @torch.no_grad()
-def test_padding_on_either_side_is_harmless_behind_an_attention_mask(side: str, tokenizer: PreTrainedTokenizerFast, tmp_path: object) -> None:
+def test_padding_on_either_side_is_harmless_behind_an_attention_mask(
+    side: str, tokenizer: PreTrainedTokenizerFast, tmp_path: object
+) -> None:
     # XLNet was published with padding on the left; its positions are relative, so only the mask matters
     body: PreTrainedModel = AutoModel.from_config(config()).eval()
     ids = rows(tokenizer, count=1)
