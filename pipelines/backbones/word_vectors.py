@@ -1,0 +1,44 @@
+"""Word vectors: no context encoder at all (Mikolov et al. 2013)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from pydantic import Field
+
+from pipelines.backbones import Backbone
+from pipelines.vocabulary import Ability
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedTokenizerFast
+
+
+class WordVectors(Backbone, name="word_vectors"):
+    """A table with one vector a token. It keeps the word counts of a tokenizer that has them."""
+
+    paper = "arXiv:1301.3781"
+
+    hidden_size: int = Field(300, gt=0)
+    """Width of a vector, in elements."""
+
+    @property
+    def offers(self) -> frozenset[Ability]:
+        return frozenset({Ability.STATIC})
+
+    @property
+    def longest(self) -> int | None:
+        return None
+
+    def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
+        from pipelines.networks.word_vectors import WordVectorsConfig, register
+
+        register()
+        return WordVectorsConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=self.hidden_size,
+            token_counts=tokenizer.init_kwargs.get("counts"),
+            pad_token_id=tokenizer.pad_token_id,
+        )
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"hidden_size": 16})

@@ -1,0 +1,44 @@
+"""Small and slowly changing outputs of a recurrent body (Merity, McCann, Socher 2017, arXiv:1708.01009; used in AWD-LSTM,
+arXiv:1708.02182, §4.6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Option
+
+from pipelines.objectives import Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class ActivationRegularization(Objective, name="activation_regularization"):
+    """α · mean square of the outputs after dropout, and β · mean square of the change from token to token before it.
+
+    The means of squares stand where the paper writes norms, as in its authors' program, to which α and β belong.
+    """
+
+    paper = "arXiv:1708.01009"
+    needs_signals = frozenset({Signal.ACTIVATIONS})
+
+    size: float = Option(2.0, ge=0)
+    """α, the multiple of the outputs' mean square."""
+    change: float = Option(1.0, ge=0)
+    """β, the multiple of the mean square of their change."""
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        dropped, raw = (states.float() for states in step.signals[Signal.ACTIVATIONS])
+        change = raw[:, 1:] - raw[:, :-1]
+        if (mask := step.batch.get(Field.ATTENTION_MASK)) is None:
+            size, moved = dropped.square().mean(), change.square().mean()
+        else:
+            size, moved = _mean_square(dropped, mask), _mean_square(change, mask[:, 1:])
+        return {"activation_size": self.size * size, "activation_change": self.change * moved}
+
+
+def _mean_square(states: Tensor, mask: Tensor) -> Tensor:
+    """Over the elements of the tokens that `mask` keeps."""
+    kept = mask.unsqueeze(-1).to(states.dtype)
+    return (states.square() * kept).sum() / (kept.sum() * states.shape[-1]).clamp(min=1)

@@ -1,0 +1,27 @@
+"""Finding a word's way through a binary tree (Morin & Bengio 2005; Mikolov et al. 2013, arXiv:1310.4546, eq. 3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.objectives import Objective, TrainingStep
+from pipelines.vocabulary import Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class HierarchicalSoftmax(Objective, name="hierarchical_softmax"):
+    """−log of the product of the probabilities of all turns to the word, mean over the batch's predictions."""
+
+    paper = "arXiv:1310.4546"
+    needs_signals = frozenset({Signal.PATH_LOGITS, Signal.PATH_TURNS})
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from torch.nn.functional import binary_cross_entropy_with_logits
+
+        scores, turns = step.signals[Signal.PATH_LOGITS].float(), step.signals[Signal.PATH_TURNS]
+        on_path = (turns >= 0).to(scores.dtype)
+        # turning right has the probability σ(score)
+        total = binary_cross_entropy_with_logits(scores, turns.clamp(min=0).to(scores.dtype), on_path, reduction="sum")
+        return {"hierarchical_softmax": total / len(scores)}
