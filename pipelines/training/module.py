@@ -13,7 +13,7 @@ from pipelines.recipe.schema import Stage
 from pipelines.strategies import Progress
 from pipelines.training.parameters import groups_of
 from pipelines.training.reporting import MetricsLog
-from pipelines.vocabulary import Field, Signal
+from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -46,7 +46,8 @@ class StageModule(lightning.LightningModule):
         self._companions = companions
         self.trained_companions = nn.ModuleDict({name: one.network for name, one in companions.items() if one.trains})
         self._wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
-        self._remembers = Field.MEMORY in stage.layout.provides and Signal.MEMORY in stage.head.provides
+        able = stage.backbone is not None and Ability.MEMORY in stage.backbone.offers
+        self._remembers = able and Field.MEMORY in stage.layout.provides and Signal.MEMORY in stage.head.provides
         self._memory: tuple[Tensor, ...] | None = None
         self._groups = groups_of(network, stage.strategy, stage.optimizer.lr, stage.optimizer.weight_decay)
         trained = {id(parameter) for group in self._groups for _, parameter in group.parameters}
