@@ -1,45 +1,76 @@
-"""One label for a text: an encoder body under a pooling and a linear layer."""
+"""One label for a text or for a pair of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pipelines.heads import Head
+import numpy as np
+
+from pipelines.errors import DataError
+from pipelines.heads import Batch, Signals
+from pipelines.heads.pooled_text import PooledText, encode_texts, refuse_both_orders
+from pipelines.heads.token_rows import column
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
-    from torch import Tensor
-    from transformers import PretrainedConfig, PreTrainedModel
+    from numpy.typing import NDArray
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+    from pipelines.encoding import Encoded, FieldArrays
+    from pipelines.task_families import Answer, Row, Task
 
 
-class SequenceClassification(Head, name="sequence_classification"):
-    """Class scores of a text. With few labels and a small body, mean pooling beats the first token by far."""
+class SequenceClassification(PooledText, name="sequence_classification"):
+    """Class scores of a text, or of a pair framed as one row."""
 
     paper = "arXiv:1810.04805"
-    needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
-    provides = frozenset({Signal.LOGITS, Signal.POOLED, Signal.HIDDEN_STATES})
+    provides = frozenset({Signal.LOGITS, Signal.POOLED, Signal.HIDDEN_STATES, Signal.NEXT_LOGITS})
+    reads = frozenset({"text_classification", "pair_classification"})
+    labels = frozenset({Field.LABELS})
+    answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.LOGITS})
 
-    pooling: Literal["cls", "mean"] = "mean"
-    """What represents the text: the first token's top hidden state, or the mean over its tokens."""
+    both_orders: bool = False
+    """Whether a pair is read in both orders and their vectors added (Radford et al. 2018, §3.3, similarity)."""
 
-    def build(self, config: PretrainedConfig, labels: Sequence[str]) -> PreTrainedModel:
-        from pipelines.networks.sequence_classifier import SequenceClassifier
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+        if self.both_orders:
+            refuse_both_orders(self, task)
+        return self._network(config, task.labels if task else (), 2 if self.both_orders else 1)
 
-        config.classifier_pooling = self.pooling
-        config.id2label = dict(enumerate(labels))
-        config.label2id = {label: index for index, label in enumerate(labels)}
-        return SequenceClassifier(config)
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        said, signals = self._read(network, batch, wanted)
+        return signals | {Signal.LOGITS: said.logits}
 
-    def signals(
-        self, network: PreTrainedModel, batch: Mapping[Field, Tensor], wanted: frozenset[Signal]
-    ) -> dict[Signal, Tensor | tuple[Tensor, ...]]:
-        said = network(
-            input_ids=batch[Field.INPUT_IDS],
-            attention_mask=batch[Field.ATTENTION_MASK],
-            output_hidden_states=Signal.HIDDEN_STATES in wanted,
-        )
-        signals: dict[Signal, Tensor | tuple[Tensor, ...]] = {Signal.LOGITS: said.logits, Signal.POOLED: said.pooled}
-        if Signal.HIDDEN_STATES in wanted:
-            signals[Signal.HIDDEN_STATES] = said.hidden_states
-        return signals
+    def encode(
+        self,
+        examples: Sequence[Row],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+        length: int,
+        *,
+        answers: bool = True,
+    ) -> Encoded:
+        values: FieldArrays = {Field.LABELS: _numbers(examples, task)} if answers else {}
+        return encode_texts(examples, task, tokenizer, length, self.both_orders, values)
+
+    def answer(
+        self,
+        network: PreTrainedModel,
+        encoded: Encoded,
+        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+    ) -> list[Answer]:
+        best = np.zeros(len(encoded), dtype=np.int64)
+        for chosen, _, signals in heard:
+            best[chosen] = signals[Signal.LOGITS].argmax(-1).cpu().numpy()
+        return [task.labels[index] for index in best]
+
+
+def _numbers(examples: Sequence[Row], task: Task) -> NDArray[np.int64]:
+    number = {label: index for index, label in enumerate(task.labels)}
+    for index, label in enumerate(column(examples, "label")):
+        if label not in number:
+            raise DataError(f"example {index}: no training example has its label {label!r}; known: {', '.join(number)}")
+    return np.asarray([number[example["label"]] for example in examples], dtype=np.int64)

@@ -1,20 +1,20 @@
-"""The network behind `sequence_classification`: a Hugging Face model whose body is whatever its configuration says.
-
-A saved folder's body carries the architecture's own weight names, so `AutoModel.from_pretrained(folder)` opens it in
-plain transformers; the whole classifier opens with `SequenceClassifier.open(folder)`.
-"""
+"""The network behind every head that reads one vector of a row: a body, a pooling, and scores of that vector."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
+from typing import cast
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+from torch.nn.functional import batch_norm
+from transformers import PretrainedConfig
 from transformers.utils.generic import ModelOutput
+
+from pipelines.networks.labelled_body import LabelledBody, dropout_of, linear
+
+POOLED_WIDTH = {"concat": 3}
+"""Pooling → vectors of the body's width that it puts side by side; one unless named here."""
 
 
 @dataclass
@@ -24,59 +24,91 @@ class Classified(ModelOutput):
     logits: Tensor | None = None
     """[B, C]."""
     pooled: Tensor | None = None
-    """[B, H]."""
+    """[B, H], or [B, 3H] where the pooling is `concat`."""
+    last_hidden_state: Tensor | None = None
+    """[R, L, H]: R rows, two for each example where pairs are read in both orders."""
     hidden_states: tuple[Tensor, ...] | None = None
-    """Layers + 1 tensors [B, L, H], embeddings first."""
+    """Layers + 1 tensors [R, L, H], embeddings first."""
 
 
-class SequenceClassifier(PreTrainedModel):
-    """body → pooling (`config.classifier_pooling`) → dropout → linear."""
+class SequenceClassifier(LabelledBody):
+    """body → pooling → dropout → linear; with `classifier_hidden`, the two blocks of Howard & Ruder 2018, §3.3.
 
-    config_class = PretrainedConfig
-    supports_gradient_checkpointing = False
-    _supports_sdpa = True
-    _supports_attention_backend = True
+    Of its configuration it reads `id2label` (C), `classifier_pooling`, `classifier_hidden` (int or None) and
+    `classifier_orders` (rows that are one example, their pooled vectors added).
+    """
 
     def __init__(self, config: PretrainedConfig) -> None:
         super().__init__(config)
-        body = AutoModel.from_config(config)
-        if getattr(body, "pooler", None) is not None:
-            body.pooler = None  # trained on nothing we use; kept, it would be a weight that never learns
-        # under the architecture's own name, so that the body's weights are found by plain transformers
-        self.base_model_prefix = body.base_model_prefix
-        setattr(self, self.base_model_prefix, body)
-        self.dropout = nn.Dropout(getattr(config, "hidden_dropout_prob", 0.1))
-        classes = len(config.id2label or {})
-        self.classifier = nn.Linear(config.hidden_size, classes)
-        nn.init.normal_(self.classifier.weight, std=getattr(config, "initializer_range", 0.02))
-        nn.init.zeros_(self.classifier.bias)
+        classes, width = len(config.id2label or {}), config.hidden_size * POOLED_WIDTH.get(config.classifier_pooling, 1)
+        self.hidden: nn.Sequential | None = None
+        if config.classifier_hidden is not None:
+            self.hidden = nn.Sequential(
+                RowNorm(width),
+                nn.Dropout(dropout_of(config)),
+                linear(width, config.classifier_hidden, config),
+                nn.ReLU(),
+                RowNorm(config.classifier_hidden),
+            )
+            width = config.classifier_hidden
+        self.dropout = nn.Dropout(dropout_of(config))
+        self.classifier = linear(width, classes, config)
 
-    @classmethod
-    def open(cls, folder: Path) -> Self:
-        """The classifier saved in `folder`, float32, in eval mode. Safetensors only.
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        output_hidden_states: bool = False,
+        **others: Tensor,
+    ) -> Classified:
+        """Scores of the rows `input_ids` [R, L]; `others` are further arguments of the body."""
+        inputs = {"input_ids": input_ids, **others}
+        if attention_mask is not None:
+            inputs["attention_mask"] = attention_mask
+        said = self.read(inputs, output_hidden_states)
+        pooled = pool(said.last_hidden_state, attention_mask, self.config.classifier_pooling)
+        orders = self.config.classifier_orders
+        if orders > 1:
+            pooled = pooled.unflatten(0, (-1, orders)).sum(1)
+        features = pooled if self.hidden is None else self.hidden(pooled)
+        return Classified(self.classifier(self.dropout(features)), pooled, said.last_hidden_state, said.hidden_states)
 
-        Raises RuntimeError when the weights are not exactly the network's.
-        """
-        config = AutoConfig.from_pretrained(folder)
-        config._attn_implementation = "eager"
-        network = cls(config)
-        network.load_state_dict(load_file(folder / "model.safetensors"))
-        network.eval()  # type: ignore[no-untyped-call]  # transformers does not type it
-        return network
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, output_hidden_states: bool = False) -> Classified:
-        said = self.base_model(
-            input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=output_hidden_states
-        )
-        top = said.last_hidden_state
-        if self.config.classifier_pooling == "cls":
-            pooled = top[:, 0]
-        else:
-            weights = attention_mask.unsqueeze(-1).to(top.dtype)
-            pooled = (top * weights).sum(1) / weights.sum(1)
-        logits = self.classifier(self.dropout(pooled))
-        return Classified(logits=logits, pooled=pooled, hidden_states=said.hidden_states)
+class RowNorm(nn.BatchNorm1d):
+    """Batch normalisation; a batch of a single row, which has no variance, is normalised as in evaluation."""
 
-    @torch.no_grad()
-    def _init_weights(self, module: nn.Module) -> None:
-        """Nothing: the body initialises itself as its architecture does, the linear layer in `__init__`."""
+    def forward(self, rows: Tensor) -> Tensor:
+        if len(rows) > 1 or not self.training:
+            return super().forward(rows)
+        mean, variance = cast("Tensor", self.running_mean), cast("Tensor", self.running_var)
+        return batch_norm(rows, mean, variance, self.weight, self.bias, training=False, eps=self.eps)
+
+
+def pool(states: Tensor, mask: Tensor | None, pooling: str) -> Tensor:
+    """[B, H] (`concat`: [B, 3H]) of `states` [B, L, H] over the tokens where `mask` [B, L] is 1; over all where it is None.
+
+    `cls` is the first token, `last` the last, `mean` their mean, `concat` last, maximum and mean side by side (Howard &
+    Ruder 2018, §3.3).
+    """
+    if pooling == "cls":
+        return states[:, 0]
+    if mask is None:
+        mask = torch.ones_like(states[:, :, 0], dtype=torch.long)
+    if pooling == "last":
+        return _last(states, mask)
+    mean = _mean(states, mask)
+    if pooling == "mean":
+        return mean
+    highest = states.masked_fill(mask.unsqueeze(-1) == 0, float("-inf")).amax(1)
+    return torch.cat([_last(states, mask), highest, mean], dim=-1)
+
+
+def _mean(states: Tensor, mask: Tensor) -> Tensor:
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1)
+
+
+def _last(states: Tensor, mask: Tensor) -> Tensor:
+    # also right where the padding stands before the tokens
+    places = (mask * torch.arange(mask.shape[1], device=mask.device)).argmax(1)
+    return states.take_along_dim(places[:, None, None], 1).squeeze(1)

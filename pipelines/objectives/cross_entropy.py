@@ -1,4 +1,4 @@
-"""Classification."""
+"""Classification, and the choice among several."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ if TYPE_CHECKING:
 
 
 class CrossEntropy(Objective, name="cross_entropy"):
-    """Cross-entropy of the right class, mean over the batch."""
+    """Cross-entropy of the right class or choice, mean over the batch."""
 
     needs_fields = frozenset({Field.LABELS})
     needs_signals = frozenset({Signal.LOGITS})
 
     smoothing: float = Option(0.0, ge=0, lt=1)
-    """Label smoothing (Szegedy et al. 2016, §7)."""
+    """Share of the target that is spread evenly over all classes, or over the choices that there are (Szegedy et al. 2016,
+    §7)."""
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
-        from torch.nn.functional import cross_entropy
-
         logits = cast("Tensor", step.signals[Signal.LOGITS]).float()
-        return {"cross_entropy": cross_entropy(logits, step.batch[Field.LABELS], label_smoothing=self.smoothing)}
+        chances = logits.log_softmax(-1)
+        right = chances.gather(-1, step.batch[Field.LABELS].unsqueeze(-1)).mean()
+        if not self.smoothing:
+            return {"cross_entropy": -right}
+        there = logits.isfinite()  # a choice that a question does not have scores −inf
+        even = (chances.masked_fill(~there, 0).sum(-1) / there.sum(-1)).mean()
+        return {"cross_entropy": -(1 - self.smoothing) * right - self.smoothing * even}

@@ -1,0 +1,127 @@
+"""What the heads have in common that read one vector of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field as Option
+
+from pipelines.encoding import Encoded, FieldArrays
+from pipelines.errors import RecipeError
+from pipelines.heads import Batch, Head, body_inputs
+from pipelines.heads.token_rows import TokenRows, column, refuse_empty, token_rows
+from pipelines.vocabulary import Ability, Field, Signal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+    from pipelines.networks.sequence_classifier import Classified
+    from pipelines.task_families import Row, Task
+
+PAIR = ("text_a", "text_b")
+
+
+class PooledText(Head):
+    """One vector of a row, and scores of it."""
+
+    needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
+    needs_body_for: ClassVar[Mapping[Signal, Ability]] = {Signal.NEXT_LOGITS: Ability.CAUSAL}
+
+    pooling: Literal["cls", "mean", "last", "concat"] = "mean"
+    """What represents a text: the top hidden state of its first token (`cls`) or of its last (`last`: bodies that read
+    from left to right, and XLNet, whose `<cls>` comes last), the mean over its tokens, or last, maximum and mean side by
+    side (`concat`; Howard & Ruder 2018, §3.3). With few labels and a small body, the mean beats the first token by far."""
+    hidden: int | None = Option(None, ge=1)
+    """Width of a block between body and scores: normalisation, dropout, linear, ReLU (Howard & Ruder 2018, §3.3: 50);
+    none by default."""
+
+    def _network(self, config: PretrainedConfig, outputs: Sequence[str], orders: int = 1) -> PreTrainedModel:
+        """A body of `config` under one score for each of `outputs`."""
+        from pipelines.networks.sequence_classifier import SequenceClassifier
+
+        config.classifier_pooling, config.classifier_hidden, config.classifier_orders = self.pooling, self.hidden, orders
+        config.id2label = dict(enumerate(outputs))
+        config.label2id = {output: index for index, output in enumerate(outputs)}
+        return SequenceClassifier(config)
+
+    def _read(
+        self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]
+    ) -> tuple[Classified, dict[Signal, Any]]:
+        """What `network` says, and the signals that do not depend on what its scores mean."""
+        said: Classified = network(**body_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in wanted)
+        signals: dict[Signal, Any] = {Signal.POOLED: said.pooled}
+        if Signal.HIDDEN_STATES in wanted:
+            signals[Signal.HIDDEN_STATES] = said.hidden_states
+        if Signal.NEXT_LOGITS in wanted:
+            signals[Signal.NEXT_LOGITS] = _next_logits(network, said.last_hidden_state)
+        return said, signals
+
+
+def _next_logits(network: PreTrainedModel, top: Tensor | None) -> Tensor:
+    """[R, L, V] under the body's own embeddings, with which its language model is tied (Radford et al. 2018, eq. 2)."""
+    body = network.base_model
+    # attention says whether it is causal; a body without attention reads from left to right
+    reads_ahead = any(getattr(module, "is_causal", None) is False for module in body.modules())
+    if reads_ahead or not network.config.tie_word_embeddings:
+        why = "sees the tokens that it would predict" if reads_ahead else "does not tie its output to its embeddings"
+        raise RecipeError(
+            f"head: next_logits are said of a causal body with tied embeddings, and a {network.config.model_type} body here "
+            f"{why}; leave out the objective that needs them"
+        )
+    scores: Tensor = top @ body.get_input_embeddings().weight.T
+    return scores
+
+
+class EncodedTexts(Encoded):
+    """Texts or pairs, each an item, with one value each that is to be found."""
+
+    def __init__(self, examples: Sequence[Row], rows: TokenRows, orders: int, values: FieldArrays) -> None:
+        self.examples, self.owners = examples, np.arange(len(examples), dtype=np.int64)
+        self._rows, self._orders, self._values = rows, orders, values
+        self.lengths = rows.lengths.reshape(-1, orders).sum(1)
+
+    def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
+        """[B · orders, L] rows, the orders of an example one after the other, and [B] values."""
+        rows = (chosen[:, None] * self._orders + np.arange(self._orders)).ravel().tolist()
+        return self._rows.batch(rows) | {name: value[chosen] for name, value in self._values.items()}
+
+
+def encode_texts(
+    examples: Sequence[Row],
+    task: Task,
+    tokenizer: PreTrainedTokenizerFast,
+    length: int,
+    both_orders: bool,
+    values: FieldArrays,
+) -> EncodedTexts:
+    """The texts or pairs of `examples`, as their family has them, with `values` [examples] for the batches.
+
+    Raises DataError for an example without its text, or in which the tokenizer finds no token.
+    """
+    orders = 2 if both_orders else 1
+    texts: Sequence[Any]
+    if is_pair(task):
+        pairs = list(zip(*(column(examples, name) for name in PAIR), strict=True))
+        texts = [texts for a, b in pairs for texts in ((a, b), (b, a))[:orders]]
+    else:
+        texts = column(examples, "text")
+    rows = token_rows(texts, tokenizer, length)
+    refuse_empty(rows, [index // orders for index in range(len(texts))])
+    return EncodedTexts(examples, rows, orders, values)
+
+
+def is_pair(task: Task) -> bool:
+    """Whether an example of `task` is two texts."""
+    return set(PAIR) <= set(task.family.columns)
+
+
+def refuse_both_orders(head: Head, task: Task | None) -> None:
+    """Raise RecipeError where a single text should be read in both orders."""
+    if task is not None and not is_pair(task):
+        raise RecipeError(
+            f"head {head.name}, both_orders: an example of {task.family.name} is one text, which has one order; leave it out"
+        )

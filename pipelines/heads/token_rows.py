@@ -1,0 +1,91 @@
+"""Texts as rows of token ids, framed as their tokenizer frames them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipelines.encoding import FieldArrays, attention, padded
+from pipelines.errors import DataError, RecipeError
+from pipelines.task_families import Row
+from pipelines.vocabulary import Field
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from transformers import PreTrainedTokenizerFast
+
+
+@dataclass(frozen=True)
+class TokenRows:
+    """Rows of tokens, not yet side by side."""
+
+    ids: list[NDArray[np.int64]]
+    types: list[NDArray[np.int64]] | None
+    """Which text each token is of; None where the tokenizer does not tell them apart."""
+    padding: int
+    """Id of the padding token."""
+
+    @classmethod
+    def of(cls, encodings: Sequence[Any], tokenizer: PreTrainedTokenizerFast) -> TokenRows:
+        """The rows of `encodings`, as the tokenizers library makes them."""
+        types = None
+        if Field.TOKEN_TYPE_IDS in tokenizer.model_input_names:
+            types = [np.asarray(encoding.type_ids, dtype=np.int64) for encoding in encodings]
+        ids = [np.asarray(encoding.ids, dtype=np.int64) for encoding in encodings]
+        return cls(ids, types, int(tokenizer.pad_token_id))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """[rows] tokens of each."""
+        return np.asarray([len(row) for row in self.ids], dtype=np.int64)
+
+    def batch(self, chosen: Sequence[int]) -> FieldArrays:
+        """The rows `chosen` side by side."""
+        rows = [self.ids[index] for index in chosen]
+        ids = padded(rows, self.padding)
+        fields: FieldArrays = {Field.INPUT_IDS: ids, Field.ATTENTION_MASK: attention(rows, ids.shape[1])}
+        if self.types is not None:
+            fields[Field.TOKEN_TYPE_IDS] = padded([self.types[index] for index in chosen], 0)
+        return fields
+
+
+def token_rows(
+    texts: Sequence[str] | Sequence[tuple[str, str]],
+    tokenizer: PreTrainedTokenizerFast,
+    length: int,
+    *,
+    keep_end: bool = False,
+) -> TokenRows:
+    """`texts`, or pairs of them, as rows of at most `length` tokens.
+
+    What does not fit is cut from the end of the longer text, or from its beginning where `keep_end`. Raises RecipeError
+    when `length` has no room beside the tokens that frame a text.
+    """
+    fast = tokenizer.backend_tokenizer
+    pairs = bool(texts) and not isinstance(texts[0], str)
+    frame = fast.num_special_tokens_to_add(pairs)
+    if length <= frame:
+        raise RecipeError(f"budget.length: {length} tokens hold only the {frame} that frame a text; raise it")
+    fast.no_padding()
+    fast.enable_truncation(length, strategy="longest_first", direction="left" if keep_end else "right")
+    encodings = fast.encode_batch_fast(list(texts))
+    fast.no_truncation()
+    return TokenRows.of(encodings, tokenizer)
+
+
+def column(examples: Sequence[Row], name: str) -> list[Any]:
+    """The values of one column. Raises DataError naming the first example that lacks it."""
+    values = [example.get(name) for example in examples]
+    if None in values:
+        raise DataError(f"example {values.index(None)}: the column {name!r} is missing or empty")
+    return values
+
+
+def refuse_empty(rows: TokenRows, examples: Sequence[int]) -> None:
+    """Raise DataError naming the first of `examples`, one for each row, whose row holds no token."""
+    empty = np.flatnonzero(rows.lengths == 0)
+    if len(empty):
+        raise DataError(f"example {examples[empty[0]]}: the tokenizer finds no token in its text; leave it out")
