@@ -200,7 +200,7 @@ class AwdLstmForCausalLM(AwdLstmPreTrainedModel):
         return RecurrenceWithScores(**said, logits=self.lm_head(said.last_hidden_state))
 
 
-def register() -> None:
+def register_body() -> None:
     """Let the Auto classes open folders of this architecture."""
     AutoConfig.register("awd_lstm", AwdLstmConfig, exist_ok=True)
     AutoModel.register(AwdLstmConfig, AwdLstmModel, exist_ok=True)

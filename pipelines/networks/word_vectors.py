@@ -161,7 +161,7 @@ class PathPredictor(WordPredictor):
         return scores[real], turns.unsqueeze(1).expand(-1, real.shape[1], -1)[real]
 
 
-def register() -> None:
+def register_body() -> None:
     """Let the Auto classes open folders of this architecture."""
     AutoConfig.register("word_vectors", WordVectorsConfig, exist_ok=True)
     AutoModel.register(WordVectorsConfig, WordVectorsModel, exist_ok=True)
