@@ -84,7 +84,8 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
         return "start", f"a {stage.kind} stage continues another: name the stage it starts from"
     if stage.start is None and (stage.tokenizer is None or stage.backbone is None):
         missing = "tokenizer" if stage.tokenizer is None else "backbone"
-        return missing, "a stage that starts from nothing needs a tokenizer and a backbone"
+        either = "" if stage.kind is Kind.PRETRAIN else "name the stage it starts from; "
+        return missing, f"{either}a stage that starts from nothing needs a tokenizer and a backbone"
     if isinstance(stage.start, Untrained):
         resolve(stage.start.untrained)
     elif isinstance(stage.start, str):
@@ -112,7 +113,7 @@ def _check_parts(stage: Stage) -> Problem | None:
     if stage.kind is not Kind.COMPRESS and not stage.objective and stage.budget.tokens != 0:
         return "objective", "a stage that trains needs an objective"
     if stage.trains and not stage.strategy:
-        return "strategy", f"a stage that trains needs a strategy; known: {', '.join(sorted(Strategy.members))}"
+        return "strategy", f"a stage that trains needs a strategy; known: {_fitting(Strategy, lambda _: True)}"
     if impossible := conflict(stage.strategy):
         return "strategy", impossible
     if stage.trains and stage.budget.tokens is None and stage.budget.epochs is None:
