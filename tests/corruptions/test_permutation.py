@@ -61,7 +61,9 @@ def test_no_predicted_token_learns_of_itself_or_of_a_later_one(
     mapping, mask = given[Field.TARGET_MAPPING], given[Field.PERMUTATION_MASK]
     assert np.array_equal(given[Field.INPUT_IDS], ids)
     assert mapping.shape == (rows, count, length) and (mapping.sum(2) == 1).all()
-    assert np.array_equal((mapping.argmax(2) + length * np.arange(rows)[:, None]).ravel(), given[Field.MASKED_POSITIONS])
+    assert np.array_equal(
+        (mapping.argmax(2) + length * np.arange(rows)[:, None]).ravel(), given[Field.MASKED_POSITIONS]
+    )
     assert (np.diff(given[Field.MASKED_POSITIONS]) > 0).all()
     for row in range(rows):
         at = mapping[row].argmax(1)
