@@ -45,7 +45,7 @@ def _alias(counts: Counts, special: tuple[int, ...], power: float) -> tuple[NDAr
     if not weights.sum():
         raise DataError("negative_samples: the stage's text holds no word to draw; give it a text with words")
     share = (weights * (len(weights) / weights.sum())).tolist()
-    other = [int(weights.argmax())] * len(share)
+    other = list(range(len(share)))
     small = [word for word, value in enumerate(share) if value < 1]
     large = [word for word, value in enumerate(share) if value >= 1]
     while small and large:
@@ -54,7 +54,7 @@ def _alias(counts: Counts, special: tuple[int, ...], power: float) -> tuple[NDAr
         share[giver] -= 1 - share[word]
         if share[giver] < 1:
             small.append(large.pop())
-    # what is left is full but for rounding, or never drawn
+    # what is left is full but for rounding
     for word in small + large:
-        share[word] = float(weights[word] > 0)
+        share[word] = 1.0
     return np.asarray(share), np.asarray(other, dtype=np.int64)

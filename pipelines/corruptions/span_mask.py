@@ -78,7 +78,7 @@ class SpanMask(Masking, name="span_mask"):
         lengths = 1 + np.searchsorted(_distribution(self.p, self.longest), draws, side="right")
         before = np.cumsum(lengths, axis=1) - lengths
         room = words[:, None] - before - np.arange(lengths.shape[1])  # a word between each two spans
-        lengths = np.clip(np.minimum(lengths, room), 0, np.maximum(budget[:, None] - before, 0))
+        lengths = np.maximum(np.minimum(np.minimum(lengths, room), budget[:, None] - before), 0)
         return lengths[:, : int((lengths > 0).sum(1).max())]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.backbones import Backbone
@@ -64,37 +63,6 @@ def plain_batch(rows: int, length: int, begin: int) -> Arrays:
 def token_ids() -> TokenIds:
     tokenizer = small_tokenizer()
     return TokenIds(len(tokenizer), tokenizer.mask_token_id, tuple(sorted(tokenizer.all_special_ids)))
-
-
-@each("corruptions")
-@given(half=st.integers(1, 6), length=st.integers(4, 64), begin=st.integers(0, 5000), seed=st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
-def test_a_corruption_is_a_pure_function(part: Corruption, half: int, length: int, begin: int, seed: int) -> None:
-    batch = plain_batch(2 * half, length, begin)
-    before = deepcopy(batch)
-    once = part.apply(batch, token_ids(), np.random.default_rng(seed))
-    again = part.apply(batch, token_ids(), np.random.default_rng(seed))
-    assert all(np.array_equal(batch[name], before[name]) for name in before), "its input was changed"
-    assert once.keys() == again.keys() and all(np.array_equal(once[name], again[name]) for name in once)
-    assert part.provides <= once.keys() and before.keys() <= once.keys()
-    assert all(value.dtype == np.int64 for value in once.values()), "torch indexes with int64"
-    assert np.array_equal(once[Field.ORIGINAL_IDS], before[Field.ORIGINAL_IDS])
-    ids, original = once[Field.INPUT_IDS], before[Field.INPUT_IDS]
-    special = np.isin(original, token_ids().special)
-    assert np.array_equal(ids[special], original[special]), "a special token was corrupted"
-    assert ids.min() >= 0 and ids.max() < token_ids().size
-    if Field.MASKED_POSITIONS in once and Field.MASKED_POSITIONS not in before:
-        positions = once[Field.MASKED_POSITIONS]
-        assert np.all(np.diff(positions) > 0), "positions ascend, each once"
-        assert np.array_equal(once[Field.MASKED_LABELS], original.ravel()[positions])
-        untouched = np.setdiff1d(np.arange(ids.size), positions)
-        assert np.array_equal(ids.ravel()[untouched], original.ravel()[untouched])
-    if Field.PARTNER in once:
-        partner = once[Field.PARTNER]
-        paired = np.flatnonzero(partner >= 0)
-        assert np.array_equal(partner[partner[paired]], paired), "a partner's partner is the row itself"
-    if Field.POSITION_IDS in once:
-        assert np.all(np.diff(once[Field.POSITION_IDS], axis=1) > 0) and np.all(once[Field.POSITION_IDS] >= 0)
 
 
 @each("tokenizers")

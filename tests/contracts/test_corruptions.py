@@ -1,0 +1,57 @@
+"""What every corruption promises: on rows of any width, whatever stands in them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.corruptions import Arrays, Corruption
+from pipelines.vocabulary import Field
+from tests.contracts.families import build, members
+from tests.corruptions.rows import SPECIAL, batches, token_ids
+
+FLOATS = {Field.PERMUTATION_MASK, Field.TARGET_MAPPING}
+"""Fields that a network multiplies with; all others are indices."""
+MASKS = [name for name, member in members("corruptions").items() if Field.MASKED_POSITIONS in member.provides]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", members("corruptions"))
+@given(batch=batches(shortest=4), seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_a_corruption_is_a_pure_function(name: str, batch: Arrays, seed: int) -> None:
+    part = build(members("corruptions")[name])
+    assert isinstance(part, Corruption)
+    if part.segments > 1:
+        batch = {key: np.concatenate([value] * part.segments) for key, value in batch.items()}
+    if Field.CENTERS in part.needs:
+        batch[Field.CENTERS] = np.arange(5, 12)
+    before = deepcopy(batch)
+    once = part.apply(batch, token_ids(), np.random.default_rng(seed))
+    again = part.apply(batch, token_ids(), np.random.default_rng(seed))
+    assert all(np.array_equal(batch[key], before[key]) for key in before), "its input was changed"
+    assert once.keys() == again.keys() and all(np.array_equal(once[key], again[key]) for key in once)
+    assert once.keys() == (before.keys() - part.replaces) | part.provides, "it says what it adds and what it takes away"
+    kept = before.keys() - part.provides - {Field.INPUT_IDS} - part.replaces
+    assert all(np.array_equal(once[key], before[key]) for key in kept), "a field was changed in silence"
+    assert all(value.dtype == (np.float32 if key in FLOATS else np.int64) for key, value in once.items())
+    assert once[Field.INPUT_IDS].min() >= 0 and once[Field.INPUT_IDS].max() < token_ids().size
+
+
+@pytest.mark.parametrize("name", MASKS)
+@given(batch=batches(), seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_what_is_hidden_is_what_is_asked(name: str, batch: Arrays, seed: int) -> None:
+    part = build(members("corruptions")[name])
+    assert isinstance(part, Corruption)
+    given = part.apply(batch, token_ids(), np.random.default_rng(seed))
+    ids, clean, positions = given[Field.INPUT_IDS], batch[Field.INPUT_IDS], given[Field.MASKED_POSITIONS]
+    assert (np.diff(positions) > 0).all(), "positions ascend, each once"
+    assert np.array_equal(given[Field.MASKED_LABELS], clean.ravel()[positions])
+    assert np.isin(np.flatnonzero(ids != clean), positions).all(), "a token changed that nobody asks for"
+    special = np.isin(clean, SPECIAL)
+    assert np.array_equal(ids[special], clean[special]), "a special token was corrupted"
+    assert not np.isin(ids[~special], SPECIAL[:4]).any(), "a special token was drawn"
