@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast, XLNetConfig, XLNetLMHeadModel
 
+from pipelines.corruptions import TokenIds
+from pipelines.corruptions.permutation import Permutation
 from pipelines.heads.permuted_lm import PermutedLMHead
 from pipelines.objectives import TrainingStep
 from pipelines.objectives.permuted_lm import PermutedLM
@@ -14,7 +17,7 @@ from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 
 HEAD = PermutedLMHead()
-LENGTH, PREDICTED = 24, 5
+LENGTH, PREDICTED = 24, 4
 LOGITS = frozenset({Signal.MASKED_LOGITS})
 WITH_MEMORY = LOGITS | {Signal.MEMORY}
 
@@ -40,26 +43,16 @@ def rows(tokenizer: PreTrainedTokenizerFast, begin: int = 0, count: int = 4) -> 
     return ids[:, begin : begin + LENGTH].contiguous()
 
 
-def permuted(ids: Tensor, seed: int) -> tuple[dict[Field, Tensor], Tensor]:
-    """A batch by the rule of Yang et al. 2019, §2.3, and the place [B, L] of each token in its row's order, −1 for context."""
-    random = torch.Generator().manual_seed(seed)
-    order = torch.full(ids.shape, -1)
-    for row in order:
-        chosen = torch.randperm(ids.shape[1], generator=random)[:PREDICTED]
-        row[chosen] = torch.randperm(PREDICTED, generator=random)
-    chosen = (order >= 0).nonzero()[:, 1].reshape(len(ids), PREDICTED)
-    batch = {
-        Field.INPUT_IDS: ids,
-        Field.PERMUTATION_MASK: ((order[:, :, None] <= order[:, None, :]) & (order[:, None, :] >= 0)).float(),
-        Field.TARGET_MAPPING: torch.nn.functional.one_hot(chosen, ids.shape[1]).float(),
-        Field.MASKED_LABELS: ids.gather(1, chosen).flatten(),
-    }
-    return batch, order
+def permuted(ids: Tensor, seed: int) -> dict[Field, Tensor]:
+    arrays = Permutation().apply(
+        {Field.INPUT_IDS: ids.numpy()}, TokenIds(512, 4, (0, 1, 2, 3, 4)), np.random.default_rng(seed)
+    )
+    return {name: torch.from_numpy(value) for name, value in arrays.items()}
 
 
 @torch.no_grad()
 def test_the_loss_is_xlnets_own(tokenizer: PreTrainedTokenizerFast) -> None:
-    body, (batch, _) = network(), permuted(rows(tokenizer), seed=0)
+    body, batch = network(), permuted(rows(tokenizer), seed=0)
     theirs = body(
         batch[Field.INPUT_IDS],
         perm_mask=batch[Field.PERMUTATION_MASK],
@@ -74,22 +67,22 @@ def test_the_loss_is_xlnets_own(tokenizer: PreTrainedTokenizerFast) -> None:
 def test_a_prediction_depends_on_what_precedes_it_in_the_order_and_on_nothing_else(
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:
-    body, (batch, order) = network(), permuted(rows(tokenizer, count=1), seed=1)
+    body, batch = network(), permuted(rows(tokenizer, count=1), seed=1)
     before = HEAD.signals(body, batch, LOGITS)[Signal.MASKED_LOGITS]
-    places = order[0][order[0] >= 0]
+    hidden = batch[Field.PERMUTATION_MASK][0, batch[Field.MASKED_POSITIONS]]
     for position in range(LENGTH):
         changed = batch[Field.INPUT_IDS].clone()
         changed[0, position] = (changed[0, position] + 100) % 512
         after = HEAD.signals(body, {**batch, Field.INPUT_IDS: changed}, LOGITS)[Signal.MASKED_LOGITS]
-        # what is not to be seen has weight exactly 0, so the comparison is exact; context has place −1
+        # what is not to be seen has weight exactly 0, so the comparison is exact
         same = [bool(torch.equal(one, two)) for one, two in zip(before, after, strict=True)]
-        assert same == [bool(order[0, position] >= place) for place in places], f"token {position}"
+        assert same == [bool(value) for value in hidden[:, position]], f"token {position}"
 
 
 @torch.no_grad()
 def test_memory_is_hugging_faces_and_equals_reading_both_segments_at_once(tokenizer: PreTrainedTokenizerFast) -> None:
-    body, (first, _) = network(), permuted(rows(tokenizer), seed=2)
-    second, _ = permuted(rows(tokenizer, begin=LENGTH), seed=3)
+    body, first = network(), permuted(rows(tokenizer), seed=2)
+    second = permuted(rows(tokenizer, begin=LENGTH), seed=3)
     remembered = HEAD.signals(body, first, WITH_MEMORY)[Signal.MEMORY]
     ours = HEAD.signals(body, {**second, Field.MEMORY: remembered}, WITH_MEMORY)
     names = {"input_ids": Field.INPUT_IDS, "perm_mask": Field.PERMUTATION_MASK, "target_mapping": Field.TARGET_MAPPING}
@@ -116,7 +109,7 @@ def test_memory_is_hugging_faces_and_equals_reading_both_segments_at_once(tokeni
 
 @torch.no_grad()
 def test_a_body_without_a_length_of_memory_remembers_nothing(tokenizer: PreTrainedTokenizerFast) -> None:
-    body, (batch, _) = network(mem_len=0), permuted(rows(tokenizer), seed=0)
+    body, batch = network(mem_len=0), permuted(rows(tokenizer), seed=0)
     said = HEAD.signals(body, batch, WITH_MEMORY)
     assert said[Signal.MEMORY] == ()
     again = HEAD.signals(body, {**batch, Field.MEMORY: said[Signal.MEMORY]}, LOGITS)
@@ -125,7 +118,7 @@ def test_a_body_without_a_length_of_memory_remembers_nothing(tokenizer: PreTrain
 
 @torch.no_grad()
 def test_hidden_states_are_the_content_streams(tokenizer: PreTrainedTokenizerFast) -> None:
-    body, (batch, _) = network(), permuted(rows(tokenizer), seed=0)
+    body, batch = network(), permuted(rows(tokenizer), seed=0)
     said = HEAD.signals(body, batch, frozenset({Signal.HIDDEN_STATES, Signal.POOLED}))
     alone = body.transformer(batch[Field.INPUT_IDS], perm_mask=batch[Field.PERMUTATION_MASK], output_hidden_states=True)
     assert len(said[Signal.HIDDEN_STATES]) == 4
