@@ -12,7 +12,6 @@ from transformers import (
     AutoModelForMaskedLM,
     AutoModelForPreTraining,
     ElectraForPreTraining,
-    PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerFast,
 )
@@ -25,11 +24,12 @@ from pipelines.heads import Head
 from pipelines.heads.masked_lm import MaskedLMHead
 from pipelines.heads.replaced_tokens import ReplacedTokens
 from pipelines.heads.span_boundary import SpanBoundary
-from pipelines.objectives import Batch, Companion, Signals, TrainingStep
+from pipelines.objectives import Batch, Companion, TrainingStep
 from pipelines.objectives.masked_lm import MaskedLM
 from pipelines.objectives.replaced_token_detection import ReplacedTokenDetection, _sample
 from pipelines.objectives.span_boundary import SpanBoundaryObjective
 from pipelines.vocabulary import Field, Signal
+from tests.companions import Beside
 from tests.small_corpus import documents
 
 GATHERED = 1e-5
@@ -117,25 +117,6 @@ def test_position_ids_count_from_zero_in_every_architecture(
 def test_masked_lm_names_the_architectures_that_it_knows(tokenizer: PreTrainedTokenizerFast) -> None:
     with pytest.raises(RecipeError, match="'gpt2'; known: bert, electra, roberta, xlnet"):
         build(MaskedLMHead(), "gpt2", tokenizer)
-
-
-class Beside:
-    """What an objective may ask for, as a training loop grants it."""
-
-    def __init__(self, network: PreTrainedModel) -> None:
-        self.network = network
-
-    def teacher(self) -> Companion:
-        raise AssertionError("replaced token detection has no teacher")
-
-    def trained(self, name: str, head: str, config: PretrainedConfig) -> Companion:
-        assert (name, head) == ("generator", "masked_lm")
-        network = MaskedLMHead().build(config, None).eval()
-
-        def ask(batch: Batch, wanted: frozenset[Signal]) -> Signals:
-            return MaskedLMHead().signals(network, batch, wanted)
-
-        return Companion(network, ask, trains=True)
 
 
 @pytest.fixture
