@@ -80,4 +80,5 @@ def sources(root: Path, prepared: Prepared) -> dict[str, DataSource]:
 def make_plan(root: Path, request: Request, prepared: Prepared) -> Plan:
     """The steps of the requested recipe over `prepared`."""
     family = TaskFamily.model_validate(prepared.family)
-    return plan(load_recipe(root, request), Library(root / "recipes"), sources(root, prepared), family)
+    profile = smoke_profile if request.smoke else (lambda recipe: recipe)
+    return plan(load_recipe(root, request), Library(root / "recipes"), sources(root, prepared), family, profile)

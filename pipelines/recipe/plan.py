@@ -6,7 +6,7 @@ fingerprints, the digests of the tables it reads, the code of its parts, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,17 +100,32 @@ class Plan:
         return todo[::-1]
 
 
-def plan(recipe: Recipe, library: Library, data: Mapping[str, DataSource], family: TaskFamily | None = None) -> Plan:
+def plan(
+    recipe: Recipe,
+    library: Library,
+    data: Mapping[str, DataSource],
+    family: TaskFamily | None = None,
+    profile: Callable[[Recipe], Recipe] = lambda recipe: recipe,
+) -> Plan:
     """The steps of `recipe` over the tables `data`, whose labelled ones hold examples of `family`.
+
+    `profile` is what was done to `recipe` itself; other recipes that its stages start from are put through it too.
 
     Raises RecipeError for a checkpoint that is not there, DataError never: tables were validated before.
     """
-    return _Planner(recipe, library, data, family or TaskFamily.usually()).plan()
+    return _Planner(recipe, library, data, family or TaskFamily.usually(), profile).plan()
 
 
 class _Planner:
-    def __init__(self, recipe: Recipe, library: Library, data: Mapping[str, DataSource], family: TaskFamily) -> None:
-        self.recipe, self.library, self.data, self.family = recipe, library, data, family
+    def __init__(
+        self,
+        recipe: Recipe,
+        library: Library,
+        data: Mapping[str, DataSource],
+        family: TaskFamily,
+        profile: Callable[[Recipe], Recipe],
+    ) -> None:
+        self.recipe, self.library, self.data, self.family, self.profile = recipe, library, data, family, profile
         self.done: dict[tuple[str, str], list[Step]] = {}
         self.recipes = {recipe.name: recipe}
 
@@ -123,7 +138,7 @@ class _Planner:
         key = (recipe, name)
         if key not in self.done:
             if recipe not in self.recipes:
-                self.recipes[recipe] = self.library.load(recipe)
+                self.recipes[recipe] = self.profile(self.library.load(recipe))
             stage = self.recipes[recipe].stages[name]
             parents = self._parents(recipe, stage)
             # a stage without training has nothing that a seed could change

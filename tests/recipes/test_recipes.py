@@ -68,7 +68,8 @@ def planned(name: str, variant: str, *, tiny: bool) -> tuple[Plan, dict[str, Pat
         table: DataSource(digest=hashlib.md5(path.read_bytes()).hexdigest(), path=str(path)) for table, path in tables.items()
     }
     family = TaskFamily.model_validate(setting.family)
-    return plan(smoke(recipe) if tiny else recipe, library, sources, family), tables
+    profile = smoke if tiny else (lambda whole: whole)
+    return plan(profile(recipe), library, sources, family, profile), tables
 
 
 @pytest.mark.parametrize(("name", "variant"), FORMS)
