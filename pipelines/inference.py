@@ -221,6 +221,11 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+def weighs_classes(folder: Path) -> bool:
+    """Whether the model in `folder` gives each class a probability; one that writes its answers names no classes."""
+    return bool(read_json(folder / "config.json").get("id2label"))
+
+
 def _labels(folder: Path) -> list[str]:
     named = read_json(folder / "config.json").get("id2label")
     if not named:

@@ -83,8 +83,8 @@ class Evaluated:
     @cached_property
     def labels(self) -> list[str]:
         """The classes: those of the models, or, when none is judged, those of the training table."""
-        if self.family.of_one_text:
-            for models in self.answering.values():
+        for models in self.answering.values():
+            if self.weighs_classes(models[0]):
                 return self.predictor(models[0]).labels
         return self.family.labels(self.examples("train"))
 
@@ -99,6 +99,12 @@ class Evaluated:
             raise DataError(f"{self._tables['test']}: label {unknown[0]!r} is none of the models' classes ({known})")
         index = {label: position for position, label in enumerate(self.labels)}
         return np.asarray([index[label] for label in self.test.labels], dtype=np.int64)
+
+    def weighs_classes(self, subject: Subject) -> bool:
+        """Whether `subject` gives each class of a text a probability."""
+        from pipelines.inference import weighs_classes
+
+        return self.family.of_one_text and weighs_classes(subject.folder)
 
     def predictor(self, subject: Subject) -> Predictor:
         """The served form of `subject`, on this job's threads."""
@@ -238,7 +244,7 @@ def _write_predictions(evaluated: Evaluated, path: Path) -> None:
             columns["seed"] += [subject.seed] * size
             columns["index"] += range(size)
             columns["label"] += [_written(answer) for answer in evaluated.gold]
-            if evaluated.family.of_one_text:
+            if evaluated.weighs_classes(subject):
                 columns["predicted"] += [evaluated.labels[choice] for choice in evaluated.predictions(subject)]
                 columns["probabilities"] += evaluated.probabilities(subject).round(PROBABILITY_DIGITS).tolist()
             else:
