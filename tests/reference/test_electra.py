@@ -17,7 +17,7 @@ from transformers import (
 from pipelines.backbones.transformer import Transformer
 from pipelines.heads.replaced_tokens import ReplacedTokens
 from pipelines.objectives import Batch, Companion, TrainingStep
-from pipelines.objectives.replaced_token_detection import ReplacedTokenDetection, _sample
+from pipelines.objectives.replaced_token_detection import ReplacedTokenDetection
 from pipelines.vocabulary import Field, Signal
 from tests.companions import Beside
 from tests.reference.masked_text import EXACT, GATHERED, build, hugging_face, masked_batch
@@ -93,12 +93,18 @@ def test_replaced_are_the_sampled_tokens_that_are_not_the_true_ones(
     assert not torch.equal(rewritten(network, generator, batch).batch[Field.INPUT_IDS], first)
 
 
-def test_tokens_are_drawn_from_the_generators_distribution() -> None:
+def test_tokens_are_drawn_from_the_generators_distribution(electra: tuple[PreTrainedModel, Companion]) -> None:
+    network, _ = electra
     torch.manual_seed(0)
-    logits = torch.tensor([2.0, -1.0, float("-inf"), 0.5, 1.0])
-    draws, count = _sample(logits.expand(200_000, -1)), 200_000
-    shares = torch.bincount(draws, minlength=5) / count
-    expected = torch.softmax(logits, -1)
+    count, scores = 200_000, torch.tensor([2.0, -1.0, float("-inf"), 0.5, 1.0])
+    batch = {
+        Field.INPUT_IDS: torch.zeros(1, count, dtype=torch.int64),
+        Field.MASKED_POSITIONS: torch.arange(count),
+        Field.MASKED_LABELS: torch.zeros(count, dtype=torch.int64),
+    }
+    step = TrainingStep(batch, {}, network, lambda *_: {Signal.MASKED_LOGITS: scores.expand(count, -1)})
+    shares = torch.bincount(ReplacedTokenDetection().rewrite(step)[Field.INPUT_IDS].flatten(), minlength=5) / count
+    expected = torch.softmax(scores, -1)
     # five standard deviations of a binomial; what has no chance is never drawn
     assert torch.all((shares - expected).abs() <= 5 * (expected * (1 - expected) / count).sqrt())
     assert shares[2] == 0
