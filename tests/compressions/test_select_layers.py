@@ -47,6 +47,9 @@ def test_it_is_the_body_of_that_many_layers_with_those_weights(
             assert all(
                 torch.equal(value, wanted[name]) for name, value in mine[new].state_dict().items() if name in wanted
             )
+    for half in (student, getattr(student, "encoder", student), getattr(student, "decoder", student)):
+        # T5's halves have configurations of their own
+        assert half.config.num_hidden_layers == (1 if half is getattr(student, "decoder", None) else 2)
     # it is what the architecture itself would build: every weight finds its place, and the outputs agree
     student.save_pretrained(tmp_path)
     opened, unmatched = AutoModel.from_pretrained(tmp_path, attn_implementation="eager", output_loading_info=True)
