@@ -62,13 +62,13 @@ class PooledText(Head):
         if Signal.HIDDEN_STATES in wanted:
             signals[Signal.HIDDEN_STATES] = said.hidden_states
         if Signal.NEXT_LOGITS in wanted:
-            signals[Signal.NEXT_LOGITS] = _next_logits(network, said.last_hidden_state)
+            signals[Signal.NEXT_LOGITS] = _next_logits(network, cast("Tensor", said.last_hidden_state))
         return said, signals
 
 
-def _next_logits(network: PreTrainedModel, top: Tensor | None) -> Tensor:
+def _next_logits(network: PreTrainedModel, top: Tensor) -> Tensor:
     """[R, L, V] under the body's own embeddings, with which its language model is tied (Radford et al. 2018, eq. 2)."""
-    body = network.base_model
+    body = cast("PreTrainedModel", network.base_model)
     # attention says whether it is causal; a body without attention reads from left to right
     reads_ahead = any(getattr(module, "is_causal", None) is False for module in body.modules())
     if reads_ahead or not network.config.tie_word_embeddings:

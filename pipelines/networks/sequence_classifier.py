@@ -70,7 +70,7 @@ class SequenceClassifier(LabelledBody):
         pooled = pool(said.last_hidden_state, attention_mask, self.config.classifier_pooling)
         orders = getattr(self.config, "classifier_orders", 1)
         if orders > 1:
-            pooled = pooled.unflatten(0, (-1, orders)).sum(1)
+            pooled = pooled.reshape(-1, orders, pooled.shape[-1]).sum(1)
         features = pooled if self.hidden is None else self.hidden(pooled)
         return Classified(self.classifier(self.dropout(features)), pooled, said.last_hidden_state, said.hidden_states)
 
