@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from pydantic import Field as Option
@@ -17,6 +17,7 @@ from pipelines.vocabulary import Ability, Field, Signal
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
+    from torch.nn import Embedding
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.networks.sequence_classifier import Classified
@@ -43,7 +44,11 @@ class PooledText(Head):
         """A body of `config` under one score for each of `outputs`."""
         from pipelines.networks.sequence_classifier import SequenceClassifier
 
-        config.classifier_pooling, config.classifier_hidden, config.classifier_orders = self.pooling, self.hidden, orders
+        config.classifier_pooling, config.classifier_hidden, config.classifier_orders = (
+            self.pooling,
+            self.hidden,
+            orders,
+        )
         config.id2label = dict(enumerate(outputs))
         config.label2id = {output: index for index, output in enumerate(outputs)}
         return SequenceClassifier(config)
@@ -57,13 +62,13 @@ class PooledText(Head):
         if Signal.HIDDEN_STATES in wanted:
             signals[Signal.HIDDEN_STATES] = said.hidden_states
         if Signal.NEXT_LOGITS in wanted:
-            signals[Signal.NEXT_LOGITS] = _next_logits(network, said.last_hidden_state)
+            signals[Signal.NEXT_LOGITS] = _next_logits(network, cast("Tensor", said.last_hidden_state))
         return said, signals
 
 
-def _next_logits(network: PreTrainedModel, top: Tensor | None) -> Tensor:
+def _next_logits(network: PreTrainedModel, top: Tensor) -> Tensor:
     """[R, L, V] under the body's own embeddings, with which its language model is tied (Radford et al. 2018, eq. 2)."""
-    body = network.base_model
+    body = cast("PreTrainedModel", network.base_model)
     # attention says whether it is causal; a body without attention reads from left to right
     reads_ahead = any(getattr(module, "is_causal", None) is False for module in body.modules())
     if reads_ahead or not network.config.tie_word_embeddings:
@@ -72,22 +77,26 @@ def _next_logits(network: PreTrainedModel, top: Tensor | None) -> Tensor:
             f"head: next_logits are said of a causal body with tied embeddings, and a {network.config.model_type} body here "
             f"{why}; leave out the objective that needs them"
         )
-    scores: Tensor = top @ body.get_input_embeddings().weight.T
+    scores: Tensor = top @ cast("Embedding", body.get_input_embeddings()).weight.T
     return scores
 
 
 class EncodedTexts(Encoded):
-    """Texts or pairs, each an item, with one value each that is to be found."""
+    """Texts or pairs, each an item."""
 
-    def __init__(self, examples: Sequence[Row], rows: TokenRows, orders: int, values: FieldArrays) -> None:
+    values: FieldArrays
+    """What is to be found: one value an example, by field."""
+
+    def __init__(self, examples: Sequence[Row], rows: TokenRows, orders: int) -> None:
         self.examples, self.owners = examples, np.arange(len(examples), dtype=np.int64)
-        self._rows, self._orders, self._values = rows, orders, values
+        self.values = {}
+        self._rows, self._orders = rows, orders
         self.lengths = rows.lengths.reshape(-1, orders).sum(1)
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
         """[B · orders, L] rows, the orders of an example one after the other, and [B] values."""
         rows = (chosen[:, None] * self._orders + np.arange(self._orders)).ravel().tolist()
-        return self._rows.batch(rows) | {name: value[chosen] for name, value in self._values.items()}
+        return self._rows.batch(rows) | {name: value[chosen] for name, value in self.values.items()}
 
 
 def encode_texts(
@@ -96,9 +105,8 @@ def encode_texts(
     tokenizer: PreTrainedTokenizerFast,
     length: int,
     both_orders: bool,
-    values: FieldArrays,
 ) -> EncodedTexts:
-    """The texts or pairs of `examples`, as their family has them, with `values` [examples] for the batches.
+    """The texts or pairs of `examples`, as their family has them, two rows each where pairs are read in `both_orders`.
 
     Raises DataError for an example without its text, or in which the tokenizer finds no token.
     """
@@ -111,7 +119,7 @@ def encode_texts(
         texts = column(examples, "text")
     rows = token_rows(texts, tokenizer, length)
     refuse_empty(rows, [index // orders for index in range(len(texts))])
-    return EncodedTexts(examples, rows, orders, values)
+    return EncodedTexts(examples, rows, orders)
 
 
 def is_pair(task: Task) -> bool:

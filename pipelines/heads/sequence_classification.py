@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.encoding import Encoded, FieldArrays
+    from pipelines.encoding import Encoded
     from pipelines.task_families import Answer, Row, Task
 
 
@@ -51,8 +51,10 @@ class SequenceClassification(PooledText, name="sequence_classification"):
         *,
         answers: bool = True,
     ) -> Encoded:
-        values: FieldArrays = {Field.LABELS: _numbers(examples, task)} if answers else {}
-        return encode_texts(examples, task, tokenizer, length, self.both_orders, values)
+        encoded = encode_texts(examples, task, tokenizer, length, self.both_orders)
+        if answers:
+            encoded.values[Field.LABELS] = _numbers(examples, task)
+        return encoded
 
     def answer(
         self,

@@ -9,12 +9,19 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
+from pipelines import networks
 from pipelines.errors import RecipeError
-from pipelines.networks import register
 
 CONTINUING = ("use_cache", "use_mems")
 """Arguments that make a body keep what a next row would need; a labelled example is never continued."""
-DROPOUTS = ("classifier_dropout", "hidden_dropout_prob", "resid_pdrop", "summary_last_dropout", "output_dropout", "dropout")
+DROPOUTS = (
+    "classifier_dropout",
+    "hidden_dropout_prob",
+    "resid_pdrop",
+    "summary_last_dropout",
+    "output_dropout",
+    "dropout",
+)
 """Configuration keys that hold an architecture's dropout above its body; the first that is set is meant."""
 USUAL_DROPOUT = 0.1
 
@@ -38,17 +45,22 @@ class LabelledBody(PreTrainedModel):
                 f"head: a {config.model_type} body encodes one text and decodes another, and this head reads one row of "
                 "states; give it a body that is bidirectional or causal, or the head text_to_text"
             )
-        register()
+        networks.register()
         body = AutoModel.from_config(config)
         if getattr(body, "pooler", None) is not None:
             body.pooler = None  # trained on nothing we use; kept, it would be a weight that never learns
         self.base_model_prefix = body.base_model_prefix
         setattr(self, self.base_model_prefix, body)
-        self._stateless = {name: False for name in CONTINUING if name in signature(body.forward).parameters}
+        self._takes = frozenset(signature(body.forward).parameters)
 
     def read(self, inputs: dict[str, Tensor], output_hidden_states: bool = False) -> Any:
-        """What the body says of `inputs`, by its own argument names: `last_hidden_state` [B, L, H] and the rest."""
-        return self.base_model(**inputs, **self._stateless, output_hidden_states=output_hidden_states)
+        """What the body says of `inputs`, by Hugging Face's argument names: `last_hidden_state` [B, L, H] and the rest.
+
+        A tokenizer may tell two texts apart for a body that does not: what it has no argument for is not handed on.
+        """
+        given = {name: value for name, value in inputs.items() if name in self._takes}
+        stateless = {name: False for name in CONTINUING if name in self._takes}
+        return self.base_model(**given, **stateless, output_hidden_states=output_hidden_states)
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:

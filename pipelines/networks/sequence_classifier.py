@@ -34,23 +34,24 @@ class Classified(ModelOutput):
 class SequenceClassifier(LabelledBody):
     """body → pooling → dropout → linear; with `classifier_hidden`, the two blocks of Howard & Ruder 2018, §3.3.
 
-    Of its configuration it reads `id2label` (C), `classifier_pooling`, `classifier_hidden` (int or None) and
-    `classifier_orders` (rows that are one example, their pooled vectors added).
+    Of its configuration it reads `id2label` (C), `classifier_pooling`, and where they are set `classifier_hidden`
+    (the width of the block) and `classifier_orders` (rows that are one example, their pooled vectors added).
     """
 
     def __init__(self, config: PretrainedConfig) -> None:
         super().__init__(config)
         classes, width = len(config.id2label or {}), config.hidden_size * POOLED_WIDTH.get(config.classifier_pooling, 1)
         self.hidden: nn.Sequential | None = None
-        if config.classifier_hidden is not None:
+        hidden = getattr(config, "classifier_hidden", None)
+        if hidden is not None:
             self.hidden = nn.Sequential(
                 RowNorm(width),
                 nn.Dropout(dropout_of(config)),
-                linear(width, config.classifier_hidden, config),
+                linear(width, hidden, config),
                 nn.ReLU(),
-                RowNorm(config.classifier_hidden),
+                RowNorm(hidden),
             )
-            width = config.classifier_hidden
+            width = hidden
         self.dropout = nn.Dropout(dropout_of(config))
         self.classifier = linear(width, classes, config)
 
@@ -67,9 +68,9 @@ class SequenceClassifier(LabelledBody):
             inputs["attention_mask"] = attention_mask
         said = self.read(inputs, output_hidden_states)
         pooled = pool(said.last_hidden_state, attention_mask, self.config.classifier_pooling)
-        orders = self.config.classifier_orders
+        orders = getattr(self.config, "classifier_orders", 1)
         if orders > 1:
-            pooled = pooled.unflatten(0, (-1, orders)).sum(1)
+            pooled = pooled.reshape(-1, orders, pooled.shape[-1]).sum(1)
         features = pooled if self.hidden is None else self.hidden(pooled)
         return Classified(self.classifier(self.dropout(features)), pooled, said.last_hidden_state, said.hidden_states)
 

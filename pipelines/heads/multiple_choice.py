@@ -1,0 +1,114 @@
+"""Which of several texts answers a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from pipelines.encoding import Encoded, FieldArrays
+from pipelines.errors import DataError
+from pipelines.heads import Batch, Signals
+from pipelines.heads.pooled_text import PooledText
+from pipelines.heads.token_rows import TokenRows, column, refuse_empty, token_rows
+from pipelines.task_families.writing_systems import joined
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+    from pipelines.task_families import Answer, Row, Task
+
+
+class MultipleChoice(PooledText, name="multiple_choice"):
+    """A score for each choice: text and question are one half of a pair, the choice the other (Radford et al. 2018, §3.3).
+
+    The rows of a question stand one after the other, one for each choice. A row too long for its length loses the beginning
+    of the text.
+    """
+
+    paper = "Radford et al. 2018"
+    needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK, Field.CHOICES})
+    provides = frozenset({Signal.LOGITS, Signal.POOLED, Signal.HIDDEN_STATES, Signal.NEXT_LOGITS})
+    reads = frozenset({"multiple_choice"})
+    labels = frozenset({Field.LABELS})
+    answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.LOGITS})
+
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+        return self._network(config, ("choice",))
+
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        said, signals = self._read(network, batch, wanted)
+        assert said.logits is not None
+        choices = batch[Field.CHOICES]
+        scores = said.logits.view(choices.shape).masked_fill(choices == 0, float("-inf"))
+        return signals | {Signal.LOGITS: scores}
+
+    def encode(
+        self,
+        examples: Sequence[Row],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+        length: int,
+        *,
+        answers: bool = True,
+    ) -> Encoded:
+        offered = column(examples, "choices")
+        pairs: list[tuple[str, str]] = []
+        for index, (example, choices) in enumerate(zip(examples, offered, strict=True)):
+            if len(choices) < 2:
+                raise DataError(f"example {index}: its column 'choices' holds {len(choices)}, expected two or more")
+            asked = joined([part for name in ("context", "question") if (part := example.get(name))])
+            pairs += [(asked, choice) for choice in choices]
+        rows = token_rows(pairs, tokenizer, length, keep_end=True)
+        counts = np.asarray([len(choices) for choices in offered], dtype=np.int64)
+        refuse_empty(rows, np.repeat(np.arange(len(examples)), counts).tolist())
+        return EncodedChoices(examples, rows, counts, _answers(examples, counts) if answers else None)
+
+    def answer(
+        self,
+        network: PreTrainedModel,
+        encoded: Encoded,
+        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+    ) -> list[Answer]:
+        best = np.zeros(len(encoded), dtype=np.int64)
+        for chosen, _, signals in heard:
+            best[chosen] = signals[Signal.LOGITS].argmax(-1).cpu().numpy()
+        return best.tolist()
+
+
+class EncodedChoices(Encoded):
+    """Questions, each an item of several rows."""
+
+    def __init__(
+        self, examples: Sequence[Row], rows: TokenRows, counts: NDArray[np.int64], answers: NDArray[np.int64] | None
+    ) -> None:
+        self.examples, self.owners = examples, np.arange(len(examples), dtype=np.int64)
+        self._rows, self._counts, self._answers = rows, counts, answers
+        self._firsts = np.cumsum(counts) - counts
+        self.lengths = np.add.reduceat(rows.lengths, self._firsts) if len(examples) else self.owners
+
+    def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
+        """[B · K, L] rows, K the choices of the widest question; a row in place of a choice that is not there holds one
+        token, so that no mean is over nothing and no word follows another."""
+        widest = int(self._counts[chosen].max())
+        places = np.arange(widest)
+        there = places < self._counts[chosen][:, None]
+        rows = self._firsts[chosen][:, None] + np.where(there, places, 0)
+        fields = self._rows.batch(rows.ravel().tolist())
+        fields[Field.ATTENTION_MASK][~there.ravel(), 1:] = 0
+        fields[Field.CHOICES] = there.astype(np.int64)
+        if self._answers is not None:
+            fields[Field.LABELS] = self._answers[chosen]
+        return fields
+
+
+def _answers(examples: Sequence[Row], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    for index, (answer, count) in enumerate(zip(column(examples, "answer"), counts, strict=True)):
+        if not 0 <= answer < count:
+            raise DataError(f"example {index}: its answer {answer!r} is none of its {count} choices, counted from 0")
+    return np.asarray([example["answer"] for example in examples], dtype=np.int64)

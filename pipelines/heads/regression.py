@@ -1,0 +1,88 @@
+"""A number for a pair of texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from pydantic import Field as Option
+
+from pipelines.errors import DataError
+from pipelines.heads import Batch, Signals
+from pipelines.heads.pooled_text import PooledText, encode_texts, refuse_both_orders
+from pipelines.heads.token_rows import column
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+    from pipelines.encoding import Encoded
+    from pipelines.task_families import Answer, Row, Task
+
+
+class Regression(PooledText, name="regression"):
+    """One number for a pair framed as one row: `middle` + `scale` · a linear function of its vector.
+
+    Numbers keep the dataset's own scale. With the training scores' mean as `middle` and their standard deviation as `scale`
+    a new head begins at that mean, and few steps do.
+    """
+
+    paper = "arXiv:1810.04805"
+    provides = frozenset({Signal.SCORE, Signal.POOLED, Signal.HIDDEN_STATES, Signal.NEXT_LOGITS})
+    reads = frozenset({"pair_regression"})
+    labels = frozenset({Field.SCORES})
+    answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.SCORE})
+
+    both_orders: bool = False
+    """Whether a pair is read in both orders and their vectors added (Radford et al. 2018, §3.3, similarity)."""
+    middle: float = 0.0
+    """Score of a pair of which nothing is known, in the dataset's units."""
+    scale: float = Option(1.0, gt=0)
+    """Size of a usual difference from it, in the dataset's units."""
+
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+        if self.both_orders:
+            refuse_both_orders(self, task)
+        return self._network(config, ("score",), 2 if self.both_orders else 1)
+
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        said, signals = self._read(network, batch, wanted)
+        assert said.logits is not None
+        return signals | {Signal.SCORE: self.middle + self.scale * said.logits[:, 0].float()}
+
+    def encode(
+        self,
+        examples: Sequence[Row],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+        length: int,
+        *,
+        answers: bool = True,
+    ) -> Encoded:
+        encoded = encode_texts(examples, task, tokenizer, length, self.both_orders)
+        if answers:
+            encoded.values[Field.SCORES] = _scores(examples)
+        return encoded
+
+    def answer(
+        self,
+        network: PreTrainedModel,
+        encoded: Encoded,
+        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+    ) -> list[Answer]:
+        scores = np.zeros(len(encoded))
+        for chosen, _, signals in heard:
+            scores[chosen] = signals[Signal.SCORE].tolist()
+        return [float(score) for score in scores]
+
+
+def _scores(examples: Sequence[Row]) -> NDArray[np.float32]:
+    for index, label in enumerate(column(examples, "label")):
+        if not isinstance(label, (int, float)) or not math.isfinite(label):
+            raise DataError(f"example {index}: its label {label!r} is no number")
+    return np.asarray([example["label"] for example in examples], dtype=np.float32)
