@@ -14,7 +14,14 @@ from pipelines.networks import register
 
 CONTINUING = ("use_cache", "use_mems")
 """Arguments that make a body keep what a next row would need; a labelled example is never continued."""
-DROPOUTS = ("classifier_dropout", "hidden_dropout_prob", "resid_pdrop", "summary_last_dropout", "output_dropout", "dropout")
+DROPOUTS = (
+    "classifier_dropout",
+    "hidden_dropout_prob",
+    "resid_pdrop",
+    "summary_last_dropout",
+    "output_dropout",
+    "dropout",
+)
 """Configuration keys that hold an architecture's dropout above its body; the first that is set is meant."""
 USUAL_DROPOUT = 0.1
 
