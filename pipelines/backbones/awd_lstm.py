@@ -51,9 +51,9 @@ class AwdLstm(Backbone, name="awd_lstm"):
         return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
-        from pipelines.networks.awd_lstm import AwdLstmConfig, register
+        from pipelines.networks.awd_lstm import AwdLstmConfig, register_body
 
-        register()
+        register_body()
         return AwdLstmConfig(vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, **dict(self))
 
     def tiny(self) -> Self:

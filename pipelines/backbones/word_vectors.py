@@ -37,9 +37,9 @@ class WordVectors(Backbone, name="word_vectors"):
         return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
-        from pipelines.networks.word_vectors import WordVectorsConfig, register
+        from pipelines.networks.word_vectors import WordVectorsConfig, register_body
 
-        register()
+        register_body()
         return WordVectorsConfig(
             vocab_size=len(tokenizer),
             hidden_size=self.hidden_size,

@@ -63,9 +63,9 @@ def test_neighbours_are_the_words_of_the_highest_cosine(folder: Path) -> None:
 
 def test_analogies_are_answered_by_3cosadd_and_coverage_is_told(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "questions.txt"
-    path.write_text(
-        ": royal\nman woman king queen\nman king woman queen\n: family\nman woman uncle aunt\nman woman king aunt\nman woman melon queen\n"
-    )
+    royal = "man woman king queen\nman king woman queen"
+    family = "man woman uncle aunt\nman woman king aunt\nman woman melon queen"
+    path.write_text(f": royal\n{royal}\n: family\n{family}\n")
     questions = read_analogies(path)
     assert questions[0] == ("royal", "man", "woman", "king", "queen") and questions[4][0] == "family"
     record = answer_analogies(Table(folder), questions)
