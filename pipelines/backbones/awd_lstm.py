@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field
 
@@ -43,10 +44,16 @@ class AwdLstm(Backbone, name="awd_lstm"):
     def longest(self) -> int | None:
         return None
 
-    def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
-        from pipelines.networks.awd_lstm import AwdLstmConfig, register
+    @classmethod
+    def recognise(cls, config: Mapping[str, Any]) -> Self | None:
+        if config.get("model_type") != cls.name:
+            return None
+        return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
-        register()
+    def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
+        from pipelines.networks.awd_lstm import AwdLstmConfig, register_body
+
+        register_body()
         return AwdLstmConfig(vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, **dict(self))
 
     def tiny(self) -> Self:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field
 
@@ -29,10 +30,16 @@ class WordVectors(Backbone, name="word_vectors"):
     def longest(self) -> int | None:
         return None
 
-    def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
-        from pipelines.networks.word_vectors import WordVectorsConfig, register
+    @classmethod
+    def recognise(cls, config: Mapping[str, Any]) -> Self | None:
+        if config.get("model_type") != cls.name:
+            return None
+        return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
-        register()
+    def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
+        from pipelines.networks.word_vectors import WordVectorsConfig, register_body
+
+        register_body()
         return WordVectorsConfig(
             vocab_size=len(tokenizer),
             hidden_size=self.hidden_size,

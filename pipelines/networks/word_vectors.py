@@ -1,7 +1,7 @@
 """Word vectors: a table, and the two ways in which it learns to predict words from their neighbours (Mikolov et al. 2013,
 arXiv:1301.3781 and arXiv:1310.4546).
 
-Shapes: N centres, W places for the words around each, K negatives, M predictions, D depth of the tree.
+Shapes: N centres, W places for the words around each, K negatives, M predictions, D depth of the deepest centre.
 """
 
 from __future__ import annotations
@@ -154,7 +154,10 @@ class PathPredictor(WordPredictor):
         Beyond a word's depth scores are 0 and turns −100.
         """
         inputs, real = self.inputs(contexts)
-        nodes, turns = self.nodes[centers], self.turns[centers]
+        turns = self.turns[centers]
+        # no further than the deepest word of the batch
+        deepest = int((turns >= 0).any(0).sum())
+        nodes, turns = self.nodes[centers, :deepest], turns[:, :deepest]
         on_path = turns >= 0
         scores = inputs @ self.inner_nodes(nodes.clamp(min=0)).transpose(1, 2)
         scores = scores.masked_fill(~on_path.unsqueeze(1), 0)
