@@ -130,21 +130,86 @@ def test_what_moves_between_a_stage_and_its_start_is_what_the_strategy_says(
         assert result.metrics["train/l2_to_start"] > 0
 
 
-def test_dropout_is_off_in_a_body_that_never_trains_and_on_in_one_that_will(
-    stages: Stages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    modes: list[tuple[bool, bool]] = []
+FINE_TUNED = """\
+  {name}:
+    kind: finetune
+    start: {start}
+    corpus: task
+    head: sequence_classification
+    objective: cross_entropy
+    strategy: {strategy}
+    optimizer: {{lr: 3.0e-3, precision: 32-true}}
+    budget: {{epochs: 5, batch_texts: 8, length: 48}}
+"""
+PASSES = 3
+"""Steps in a pass over the labelled texts."""
+
+
+@pytest.fixture
+def steps_seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, str]]:
+    """At every step of what the test runs: whether the body drops anything, and the depths that train."""
+    seen: list[tuple[bool, str]] = []
     step = StageModule.training_step
 
     def watched(self: StageModule, batch: Any, index: int) -> Tensor:
         loss = step(self, batch, index)
-        modes.append((any(one.training for one in self.network.base_model.modules()), self.network.training))
+        trains = {group.depth for group in self._groups for _, parameter in group.parameters if parameter.requires_grad}
+        drops = any(module.training for module in self.network.base_model.modules())
+        seen.append((drops, "".join(map(str, sorted(trains)))))
         return loss
 
     monkeypatch.setattr(StageModule, "training_step", watched)
-    run(stages.job("frozen", tmp_path / "frozen"))
-    run(stages.job("gradual", tmp_path / "gradual"))
-    assert modes == [(False, True)] * STEPS + [(True, True)] * STEPS
+    return seen
+
+
+def fine_tuned(root: Path, stages: Stages, sources: dict[str, DataSource], **strategies: str) -> Stages:
+    """Stages on labels that start one from the other, the first from the general one."""
+    text, start = GENERAL, "general"
+    for name, strategy in strategies.items():
+        text, start = text + FINE_TUNED.format(name=name, start=start, strategy=strategy), name
+    root.mkdir()
+    plan = plan_of(library_of(root, small=text), "small", sources)
+    assert plan.steps[0].fingerprint in stages.folders, "the general stage is the same one"
+    return Stages(plan, stages.tables, dict(stages.folders))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "drops", "expected"),
+    [
+        ("frozen", False, ["3"] * 5),
+        ("[full, discriminative, gradual_unfreezing]", True, ["3", "23", "123", "0123", "0123"]),
+        ("[chain_thaw, l2_to_start]", True, ["3", "0", "1", "2", "0123"]),
+    ],
+)
+def test_layers_train_by_the_table_and_a_frozen_body_drops_nothing_though_each_pass_is_validated(
+    strategy: str,
+    drops: bool,
+    expected: list[str],
+    stages: Stages,
+    sources: dict[str, DataSource],
+    tmp_path: Path,
+    steps_seen: list[tuple[bool, str]],
+) -> None:
+    result = run(fine_tuned(tmp_path / "recipe", stages, sources, tuned=strategy).job("tuned", tmp_path / "tuned"))
+    assert steps_seen == [(drops, depths) for depths in expected for _ in range(PASSES)]
+    assert "validation/macro_f1" in result.metrics
+
+
+def test_a_stage_that_continues_adapters_keeps_them_and_refuses_others(
+    stages: Stages, sources: dict[str, DataSource], tmp_path: Path
+) -> None:
+    given = {"first": "{name: adapter, size: 4}", "second": "full", "third": "{name: adapter, size: 8}"}
+    made = fine_tuned(tmp_path / "recipe", stages, sources, **given)
+    for step in made.plan.steps[1:3]:
+        run(made.job(step.name, tmp_path / step.name))
+        made.folders[step.fingerprint] = tmp_path / step.name
+    first, second = read_weights(tmp_path / "first"), read_weights(tmp_path / "second")
+    adapters = {name for name in first if ".adapter." in name}
+    assert len(adapters) == 16 and first.keys() == second.keys()
+    assert not any(torch.equal(first[name], second[name]) for name in adapters), "full trains them with the rest"
+    open_model(tmp_path / "second", "cpu")
+    with pytest.raises(RecipeError, match="already has adapters of another kind"):
+        run(made.job("third", tmp_path / "third"))
 
 
 class Interrupted(Exception):
