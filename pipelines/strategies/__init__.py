@@ -73,7 +73,7 @@ class Strategy(Component):
     """One way of holding training to what was learnt before. Each method's default changes nothing."""
 
     decides: ClassVar[frozenset[Decision]]
-    """At least one. A strategy that overrides `trains` decides when, one that overrides `optimizer` the optimizer."""
+    """At least one: WHEN where `trains` is overridden, OPTIMIZER where `optimizer` is, HOLD where the start is remembered."""
     settles: ClassVar[frozenset[Decision]] = frozenset()
     """Decisions that have nothing left to act on beside this strategy."""
 

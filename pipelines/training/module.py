@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytorch_lightning as lightning
@@ -10,7 +12,7 @@ from torch import Tensor, nn
 
 from pipelines.objectives import Batch, Companion, Signals, TrainingStep
 from pipelines.recipe.schema import Stage
-from pipelines.strategies import Progress
+from pipelines.strategies import Decision, Progress
 from pipelines.training.parameters import groups_of
 from pipelines.training.reporting import MetricsLog
 from pipelines.vocabulary import Ability, Field, Signal
@@ -54,6 +56,9 @@ class StageModule(lightning.LightningModule):
         for parameter in network.parameters():
             parameter.requires_grad_(id(parameter) in trained)
         self.trained_share = sum(p.numel() for p in network.parameters() if p.requires_grad) / network.num_parameters()
+        self._start: dict[str, Tensor] = {}
+        if any(Decision.HOLD in strategy.decides for strategy in stage.strategy):
+            self._start = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
 
     def on_fit_start(self) -> None:
         for companion in self._companions.values():
@@ -112,7 +117,6 @@ class StageModule(lightning.LightningModule):
 
     def configure_optimizers(self) -> Any:
         chosen, schedule, total = self.stage.optimizer, self.stage.schedule, len(self.batches)
-        self._remembered = [strategy.begin(self.network) for strategy in self.stage.strategy]
         groups: list[dict[str, Any]] = [
             {
                 "params": [value for _, value in group.parameters],
@@ -128,14 +132,28 @@ class StageModule(lightning.LightningModule):
             for decay, matrices in ((chosen.weight_decay, True), (0.0, False)):
                 params = [parameter for parameter in own if (parameter.ndim > 1) is matrices]
                 groups.append({"params": params, "lr": chosen.lr, "weight_decay": decay, "is_head": True})
-        options = {"betas": chosen.betas, "eps": EPSILON}
-        own_optimizers = (strategy.optimizer(groups, total, options) for strategy in self.stage.strategy)
-        optimizer = next(
-            (one for one in own_optimizers if one is not None),
-            None,
-        ) or torch.optim.AdamW(groups, fused=True, **options)
+        options: dict[str, Any] = {"betas": chosen.betas, "eps": EPSILON}
+        with self._at_start():
+            self._remembered = [strategy.begin(self.network) for strategy in self.stage.strategy]
+            brought = [strategy.optimizer(groups, total, options) for strategy in self.stage.strategy]
+        optimizer = next((one for one in brought if one is not None), None)
+        if optimizer is None:
+            optimizer = torch.optim.AdamW(groups, fused=True, **options)
         rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: schedule.factor(step, total))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": rates, "interval": "step"}}
+
+    @contextmanager
+    def _at_start(self) -> Iterator[None]:
+        """The network with the weights its stage starts from: Lightning restores a checkpoint's before it asks for optimizers."""
+        held = [(parameter, self._start[name]) for name, parameter in self.network.named_parameters() if self._start]
+        now = [parameter.detach().clone() for parameter, _ in held]
+        with torch.no_grad():
+            for parameter, then in held:
+                parameter.copy_(then)
+            yield
+            for (parameter, _), value in zip(held, now, strict=True):
+                parameter.copy_(value)
+        self._start = {}
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # Lightning refuses to clip for a fused optimizer, for fear of a gradient scaler; bf16 needs none

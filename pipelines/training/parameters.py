@@ -27,7 +27,7 @@ def by_depth(network: PreTrainedModel, lr: float, weight_decay: float) -> list[G
     before the first belongs to the embeddings, what follows a layer belongs to that layer.
     """
     body = network.base_model
-    layers = [name for name, module in _outermost_lists(body) for name in (f"{name}.{i}." for i in range(len(module)))]
+    layers = [f"{name}.{i}." for name, module in _outermost_lists(body) for i in range(len(module))]
     prefix = "" if body is network else network.base_model_prefix + "."
     collected: dict[tuple[int, bool], list[tuple[str, nn.Parameter]]] = {}
     depth = 0

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
+from pipelines.heads.sequence_classification import SequenceClassification
 from pipelines.networks.sequence_classifier import SequenceClassifier
 from pipelines.strategies import Group, Progress, Strategy
+from pipelines.task_families import Task, TaskFamily
+from pipelines.training.parameters import groups_of
 
 BETAS, EPSILON = (0.9, 0.98), 1e-6
 TINY: dict[str, dict[str, Any]] = {
@@ -46,22 +48,8 @@ def classifier(seed: int = 0) -> SequenceClassifier:
     torch.manual_seed(seed)
     config = AutoConfig.for_model("bert", vocab_size=64, pad_token_id=0, **TINY["bert"])
     config._attn_implementation = "eager"
-    config.classifier_pooling = "mean"
-    config.id2label = {0: "a", 1: "b", 2: "c"}
-    return SequenceClassifier(config)
-
-
-def groups_of(network: nn.Module, strategies: Sequence[Strategy], lr: float, weight_decay: float) -> list[Group]:
-    """Groups of a classifier as `classifier` makes it, as its strategies change them."""
-    collected: dict[tuple[int, bool], list[tuple[str, nn.Parameter]]] = {}
-    for name, parameter in network.named_parameters():
-        layer = re.search(r"^bert\.encoder\.layer\.(\d+)\.", name)
-        depth = int(layer[1]) + 1 if layer else 0 if name.startswith("bert.") else 3
-        collected.setdefault((depth, parameter.ndim > 1), []).append((name, parameter))
-    groups = [Group(d, 2, named, lr, weight_decay if matrix else 0.0) for (d, matrix), named in collected.items()]
-    for strategy in strategies:
-        groups = strategy.groups(groups)
-    return [group for group in groups if group.parameters]
+    task = Task(TaskFamily.usually(), ("a", "b", "c"))
+    return cast(SequenceClassifier, SequenceClassification(pooling="mean").build(config, task))
 
 
 def optimizer_of(strategies: Sequence[Strategy], groups: Sequence[Group], total: int) -> torch.optim.Optimizer:
@@ -90,14 +78,8 @@ class Trained:
     """Of the parameters of the network, those that could ever train."""
 
 
-def train(
-    strategies: Sequence[Strategy],
-    steps: int = 4,
-    per_epoch: int = 1,
-    lr: float = 1e-2,
-    watch: Callable[[SequenceClassifier], None] = lambda _: None,
-) -> Trained:
-    """Train a new classifier for `steps`; `watch` sees it after every step."""
+def train(strategies: Sequence[Strategy], steps: int = 4, per_epoch: int = 1, lr: float = 1e-2) -> Trained:
+    """Train a new classifier for `steps`."""
     network = classifier()
     for strategy in strategies:
         strategy.extend(network)
@@ -125,7 +107,6 @@ def train(
         optimizer.step()
         rates.step()
         said.moved.append({name for name, value in network.named_parameters() if not value.equal(before[name])})
-        watch(network)
     return said
 
 

@@ -13,7 +13,6 @@ from transformers import BertConfig, BertModel
 from pipelines.errors import RecipeError
 from pipelines.networks.adapter import AdaptedDropout, Bottleneck
 from pipelines.networks.scalar_mix import ScalarMix
-from pipelines.networks.sequence_classifier import SequenceClassifier
 from pipelines.strategies import Group, Strategy
 from pipelines.strategies.adapter import ADAPTER, SUB_LAYERS, Adapter
 from pipelines.strategies.frozen import Frozen
@@ -42,20 +41,6 @@ def test_only_the_head_of_a_frozen_body_moves() -> None:
     trained = train([Frozen()])
     assert all(moved == HEAD for moved in trained.moved)
     assert trained.share == pytest.approx((16 * 3 + 3) / sum(p.numel() for p in trained.network.parameters()))
-
-
-def test_the_dropout_of_a_frozen_body_is_off_and_that_of_the_head_on() -> None:
-    modes: list[tuple[bool, bool]] = []
-
-    def interrupt(network: SequenceClassifier) -> None:
-        modes.append((any(module.training for module in network.bert.modules()), network.dropout.training))
-        network.train()  # as a loop does after a validation
-
-    train([Frozen()], watch=interrupt)
-    assert modes == [(False, True)] * 4
-    modes.clear()
-    train([Full()], watch=interrupt)
-    assert modes == [(True, True)] * 4
 
 
 @pytest.mark.parametrize(("layers", "lowest"), [(1, 1), (2, 0), (7, 0)])
