@@ -13,7 +13,6 @@ from pipelines.tokenizers import Tokenizer
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast
     from tokenizers.models import WordPiece as WordPieceModel
-    from tokenizers.normalizers import Normalizer
     from tokenizers.trainers import WordPieceTrainer
     from transformers import PreTrainedTokenizerFast
 
@@ -40,10 +39,10 @@ class WordPiece(Tokenizer, name="wordpiece"):
 
         texts = list(texts)
         fast = self._empty(models.WordPiece(unk_token="[UNK]"))
-        alphabet = self._alphabet(texts, fast.normalizer)
+        alphabet, letters = self._alphabet(texts, fast)
         # the library numbers the letters inside words in the order of a hash table, another one each time, and those
         # numbers decide between pairs of equal count: here they are given, in a fixed order
-        inside = [INSIDE + letter for letter in alphabet if _joins_words(letter, fast)]
+        inside = [INSIDE + letter for letter in letters]
         fast.train_from_iterator(texts, self._trainer(alphabet, [*SPECIAL, *inside]))
         # a new tokenizer, to which those letters are ordinary tokens
         trained = self._empty(models.WordPiece(vocab=fast.get_vocab(), unk_token="[UNK]", max_input_chars_per_word=100))
@@ -72,18 +71,30 @@ class WordPiece(Tokenizer, name="wordpiece"):
         fast.decoder = decoders.WordPiece(prefix=INSIDE)
         return fast
 
-    def _alphabet(self, texts: list[str], normalizer: Normalizer) -> list[str]:
-        """The most frequent characters, fewer than half of the vocabulary: each may begin a word, and stand inside."""
+    def _alphabet(self, texts: list[str], fast: Fast) -> tuple[list[str], list[str]]:
+        """The most frequent characters, and those of them that may also stand inside a word.
+
+        They take at most three quarters of the vocabulary: nearly all characters of Chinese, and room for sub-words.
+        """
         written: Counter[str] = Counter()
         for text in texts:
             written.update(text)
         counts: Counter[str] = Counter()
         for character, count in written.items():
             # each by itself, of which there are few
-            for normal in normalizer.normalize_str(character):
+            for normal in fast.normalizer.normalize_str(character):
                 counts[normal] += count
-        ranked = sorted((-count, character) for character, count in counts.items() if not character.isspace())
-        return [character for _, character in ranked[: (self.vocab_size - len(SPECIAL)) // 2]]
+        alphabet: list[str] = []
+        letters: list[str] = []
+        for _, character in sorted((-count, character) for character, count in counts.items()):
+            if character.isspace():
+                continue
+            if len(alphabet) + len(letters) + 2 > 3 * (self.vocab_size - len(SPECIAL)) // 4:
+                break
+            alphabet.append(character)
+            if _joins_words(character, fast):
+                letters.append(character)
+        return alphabet, letters
 
     def _trainer(self, alphabet: list[str], special: list[str]) -> WordPieceTrainer:
         from tokenizers import trainers

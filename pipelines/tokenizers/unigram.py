@@ -1,0 +1,107 @@
+"""Unigram: a language model of pieces, and the likeliest way to write a text with them (Kudo 2018)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from pipelines.tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as Fast
+    from transformers import PreTrainedTokenizerFast
+
+UNCROSSED = r"▁?(?:\p{Han}+|(?:(?!\p{Han})[\p{L}\p{M}])+|\p{N}+|[^\p{L}\p{M}\p{N}▁]+)|▁"
+"""What a piece stays within: characters, letters, digits or signs, with the space before them."""
+
+
+class Likely(Tokenizer):
+    """A tokenizer of likely pieces; members say what stands around a text.
+
+    Text is in Unicode's form NFKC; a space is `▁`, and runs of spaces are one.
+    """
+
+    vocab_size: int = Field(8192, ge=256)
+    """Number of tokens, special ones included."""
+    sample_bytes: int = Field(5_000_000, gt=0)
+    """UTF-8 bytes of text that the vocabulary is learnt from."""
+
+    def _likely(self, texts: Iterable[str], special: Sequence[str], behind: Sequence[str] = ()) -> Fast:
+        """The pieces learnt from `texts`, between the tokens `special` and those `behind` them, without a frame."""
+        from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
+        from tokenizers import Tokenizer as Fast
+
+        from pipelines.tokenizers.likely_pieces import likely_pieces
+
+        normalizer = normalizers.NFKC()
+        spaced = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
+        reader = pre_tokenizers.Sequence([*spaced, pre_tokenizers.Split(Regex(UNCROSSED), behavior="isolated")])
+        words: Counter[str] = Counter()
+        for text in texts:
+            words.update(word for word, _ in reader.pre_tokenize_str(normalizer.normalize_str(text)))
+        size = self.vocab_size - len(special) - len(behind)
+        pieces = likely_pieces(_common(words, size // 2), size)
+        vocabulary = [*((token, 0.0) for token in special), *pieces, *((token, 0.0) for token in behind)]
+        fast = Fast(models.Unigram(vocabulary, unk_id=special.index("<unk>")))
+        fast.normalizer = normalizer
+        fast.pre_tokenizer = pre_tokenizers.Sequence(spaced)
+        fast.decoder = decoders.Metaspace(prepend_scheme="always")
+        return fast
+
+    def tiny(self) -> Self:
+        smaller = {"vocab_size": min(self.vocab_size, 1024), "sample_bytes": min(self.sample_bytes, 300_000)}
+        return self.model_copy(update=smaller)
+
+
+class Unigram(Likely, name="unigram"):
+    """T5's tokenizer, trained on the corpus: `A </s>`, `A </s> B </s>`, and sentinels `<extra_id_0>`, `<extra_id_1>`, …"""
+
+    paper = "arXiv:1804.10959"
+    offers: ClassVar[frozenset[str]] = frozenset({"sentinels"})
+
+    sentinels: int = Field(100, ge=1)
+    """Number of tokens that stand for spans taken out, as in T5."""
+
+    @model_validator(mode="after")
+    def _leaves_room(self) -> Self:
+        if self.sentinels > self.vocab_size // 2:
+            raise ValueError(
+                f"{self.sentinels} sentinels leave too little of {self.vocab_size} tokens; raise vocab_size"
+            )
+        return self
+
+    def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:
+        from tokenizers import processors
+        from transformers import PreTrainedTokenizerFast
+
+        sentinels = [f"<extra_id_{number}>" for number in range(self.sentinels)]
+        fast = self._likely(texts, ["<pad>", "</s>", "<unk>"], sentinels)
+        fast.post_processor = processors.TemplateProcessing(
+            single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", fast.token_to_id("</s>"))]
+        )
+        return PreTrainedTokenizerFast(
+            tokenizer_object=fast,
+            pad_token="<pad>",
+            eos_token="</s>",
+            unk_token="<unk>",
+            extra_special_tokens=sentinels,
+            model_input_names=["input_ids", "attention_mask"],
+        )
+
+
+def _common(words: Counter[str], most: int) -> Counter[str]:
+    """`words` cut at all characters but the `most` frequent ones."""
+    characters: Counter[str] = Counter()
+    for word, count in words.items():
+        for character in word:
+            characters[character] += count
+    ranked = sorted((-count, character) for character, count in characters.items())
+    rare = str.maketrans({character: " " for _, character in ranked[most:]})
+    result: Counter[str] = Counter()
+    for word, count in words.items():
+        for part in word.translate(rare).split():
+            result[part] += count
+    return result

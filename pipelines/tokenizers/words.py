@@ -1,0 +1,85 @@
+"""Whole words by frequency: the vocabulary of networks that keep one vector a word (Mikolov et al. 2013)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from pydantic import Field
+
+from pipelines.tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as Fast
+    from tokenizers.models import WordLevel
+    from transformers import PreTrainedTokenizerFast
+
+SPECIAL = ["<pad>", "<unk>", "<eos>"]
+
+
+class Words(Tokenizer, name="words"):
+    """Runs of letters and digits, and runs of signs; the most frequent have an id, all others are `<unk>`.
+
+    Ids ascend as frequency falls. A text is `A <eos>`, a pair `A <eos> B <eos>`. What was counted is kept: the saved
+    tokenizer's `init_kwargs["counts"]` is list[int] [size], by id.
+    """
+
+    paper = "arXiv:1310.4546"
+    offers: ClassVar[frozenset[str]] = frozenset()
+
+    vocab_size: int = Field(30_000, ge=64)
+    """Largest number of tokens, special ones included."""
+    min_count: int = Field(5, ge=1)
+    """Times that a word must have been seen to have an id, as in the word2vec tool."""
+    lowercase: bool = True
+    """Whether case is dropped; accents are kept."""
+    split_chinese: bool = True
+    """Whether each Chinese character is a word; false where the text comes with spaces between its words."""
+    sample_bytes: int = Field(20_000_000, gt=0)
+    """UTF-8 bytes of text that the vocabulary is learnt from."""
+
+    def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:
+        from tokenizers import models, processors
+        from transformers import PreTrainedTokenizerFast
+
+        reader = self._empty(models.WordLevel(unk_token="<unk>"))
+        seen: Counter[str] = Counter()
+        documents = 0
+        for text in texts:
+            normal = reader.normalizer.normalize_str(text)
+            seen.update(word for word, _ in reader.pre_tokenizer.pre_tokenize_str(normal))
+            documents += 1
+        ranked = sorted(
+            (-count, word) for word, count in seen.items() if count >= self.min_count and word not in SPECIAL
+        )
+        kept = [(word, -count) for count, word in ranked[: self.vocab_size - len(SPECIAL)]]
+        unknown = seen.total() - sum(count for _, count in kept)
+        words = [*SPECIAL, *(word for word, _ in kept)]
+        fast = self._empty(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
+        fast.post_processor = processors.TemplateProcessing(
+            single="$A <eos>", pair="$A <eos> $B <eos>", special_tokens=[("<eos>", words.index("<eos>"))]
+        )
+        return PreTrainedTokenizerFast(
+            tokenizer_object=fast,
+            pad_token="<pad>",
+            unk_token="<unk>",
+            eos_token="<eos>",
+            model_input_names=["input_ids", "attention_mask"],
+            counts=[0, unknown, documents, *(count for _, count in kept)],
+        )
+
+    def _empty(self, model: WordLevel) -> Fast:
+        from tokenizers import Tokenizer as Fast
+        from tokenizers import normalizers, pre_tokenizers
+
+        fast = Fast(model)
+        fast.normalizer = normalizers.BertNormalizer(
+            handle_chinese_chars=self.split_chinese, strip_accents=False, lowercase=self.lowercase
+        )
+        fast.pre_tokenizer = pre_tokenizers.Whitespace()
+        return fast
+
+    def tiny(self) -> Self:
+        smaller = {"vocab_size": min(self.vocab_size, 1024), "sample_bytes": min(self.sample_bytes, 300_000)}
+        return self.model_copy(update=smaller)

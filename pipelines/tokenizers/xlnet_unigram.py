@@ -1,0 +1,43 @@
+"""Unigram pieces in XLNet's frame, whose classification token comes last (Yang et al. 2019, §2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from pipelines.tokenizers.unigram import Likely
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+
+class XLNetUnigram(Likely, name="xlnet_unigram"):
+    """XLNet's tokenizer, trained on the corpus: `A <sep> <cls>`, `A <sep> B <sep> <cls>`, with token types 0, 1 and 2.
+
+    The published one pads on the left, so that `<cls>` always stands in the same column. Distances between tokens, all
+    that the network sees of positions, are the same when padding stands on the right.
+    """
+
+    paper = "arXiv:1906.08237"
+    offers: ClassVar[frozenset[str]] = frozenset({"mask"})
+
+    def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:
+        from tokenizers import processors
+        from transformers import PreTrainedTokenizerFast
+
+        frame = ["<cls>", "<sep>"]
+        fast = self._likely(texts, ["<unk>", *frame, "<pad>", "<mask>"])
+        fast.post_processor = processors.TemplateProcessing(
+            single="$A:0 <sep>:0 <cls>:2",
+            pair="$A:0 <sep>:0 $B:1 <sep>:1 <cls>:2",
+            special_tokens=[(token, fast.token_to_id(token)) for token in frame],
+        )
+        return PreTrainedTokenizerFast(
+            tokenizer_object=fast,
+            unk_token="<unk>",
+            cls_token="<cls>",
+            sep_token="<sep>",
+            pad_token="<pad>",
+            mask_token="<mask>",
+            model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        )
