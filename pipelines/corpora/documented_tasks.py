@@ -90,11 +90,11 @@ def _pairs(entries: Sequence[_Entry]) -> Made:
 
 def _similarities(entries: Sequence[_Entry]) -> Made:
     with_names = [entry for entry in _described(entries) if entry.parts.parameters]
-    for number, entry in enumerate(with_names):
+    far = {entry.source: others for entry, others in _with_others(with_names, 1)}
+    for entry, behind in zip(with_names, [*with_names[1:], None], strict=True):
         # neighbours in a module often share parameters, others of the subpackage seldom do
-        near = with_names[number + 1 : number + 2]
-        far = [other for each, others in _with_others(with_names, 1, [entry]) for other in others]
-        for other in [*near, *far] if near and near[0].part == entry.part else far:
+        near = [behind] if behind and behind.part == entry.part else []
+        for other in near + far.get(entry.source, []):
             ours, theirs = _names(entry), _names(other)
             score = SCALE * len(ours & theirs) / len(ours | theirs)
             yield entry, {"text_a": entry.body, "text_b": other.body, "label": round(score, 4)}
@@ -164,17 +164,12 @@ def _described(entries: Sequence[_Entry]) -> list[_Entry]:
     ]
 
 
-def _with_others(
-    entries: Sequence[_Entry], count: int, asked: Sequence[_Entry] | None = None
-) -> Iterator[tuple[_Entry, list[_Entry]]]:
-    """Every entry (or every one `asked`) with `count` others of its part and subpackage that say something else.
-
-    An entry that has not so many is left out.
-    """
+def _with_others(entries: Sequence[_Entry], count: int) -> Iterator[tuple[_Entry, list[_Entry]]]:
+    """Every entry with `count` others of its part and subpackage that say something else; those without so many left out."""
     near: dict[tuple[str, str], list[_Entry]] = defaultdict(list)
     for entry in entries:
         near[entry.part, entry.label].append(entry)
-    for entry in entries if asked is None else asked:
+    for entry in entries:
         pool = near[entry.part, entry.label]
         begin = entry.number("others", len(pool))
         chosen: dict[str, _Entry] = {}

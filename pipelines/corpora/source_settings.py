@@ -42,10 +42,11 @@ class ReadSource(Strict):
 
     def takes(self, text: str) -> bool:
         """Whether `text` is among the texts that are meant."""
-        if self.share == (0, 1):
+        low, high = self.share
+        if high - low == 1:
             return True
         place = int.from_bytes(sha256(text_key(text)).digest()[:8], "big") / 2**64
-        return self.share[0] <= place < self.share[1]
+        return low <= place < high
 
     @model_validator(mode="after")
     def _is_a_range(self) -> Self:

@@ -12,7 +12,7 @@ from pipelines.corpora.collect import check_labels
 from pipelines.corpora.drawing import drawn
 from pipelines.corpora.settings import load_dataset
 from pipelines.corpora.step import prepared, run_step
-from pipelines.corpora.tables import TEXTS, Row, example_of, labelled, read_rows, write_rows
+from pipelines.corpora.tables import TEXTS, Row, example_of, labelled, origin, read_rows, write_rows
 from pipelines.corpora.writing import read_json, write_json
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
@@ -60,7 +60,7 @@ def split(dataset: str, root: Path) -> None:
         "task_text_from": "unlabelled texts" if unlabelled else "training texts",
         "shown": [
             {name: value[:300] if isinstance(value, str) else value for name, value in example_of(family, row).items()}
-            | {"source": row[-2]}
+            | {origin(family): row[-2]}
             for row in train[:EXAMPLES_SHOWN]
         ],
         "steps": read_json(before / "counts.json"),

@@ -3,7 +3,8 @@
 with written_aside(root / "data/prepared/mine/cleaned") as folder:
     count = write_rows(folder / "general.parquet", TEXTS, rows)
 
-A row of a labelled table is `text`, the family's other columns, `source`; while parts are kept together, `part` is last.
+A row of a labelled table is `text`, the family's other columns, and where it stands; while parts are kept together, `part`
+is last. Where it stands is the column `source`, or `origin` when the family has a `source` of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _TYPES = {
 def labelled(family: TaskFamily) -> pa.Schema:
     """The columns of the tables `train`, `validation` and `test`."""
     own = [(name, _TYPES[family.columns[name]]) for name in other_columns(family)]
-    return pa.schema([("text", pa.string()), *own, ("source", pa.string())])
+    return pa.schema([("text", pa.string()), *own, (origin(family), pa.string())])
 
 
 def labelled_parts(family: TaskFamily) -> pa.Schema:
@@ -44,8 +45,13 @@ def labelled_parts(family: TaskFamily) -> pa.Schema:
     return labelled(family).append(pa.field("part", pa.string()))
 
 
+def origin(family: TaskFamily) -> str:
+    """The column that says where a row of a labelled table stands."""
+    return "origin" if "source" in family.columns else "source"
+
+
 def other_columns(family: TaskFamily) -> list[str]:
-    """The family's columns that stand between `text` and `source`."""
+    """The family's columns that stand between `text` and where the row stands."""
     return [name for name in family.columns if name != "text"]
 
 
@@ -56,7 +62,7 @@ def example_of(family: TaskFamily, row: Row) -> dict[str, Any]:
 
 
 def row_of(family: TaskFamily, example: dict[str, Any], *rest: str) -> Row:
-    """A row of a table of the family: the example, then its source, and its part where parts are together."""
+    """A row of a table of the family: the example, then where it stands, and its part where parts are together."""
     return (family.text(example), *(example[name] for name in other_columns(family)), *rest)
 
 

@@ -58,6 +58,8 @@ class FileTask(LabelledTask):
         if not isinstance(value, Mapping):
             return value
         own = _columns_of(value.get("family", TaskFamily.usual))
+        if own is None:
+            return value  # the family itself is what is wrong
         known = [key for key in cls.model_fields if key != "columns"]
         for key in value:
             if key not in known and key not in own:
@@ -119,12 +121,12 @@ class TaggedWordsTask(SplitTask):
         return self
 
 
-def _columns_of(family: Any) -> list[str]:
-    """The columns of a family that is spelled as a name or a mapping; none where there is no such family."""
+def _columns_of(family: Any) -> list[str] | None:
+    """The columns of a family that is spelled as a name or a mapping; None where there is no such family."""
     discover("pipelines.task_families")
     name = family.get("name") if isinstance(family, Mapping) else family
     member = TaskFamily.members.get(str(name))
-    return list(member.columns) if member is not None and issubclass(member, TaskFamily) else []
+    return list(member.columns) if member is not None and issubclass(member, TaskFamily) else None
 
 
 KINDS = ("documentation", "texts_of_label", "tagged_words")
