@@ -33,10 +33,13 @@ class Prepared:
 
     name: str
     language: str
+    family: str
+    """Name of the task family of the labelled tables."""
     folder: Path
     tables: dict[str, Path]
     digests: dict[str, str]
     labels: list[str]
+    """The closed set of answers or tags in the training table; empty where answers are open."""
     summary: dict[str, Any]
     verdict: dict[str, Any]
 
@@ -116,9 +119,12 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
             raise DataError(f"{path.relative_to(root)} is not the file that was prepared; {again}")
         digests[name] = str(entry["md5"])
     summary = read_json(home / "summary.json")
+    if "family" not in summary:
+        raise DataError(f"the dataset {dataset!r} was prepared before there were task families; {again}")
     return Prepared(
         name=dataset,
         language=summary["language"],
+        family=summary["family"],
         folder=home,
         tables=tables,
         digests={name: digests[name] for name in TABLES},

@@ -1,11 +1,13 @@
 """The verdict on a dataset: Great Expectations asks every table its questions before anything trains on it.
 
-What a question needs is measured into a column first (`characters`, `copies`, `also_in`, `overlap`,
-`examples_of_label`, `share_of_label`), so each expectation is one of Great Expectations' own and can show its rows.
+What a question needs is measured into a column first (`characters`, `copies`, `also_in`, `overlap`, `problem`,
+`unknown_label`, `examples_of_label`, `share_of_label`), so each expectation is one of Great Expectations' own and can
+show its rows, as where they stand (`stands_at`) and how they begin (`excerpt`).
 """
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import warnings
@@ -17,8 +19,11 @@ from typing import TYPE_CHECKING, Any
 from pipelines.corpora.overlap import OverlapIndex, text_key
 from pipelines.corpora.settings import DatasetSettings, load_dataset
 from pipelines.corpora.step import TABLES, prepared, run_step
+from pipelines.corpora.tables import origin
+from pipelines.corpora.task_settings import has_classes
 from pipelines.corpora.writing import read_json, write_json, written_aside
 from pipelines.errors import QualityError
+from pipelines.task_families import TaskFamily
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 5
 EXCERPT = 100
 LABELLED_TABLES = ("train", "validation", "test")
+TYPES = {"string": ("str", "text"), "double": ("float64", "a number"), "int64": ("int64", "a whole number")}
+"""Kind of a family's column → its type in pandas, and in plain words. Lists are looked into by the family itself."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ def validate(dataset: str, root: Path) -> None:
     settings = load_dataset(dataset, root)
     summary = read_json(prepared(dataset, root) / "summary.json")
     tables = measured(dataset, root, settings, summary)
-    suites = {name: questions(name, settings, summary["labels"]) for name in tables}
+    suites = {name: questions(name, settings) for name in tables}
     documents = root / "data" / "docs" / dataset
     with written_aside(documents) as folder:
         results = asked(tables, suites, folder)
@@ -63,7 +70,9 @@ def measured(dataset: str, root: Path, settings: DatasetSettings, summary: dict[
     import pyarrow.parquet as pq
 
     home = prepared(dataset, root)
-    frames = {name: pq.read_table(home / f"{name}.parquet").to_pandas() for name in TABLES}
+    family = settings.task.family
+    tables = {name: pq.read_table(home / f"{name}.parquet") for name in TABLES}
+    frames = {name: table.to_pandas() for name, table in tables.items()}
     texts = {name: [text if isinstance(text, str) else "" for text in frame["text"]] for name, frame in frames.items()}
     owner: dict[bytes, str] = {}
     words = settings.decontaminate.words
@@ -76,6 +85,7 @@ def measured(dataset: str, root: Path, settings: DatasetSettings, summary: dict[
         also = [owner.get(key) for key in keys]
         if name == "task_text" and summary["task_text_from"] == "training texts":
             also = [None if table == "train" else table for table in also]
+        frame["stands_at"] = frame[origin(family) if name in LABELLED_TABLES else "source"]
         frame["excerpt"] = [" ".join(text.split())[:EXCERPT] for text in texts[name]]
         frame["characters"] = [len(text) for text in texts[name]]
         frame["copies"] = [times[key] for key in keys]
@@ -84,6 +94,14 @@ def measured(dataset: str, root: Path, settings: DatasetSettings, summary: dict[
             index = test if name == "validation" else evaluation
             frame["overlap"] = [index.overlap(text) for text in texts[name]]
         if name in LABELLED_TABLES:
+            examples = tables[name].to_pylist()
+            known = set(summary["labels"])
+            frame["problem"] = [problem_of(family, example) for example in examples]
+            frame["unknown_label"] = [
+                None if problem else next((label for label in family.labels([example]) if label not in known), None)
+                for example, problem in zip(examples, frame["problem"], strict=True)
+            ]
+        if name in LABELLED_TABLES and has_classes(family):
             size = frame["label"].value_counts()
             frame["examples_of_label"] = frame["label"].map(size)
             frame["share_of_label"] = frame["examples_of_label"] / max(1, len(frame))
@@ -91,18 +109,29 @@ def measured(dataset: str, root: Path, settings: DatasetSettings, summary: dict[
     return frames
 
 
-def questions(table: str, settings: DatasetSettings, labels: list[str]) -> list[Question]:
+def problem_of(family: TaskFamily, example: dict[str, Any]) -> str | None:
+    """What the family says is wrong with a row; a column that is null altogether has a question of its own."""
+    if any(example[name] is None for name in family.columns):
+        return None
+    return family.problem(example)
+
+
+def questions(table: str, settings: DatasetSettings) -> list[Question]:
     """What is expected of a table."""
     labelled = table in LABELLED_TABLES
-    columns = ["text", "label", "source"] if labelled else ["text", "source"]
+    family = settings.task.family
+    kinds = {"text": "string"} | (family.columns | {origin(family): "string"} if labelled else {"source": "string"})
     suite = [
         Question("ExpectTableRowCountToBeBetween", {"min_value": 1}, "the table is not empty"),
-        *[Question("ExpectColumnToExist", {"column": name}, f"there is a column {name}") for name in columns],
+        *[Question("ExpectColumnToExist", {"column": name}, f"there is a column {name}") for name in kinds],
         *[
-            Question("ExpectColumnValuesToBeOfType", {"column": name, "type_": "str"}, f"{name} is text")
-            for name in columns
+            Question(
+                "ExpectColumnValuesToBeOfType", {"column": name, "type_": TYPES[kind][0]}, f"{name} is {TYPES[kind][1]}"
+            )
+            for name, kind in kinds.items()
+            if kind in TYPES
         ],
-        *[Question("ExpectColumnValuesToNotBeNull", {"column": name}, f"no {name} is missing") for name in columns],
+        *[Question("ExpectColumnValuesToNotBeNull", {"column": name}, f"no {name} is missing") for name in kinds],
         Question("ExpectColumnValuesToBeBetween", {"column": "characters", "min_value": 1}, "no text is empty"),
         Question(
             "ExpectColumnValuesToBeBetween",
@@ -119,11 +148,14 @@ def questions(table: str, settings: DatasetSettings, labels: list[str]) -> list[
         against = "test" if table == "validation" else "validation or test"
         suite.append(Question("ExpectColumnValuesToBeBetween", within, f"no text overlaps {against}"))
     if labelled:
+        wrong = " ".join((inspect.getdoc(family.problem) or "").split()).rstrip(".")
+        suite += [
+            Question("ExpectColumnValuesToBeNull", {"column": "problem"}, f"no {family.name} row is wrong: {wrong}"),
+            Question("ExpectColumnValuesToBeNull", {"column": "unknown_label"}, "training knows every label"),
+        ]
+    if labelled and has_classes(family):
         rules = settings.quality
         suite += [
-            Question(
-                "ExpectColumnValuesToBeInSet", {"column": "label", "value_set": labels}, "training knows every label"
-            ),
             Question(
                 "ExpectColumnValuesToBeBetween",
                 {"column": "share_of_label", "max_value": rules.max_label_share},
@@ -169,7 +201,7 @@ def asked(tables: dict[str, DataFrame], suites: dict[str, list[Question]], docs:
                 result_format={
                     "result_format": "SUMMARY",
                     "partial_unexpected_count": ROWS_SHOWN,
-                    "unexpected_index_column_names": ["source", "excerpt"],
+                    "unexpected_index_column_names": ["stands_at", "excerpt"],
                     "return_unexpected_index_query": False,
                 },
             )
@@ -241,7 +273,7 @@ def complaint(verdict: dict[str, Any]) -> str:
     ]
     for row in first["rows"]:
         value = row.get(first["column"])
-        lines.append(f"{row.get('source')}  {first['column']}={value!r}  {row.get('excerpt')!r}")
+        lines.append(f"{row.get('stands_at')}  {first['column']}={value!r}  {row.get('excerpt')!r}")
     lines += [f"also failed: {table}: {entry['expectation']} ({entry['meaning']})" for table, entry in failed[1:]]
     lines.append(f"all answers: {verdict['data_docs']} and data/prepared/{verdict['dataset']}/verdict.json")
     return "\n".join(lines)

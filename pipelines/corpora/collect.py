@@ -2,100 +2,127 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from hashlib import sha256
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pipelines.corpora.documentation import documentation, task_rows
-from pipelines.corpora.overlap import text_key
-from pipelines.corpora.reading import find_files, read_examples, read_texts
-from pipelines.corpora.settings import DocumentationSource, DocumentationTask, FileSource, FileTask, load_dataset
+from pipelines.corpora.documented_tasks import documented_examples
+from pipelines.corpora.drawing import parts
+from pipelines.corpora.examples import Example, read_examples
+from pipelines.corpora.reading import EXAMPLE_FORMATS, find_files, read_lines
+from pipelines.corpora.settings import load_dataset
+from pipelines.corpora.source_settings import DocumentationSource
+from pipelines.corpora.sources import files_of, texts
 from pipelines.corpora.step import prepared, run_step
-from pipelines.corpora.tables import PARTS, TEXTS, write_rows
+from pipelines.corpora.tables import TEXTS, Row, labelled_parts, row_of, unlabelled_row, write_rows
+from pipelines.corpora.tagged_words import named, sentences, tagged_line
+from pipelines.corpora.task_settings import DocumentationTask, FileTask, TaggedWordsTask, Task, TextsOfLabelTask
 from pipelines.corpora.writing import write_json, written_aside
 from pipelines.errors import DataError
+from pipelines.task_families import TaskFamily
 
-Labelled = tuple[str, str | None, str, str]
-"""text, label, source, part: train, validation, test or unlabelled"""
+Placed = tuple[Example, str, str]
+"""An example, where it stands, and its part: train, validation or test."""
 
 
 def collect(dataset: str, root: Path) -> None:
     """Write `collected/`. DataError for a source that cannot be read, has no text, or labels that cannot be learned."""
     settings = load_dataset(dataset, root)
-    task = list(
-        task_rows(settings.task) if isinstance(settings.task, DocumentationTask) else file_task(settings.task, root)
-    )
-    check_labels([row for row in task if row[3] != "unlabelled"])
+    task, family = settings.task, settings.task.family
+    examples = list(examples_of(task, root))
+    check_labels({part: [one for one, _, each in examples if each == part] for part in PARTS}, family)
+    rows = [row_of(family, one, where, part) for one, where, part in examples]
     with written_aside(prepared(dataset, root) / "collected") as folder:
-        counts = {"task": write_rows(folder / "task.parquet", PARTS, task)}
+        rows += unlabelled(task, family, root)
+        counts = {"task": write_rows(folder / "task.parquet", labelled_parts(family), rows)}
         for corpus in ("general", "domain"):
             sources = getattr(settings, corpus)
             counts[corpus] = write_rows(folder / f"{corpus}.parquet", TEXTS, texts(sources, root))
             if not counts[corpus]["documents"]:
-                named = ", ".join(source.path for source in sources if isinstance(source, FileSource))
-                raise DataError(f"{dataset}: the corpus {corpus!r} is empty: {named} holds no text")
+                places = ", ".join(source.described for source in sources)
+                raise DataError(f"{dataset}: the corpus {corpus!r} is empty: {places} holds no text")
         write_json(folder / "counts.json", [{"step": "collect", "tables": counts}])
 
 
-def texts(sources: Iterable[FileSource | DocumentationSource], root: Path) -> Iterator[tuple[str, str]]:
-    """`text, source` of some sources, in the order they are named."""
-    for source in sources:
-        if isinstance(source, DocumentationSource):
-            yield from documentation(source.documentation)
-        else:
-            for name, path in find_files(source.path, root).items():
-                yield from read_texts(name, path, source.text)
+def examples_of(task: Task, root: Path) -> Iterator[Placed]:
+    """The labelled examples of any kind of task."""
+    if isinstance(task, DocumentationTask):
+        return documented_examples(task)
+    if isinstance(task, FileTask):
+        return _of_files(task, root)
+    found = list(_by_label(task, root) if isinstance(task, TextsOfLabelTask) else _of_tagged_words(task, root))
+    if not found:
+        raise DataError("the sources of the task hold no example")
+    shares = {"test": task.test_share, "validation": task.validation_share}
+    return _placed(found, task.family, shares)
 
 
-def file_task(task: FileTask, root: Path) -> Iterator[Labelled]:
-    """The rows of a labelled task in files; without a validation file, some training rows become validation."""
-    parts = {"train": task.train, "test": task.test} | ({"validation": task.validation} if task.validation else {})
-    rows: dict[str, list[tuple[str, str, str]]] = {}
-    for part, path in parts.items():
-        found = find_files(path, root)
-        rows[part] = [row for name, file in found.items() for row in read_examples(name, file, task.text, task.label)]
-        if not rows[part]:
+def unlabelled(task: Task, family: TaskFamily, root: Path) -> list[Row]:
+    """The texts that a task in files brings without labels."""
+    sources = task.unlabelled if isinstance(task, FileTask) else []
+    return [unlabelled_row(family, text, where, "unlabelled") for text, where in texts(sources, root)]
+
+
+def _of_files(task: FileTask, root: Path) -> Iterator[Placed]:
+    """Without a validation file, some training examples become validation."""
+    paths = {"train": task.train, "test": task.test} | ({"validation": task.validation} if task.validation else {})
+    for part, path in paths.items():
+        files = find_files(path, root, EXAMPLE_FORMATS)
+        found = [pair for name, file in files.items() for pair in read_examples(name, file, task.family, task.columns)]
+        if not found:
             raise DataError(f"{path}: the {part} split of the task is empty")
-    held_out = set() if task.validation else hold_out(rows["train"], task.validation_share)
-    for part in parts:
-        for number, row in enumerate(rows[part]):
-            yield *row, "validation" if part == "train" and number in held_out else part
-    for text, source in texts(task.unlabelled, root):
-        yield text, None, source, "unlabelled"
+        shares = {"validation": task.validation_share} if part == "train" and not task.validation else {}
+        for one, where, held in _placed(found, task.family, shares):
+            yield one, where, held if held != "train" else part
 
 
-def hold_out(rows: list[tuple[str, str, str]], share: float) -> set[int]:
-    """The numbers of the rows to hold out, by the texts' hashes: of each label the share, at least one of two."""
-
-    def held_out(examples: int) -> int:
-        return max(math.floor(share * examples), min(1, examples - 1))
-
-    of_label: dict[str, list[tuple[bytes, int]]] = defaultdict(list)
-    for number, (text, label, _) in enumerate(rows):
-        of_label[label].append((sha256(text_key(text)).digest(), number))
-    return {number for ranks in of_label.values() for _, number in sorted(ranks)[: held_out(len(ranks))]}
+def _by_label(task: TextsOfLabelTask, root: Path) -> Iterator[tuple[Example, str]]:
+    for label, sources in task.texts_of_label.items():
+        for text, where in texts(sources, root):
+            yield {"text": text, "label": label}, where
 
 
-def check_labels(rows: Iterable[tuple[str, str | None, str, str]]) -> None:
-    """DataError when the training split cannot teach what the other splits ask."""
-    seen: dict[str, Counter[str]] = defaultdict(Counter)
-    for _, label, _, part in rows:
-        seen[part][str(label)] += 1
-    labels = set(seen["train"])
-    asked = labels | set(seen["validation"]) | set(seen["test"])
-    if seen["train"].total() < len(asked):
-        raise DataError(f"the task has {seen['train'].total()} training examples, fewer than its {len(asked)} classes")
+def _of_tagged_words(task: TaggedWordsTask, root: Path) -> Iterator[tuple[Example, str]]:
+    for source in task.tagged_words:
+        if isinstance(source, DocumentationSource):
+            raise DataError("tagged_words: documentation has no tagged words; name a file")
+        for name, path in files_of(source, root).items():
+            for line, where in read_lines(name, path):
+                if source.takes(line):
+                    for number, sentence in enumerate(sentences(tagged_line(line))):
+                        tokens, tags = named(sentence, task.entities, task.joined)
+                        yield {"tokens": tokens, "tags": tags}, f"{where}.{number}"
+
+
+def _placed(found: Sequence[tuple[Example, str]], family: TaskFamily, shares: Mapping[str, float]) -> Iterator[Placed]:
+    held = parts([one for one, _ in found], family, shares)
+    for (one, where), part in zip(found, held, strict=True):
+        yield one, where, part
+
+
+PARTS = ("train", "validation", "test")
+
+
+def check_labels(examples: Mapping[str, Sequence[Example]], family: TaskFamily) -> None:
+    """DataError when the training split cannot teach what the other splits ask; open answers need no teaching."""
+    learned = family.labels(examples["train"])
+    asked = {
+        part: Counter(label for one in found for label in family.labels([one])) for part, found in examples.items()
+    }
+    known = set(learned).union(*asked.values())
+    if not known:
+        return
+    if len(examples["train"]) < len(known):
+        raise DataError(f"the task has {len(examples['train'])} training examples, fewer than its {len(known)} classes")
     for part in ("validation", "test"):
-        unseen = sorted(set(seen[part]) - labels)
+        unseen = sorted(set(asked[part]) - set(learned))
         if unseen:
             raise DataError(
-                f"the {part} split has the label {unseen[0]!r} ({seen[part][unseen[0]]} examples), which no training "
-                f"example has; the training labels are {', '.join(map(repr, sorted(labels)))}"
+                f"the {part} split has the label {unseen[0]!r} ({asked[part][unseen[0]]} examples), which no training "
+                f"example has; the training labels are {', '.join(map(repr, sorted(learned)))}"
             )
-    if len(labels) < 2:
-        raise DataError(f"every training example has the label {next(iter(labels), None)!r}; a task needs two classes")
+    if len(learned) < 2:
+        raise DataError(f"every training example has the label {learned[0]!r}; a task needs two classes")
 
 
 if __name__ == "__main__":

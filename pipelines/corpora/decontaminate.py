@@ -9,25 +9,28 @@ from pathlib import Path
 from pipelines.corpora.overlap import OverlapIndex
 from pipelines.corpora.settings import load_dataset
 from pipelines.corpora.step import prepared, run_step
-from pipelines.corpora.tables import PARTS, TEXTS, Row, read_rows, write_rows
+from pipelines.corpora.tables import TEXTS, Row, labelled_parts, read_rows, write_rows
 from pipelines.corpora.writing import read_json, write_json, written_aside
 from pipelines.errors import DataError
 
 
 def decontaminate(dataset: str, root: Path) -> None:
     """Write `decontaminated/` from `deduplicated/`. DataError when nothing of a table is left."""
-    settings = load_dataset(dataset, root).decontaminate
+    everything = load_dataset(dataset, root)
+    settings, family = everything.decontaminate, everything.task.family
     before = prepared(dataset, root) / "deduplicated"
     history = read_json(before / "counts.json")
     dropped: Counter[str] = Counter()
     task = list(read_rows(before / "task.parquet"))
-    test = OverlapIndex((row[0] for row in task if row[3] == "test"), settings.words)
+    test = OverlapIndex((row[0] for row in task if row[-1] == "test"), settings.words)
     task = list(apart(task, "validation", test, settings.overlap, dropped))
-    evaluation = OverlapIndex((row[0] for row in task if row[3] in ("validation", "test")), settings.words)
+    evaluation = OverlapIndex((row[0] for row in task if row[-1] in ("validation", "test")), settings.words)
     for part in ("train", "unlabelled"):
         task = list(apart(task, part, evaluation, settings.overlap, dropped))
     with written_aside(prepared(dataset, root) / "decontaminated") as folder:
-        tables = {"task": write_rows(folder / "task.parquet", PARTS, task) | {"dropped": dict(dropped)}}
+        tables = {
+            "task": write_rows(folder / "task.parquet", labelled_parts(family), task) | {"dropped": dict(dropped)}
+        }
         for name in ("domain", "general"):
             dropped = Counter()
             rows = apart(read_rows(before / f"{name}.parquet"), None, evaluation, settings.overlap, dropped)
@@ -42,7 +45,7 @@ def apart(
 ) -> Iterator[Row]:
     """The rows without those of `part` (None: any row) whose overlap with a text of the index reaches `overlap`."""
     for row in rows:
-        if (part is None or row[3] == part) and index.overlap(row[0]) >= overlap:
+        if (part is None or row[-1] == part) and index.overlap(row[0]) >= overlap:
             dropped[f"{part}: overlap" if part else "overlap"] += 1
         else:
             yield row

@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from pipelines.corpora.installation import python_files, runtime_closure
-from pipelines.corpora.settings import DocumentationTask
+from pipelines.corpora.task_settings import DocumentationTask
 from pipelines.errors import DataError
 
 DOMAIN = {"numpy", "scikit-learn", "pandas", "sympy", "networkx", "matplotlib", "mpmath"}

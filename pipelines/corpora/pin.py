@@ -11,14 +11,18 @@ default, file or package does.
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from pipelines.corpora.installation import versions
-from pipelines.corpora.reading import find_files
-from pipelines.corpora.settings import DatasetSettings, FileSource, FileTask, load_dataset
+from pipelines.corpora.reading import EXAMPLE_FORMATS, find_files
+from pipelines.corpora.settings import DatasetSettings, load_dataset
+from pipelines.corpora.source_settings import DocumentationSource, Source
+from pipelines.corpora.sources import files_of
 from pipelines.corpora.step import run_step
+from pipelines.corpora.task_settings import DocumentationTask, FileTask, TaggedWordsTask, Task, TextsOfLabelTask
 from pipelines.corpora.writing import read_json, write_json
 from pipelines.lineage.fingerprint import digest_file, fingerprint
 from pipelines.lineage.source import source_hash
@@ -47,25 +51,32 @@ def pin_path(dataset: str, root: Path) -> Path:
 def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any]:
     """The content of a pin."""
     task = settings.task
+    listed: list[Source] = [*settings.general, *settings.domain, *sources_of(task)]
     sources: dict[str, Any] = {}
-    listed = [*settings.general, *settings.domain, *(task.unlabelled if isinstance(task, FileTask) else [])]
-    paths = [source.path for source in listed if isinstance(source, FileSource)]
+    files = {
+        source.described: files_of(source, root) for source in listed if not isinstance(source, DocumentationSource)
+    }
     if isinstance(task, FileTask):
-        paths += [path for path in (task.train, task.validation, task.test) if path]
-    if paths:
-        sources["files"] = file_digests(paths, root)
-    if not isinstance(task, FileTask) or any(not isinstance(source, FileSource) for source in listed):
+        named = [path for path in (task.train, task.validation, task.test) if path]
+        files |= {path: find_files(path, root, EXAMPLE_FORMATS) for path in named}
+    if files:
+        sources["files"] = file_digests(files, root)
+    if isinstance(task, DocumentationTask) or any(isinstance(source, DocumentationSource) for source in listed):
         sources["packages"] = versions()
+    # members of a family are found by name, so no import of ours leads to their code
+    family = {"family": task.family.model_dump() | {"code": source_hash(type(task.family).__module__)}}
+    kept = {"labels_per_class": task.labels_per_class, "labelled_examples": task.labelled_examples}
     asked: dict[str, dict[str, Any]] = {
         "collect": {
             "general": [source.model_dump() for source in settings.general],
             "domain": [source.model_dump() for source in settings.domain],
-            "task": task.model_dump(exclude={"labels_per_class"}),
+            "task": task.model_dump(exclude=set(kept)),
+            **family,
         },
-        "clean": settings.clean.model_dump(),
-        "deduplicate": {},
-        "decontaminate": settings.decontaminate.model_dump(),
-        "split": {"labels_per_class": task.labels_per_class, "language": settings.language},
+        "clean": settings.clean.model_dump() | family,
+        "deduplicate": family,
+        "decontaminate": settings.decontaminate.model_dump() | family,
+        "split": kept | family | {"language": settings.language},
     }
     libraries = {"python": ".".join(platform.python_version_tuple()[:2]), "pyarrow": version("pyarrow")}
     steps: dict[str, Any] = {
@@ -75,23 +86,36 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
     steps["collect"]["sources"] = fingerprint(sources)
     steps["validate"] = {
         "code": source_hash("tasks.quality"),
-        "settings": {name: getattr(settings, name).model_dump() for name in ("clean", "decontaminate", "quality")},
+        "settings": {name: getattr(settings, name).model_dump() for name in ("clean", "decontaminate", "quality")}
+        | family,
         "environment": libraries | {"great_expectations": version("great_expectations")},
     }
     return {"dataset": dataset, "sources": sources, "steps": steps}
 
 
-def file_digests(paths: list[str], root: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """Size and sha256 of every file the paths mean; a file whose size and time are unchanged is not read again."""
+def sources_of(task: Task) -> list[Source]:
+    """Where a task's texts stand, but for its own files of examples."""
+    if isinstance(task, TextsOfLabelTask):
+        return [source for sources in task.texts_of_label.values() for source in sources]
+    if isinstance(task, TaggedWordsTask):
+        return list(task.tagged_words)
+    return list(task.unlabelled) if isinstance(task, FileTask) else []
+
+
+def file_digests(files: Mapping[str, Mapping[str, Path]], root: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    """Size and sha256 of every file, by the place the user named and its own name.
+
+    A file whose size and time are unchanged is not read again.
+    """
     try:
         known: dict[str, list[Any]] = read_json(root / DIGESTS_SEEN)
     except (OSError, ValueError):
         known = {}
     before = dict(known)
     digests: dict[str, dict[str, dict[str, Any]]] = {}
-    for path in paths:
+    for path, found in files.items():
         digests[path] = {}
-        for name, file in find_files(path, root).items():
+        for name, file in found.items():
             state = file.stat()
             stamp = [state.st_size, state.st_mtime_ns, state.st_ino]
             seen = known.get(str(file))

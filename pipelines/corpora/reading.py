@@ -1,4 +1,4 @@
-"""Text files as rows: txt, jsonl, csv (each also with .gz) and parquet; every mistake names its file and its place.
+"""Files as rows: txt, jsonl, csv, tsv, json (each also with .gz) and parquet; every mistake names its file and its place.
 
 A txt file holds documents separated by blank lines, as the input of BERT's own pre-training script: a file of one text
 a line needs blank lines between them, or to become jsonl or csv.
@@ -20,23 +20,26 @@ from typing import Any
 from pipelines.errors import DataError
 
 FORMATS = (".txt", ".jsonl", ".csv", ".parquet")
+"""Endings of files of plain text."""
+EXAMPLE_FORMATS = (".jsonl", ".csv", ".tsv", ".json", ".parquet")
+"""Endings of files of labelled examples."""
 
 Record = tuple[str, dict[str, Any]]
 """Where the record stands (`reviews.jsonl:17`), and its columns."""
 
 
-def find_files(path: str, root: Path) -> dict[str, Path]:
-    """The files a path, a folder or a glob means, by the name they have in `source` columns, sorted.
+def find_files(path: str, root: Path, formats: tuple[str, ...] = FORMATS) -> dict[str, Path]:
+    """The files of `formats` that a path, a folder or a glob means, by their name in `source` columns, sorted.
 
     DataError for a path that does not exist, a glob or folder without readable files, an unknown ending.
     """
     where = Path(path).expanduser()
     full = where if where.is_absolute() else root / where
     if full.is_file():
-        _format(full)
+        file_format(full, formats)
         return {full.name: full}
     if full.is_dir():
-        found = [file for file in full.rglob("*") if file.is_file() and _is_readable(file, full)]
+        found = [file for file in full.rglob("*") if file.is_file() and _is_readable(file, full, formats)]
         base = full
     else:
         found = [Path(file) for file in glob.glob(str(full), recursive=True)]
@@ -45,9 +48,9 @@ def find_files(path: str, root: Path) -> dict[str, Path]:
         if not found and not glob.has_magic(path):
             raise DataError(f"{full}: there is no such file or folder; check the path in params.yaml")
         for file in found:
-            _format(file)
+            file_format(file, formats)
     if not found:
-        raise DataError(f"{full}: no file with one of the endings {', '.join(FORMATS)} (or .gz of these) is there")
+        raise DataError(f"{full}: no file with one of the endings {', '.join(formats)} (or .gz of these) is there")
     return {file.relative_to(base).as_posix() if base in file.parents else file.name: file for file in sorted(found)}
 
 
@@ -57,19 +60,11 @@ def read_texts(name: str, path: Path, text: str) -> Iterator[tuple[str, str]]:
         yield _string(record, text, path, where), where
 
 
-def read_examples(name: str, path: Path, text: str, label: str) -> Iterator[tuple[str, str, str]]:
-    """The `text, label, source` rows of a labelled file; labels become strings. DataError for an empty label."""
-    if _format(path) == ".txt":
-        raise DataError(f"{path}: a txt file cannot hold labels; use jsonl, csv or parquet")
-    for where, record in records(name, path, (text, label)):
-        value = record[label]
-        if value is None or str(value).strip() == "" or isinstance(value, dict | list):
-            raise DataError(
-                f"{_place(path, where)}: the label column {label!r} holds {value!r}; every example needs a label"
-            )
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        yield _string(record, text, path, where), str(value).strip(), where
+def read_lines(name: str, path: Path) -> Iterator[tuple[str, str]]:
+    """The lines of a file that are not blank, without the spaces around them, and where they stand."""
+    for number, line in _lines(path):
+        if line.strip():
+            yield line.strip(), f"{name}:{number}"
 
 
 def records(name: str, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
@@ -77,13 +72,15 @@ def records(name: str, path: Path, columns: tuple[str, ...]) -> Iterator[Record]
 
     DataError for a missing column, a malformed line, bytes that are not UTF-8, a file that is cut short.
     """
-    ending = _format(path)
+    ending = file_format(path, (*FORMATS, ".tsv"))
     if ending == ".parquet":
         yield from _parquet(name, path, columns)
     elif ending == ".jsonl":
         yield from _jsonl(name, path, columns)
     elif ending == ".csv":
         yield from _csv(name, path, columns)
+    elif ending == ".tsv":
+        yield from _tsv(name, path, columns)
     else:
         yield from _txt(name, path, columns)
 
@@ -127,6 +124,19 @@ def _csv(name: str, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
             yield f"{name}:{reader.line_num}", record
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: not readable as CSV: {error}") from None
+
+
+def _tsv(name: str, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+    """Lines without a header whose fields are `columns` in order; nothing is quoted."""
+    for number, line in _lines(path):
+        if not line.strip():
+            continue
+        where, fields = f"{name}:{number}", line.rstrip("\r\n").split("\t")
+        if len(fields) != len(columns):
+            raise DataError(
+                f"{place(path, where)}: the line has {len(fields)} fields, expected {len(columns)}: {', '.join(columns)}"
+            )
+        yield where, dict(zip(columns, fields, strict=True))
 
 
 def _parquet(name: str, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
@@ -175,21 +185,24 @@ def _string(record: dict[str, Any], column: str, path: Path, where: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{_place(path, where)}: the column {column!r} holds {value!r}, expected text")
+        raise DataError(f"{place(path, where)}: the column {column!r} holds {value!r}, expected text")
     return value
 
 
-def _place(path: Path, where: str) -> str:
+def place(path: Path, where: str) -> str:
+    """The file itself and the last part of `where`: its line, or its id."""
     return f"{path}:{where.rpartition(':')[2]}"
 
 
-def _format(path: Path) -> str:
+def file_format(path: Path, formats: tuple[str, ...]) -> str:
+    """The ending of a file, `.gz` left out. DataError when it is none of `formats`."""
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if ending not in FORMATS or (ending == ".parquet" and path.suffix == ".gz"):
-        raise DataError(f"{path}: unknown ending; known: {', '.join(FORMATS)}, and .gz of txt, jsonl and csv")
+    if ending not in formats or (ending == ".parquet" and path.suffix == ".gz"):
+        packed = ", ".join(each[1:] for each in formats if each != ".parquet")
+        raise DataError(f"{path}: unknown ending; known: {', '.join(formats)}, and .gz of {packed}")
     return ending
 
 
-def _is_readable(file: Path, folder: Path) -> bool:
+def _is_readable(file: Path, folder: Path, formats: tuple[str, ...]) -> bool:
     hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
-    return not hidden and Path(file.name.removesuffix(".gz")).suffix.lower() in FORMATS
+    return not hidden and Path(file.name.removesuffix(".gz")).suffix.lower() in formats

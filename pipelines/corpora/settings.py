@@ -8,99 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, ValidationError
 
 from pipelines.components import did_you_mean
+from pipelines.corpora.source_settings import Sources, Strict
+from pipelines.corpora.task_settings import KINDS, Task
 from pipelines.errors import RecipeError
 
 FILE = "params.yaml"
-
-
-class Strict(BaseModel):
-    """A frozen block of settings that answers an unknown key with the nearest known one."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            for key in value:
-                if key not in cls.model_fields:
-                    message = f"unknown key {str(key)!r}.{did_you_mean(str(key), cls.model_fields)}"
-                    raise PydanticCustomError("unknown_key", "{message}", {"message": message, "key": str(key)})
-        return value
-
-
-class FileSource(Strict):
-    """A file, a folder or a glob of txt, jsonl, jsonl.gz, csv or parquet; `text` is the column to read."""
-
-    path: str = Field(min_length=1)
-    text: str = "text"
-
-
-class DocumentationSource(Strict):
-    """The documentation strings of the standard library and of the installed packages Cursus depends on."""
-
-    documentation: Literal["general", "domain"]
-
-
-class FileTask(Strict):
-    """A labelled task in files. Without `validation`, a share of the training examples is held out, label by label."""
-
-    train: str = Field(min_length=1)
-    validation: str | None = None
-    test: str = Field(min_length=1)
-    text: str = "text"
-    label: str = "label"
-    unlabelled: Annotated[list[Source], BeforeValidator(lambda value: _as_list(value))] = []
-    validation_share: float = Field(default=0.1, gt=0, lt=1)
-    labels_per_class: int | None = Field(default=None, ge=1)
-    """Keep this many labelled examples of each class for training; the other training texts lose their labels."""
-
-
-class DocumentationTask(Strict):
-    """Which SciPy subpackage does this text document? Parts are made of whole modules."""
-
-    documentation: Literal["scipy"]
-    classes: int = Field(default=10, ge=2)
-    labels_per_class: int = Field(default=20, ge=1)
-    validation_share: float = Field(default=0.15, gt=0, lt=1)
-    test_share: float = Field(default=0.45, gt=0, lt=1)
-
-    @model_validator(mode="after")
-    def _leaves_training_text(self) -> Self:
-        if self.validation_share + self.test_share >= 1:
-            raise ValueError("validation_share and test_share leave no module for training; lower one of them")
-        return self
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, DocumentationSource | DocumentationTask):
-        return "documentation"
-    return "documentation" if isinstance(value, Mapping) and "documentation" in value else "files"
-
-
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
-
-
-def _as_mapping(value: Any) -> Any:
-    return {"path": value} if isinstance(value, str) else value
-
-
-Source = Annotated[
-    Annotated[DocumentationSource, Tag("documentation")] | Annotated[FileSource, Tag("files")],
-    Discriminator(_kind),
-    BeforeValidator(_as_mapping),
-]
-Sources = Annotated[list[Source], BeforeValidator(_as_list), Field(min_length=1)]
-Task = Annotated[
-    Annotated[DocumentationTask, Tag("documentation")] | Annotated[FileTask, Tag("files")], Discriminator(_kind)
-]
+_TAGS = ("files", "package", "columns")
+"""Parts of the place of a mistake that no user wrote."""
 
 
 class CleanSettings(Strict):
@@ -118,7 +37,7 @@ class DecontaminateSettings(Strict):
 
 
 class QualitySettings(Strict):
-    """What the labelled tables must satisfy: every label this often, no label more than this share."""
+    """What the tables of a task with classes must satisfy: every label this often, no label more than this share."""
 
     min_examples_per_label: int = Field(default=1, ge=1)
     max_label_share: float = Field(default=0.95, gt=0, le=1)
@@ -132,8 +51,8 @@ class DatasetSettings(Strict):
     domain: Sources
     task: Task
     recipe: str = "bert"
-    variants: list[str] = []
-    budget: dict[str, Any] = {}
+    variants: list[str] = Field(default=[])
+    budget: dict[str, Any] = Field(default={})
     clean: CleanSettings = CleanSettings()
     decontaminate: DecontaminateSettings = DecontaminateSettings()
     quality: QualitySettings = QualitySettings()
@@ -181,7 +100,7 @@ def _validated(name: str, block: Any, document: Any) -> DatasetSettings:
         return DatasetSettings.model_validate(_plain(block))
     except ValidationError as invalid:
         error = invalid.errors()[0]
-        keys = [str(part) for part in error["loc"] if part not in ("documentation", "files")]
+        keys = [str(part) for part in error["loc"] if part not in (*KINDS, *_TAGS)]
         unknown = error.get("ctx", {}).get("key")
         place = tuple(error["loc"]) + ((unknown,) if unknown else ())
         where = _line(document, ("datasets", name, *place))

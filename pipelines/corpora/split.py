@@ -4,43 +4,47 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections import Counter, defaultdict
-from hashlib import sha256
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from pipelines.corpora.collect import check_labels
+from pipelines.corpora.drawing import drawn
 from pipelines.corpora.settings import load_dataset
 from pipelines.corpora.step import prepared, run_step
-from pipelines.corpora.tables import LABELLED, TEXTS, Row, read_rows, write_rows
+from pipelines.corpora.tables import TEXTS, Row, example_of, labelled, origin, read_rows, write_rows
 from pipelines.corpora.writing import read_json, write_json
 from pipelines.errors import DataError
+from pipelines.task_families import TaskFamily
 
 EXAMPLES_SHOWN = 3
 
 
 def split(dataset: str, root: Path) -> None:
-    """Write the six tables and summary.json. DataError when a class has too few examples left."""
+    """Write the six tables and summary.json. DataError when a class, or the whole task, has too few examples left."""
     settings = load_dataset(dataset, root)
+    task, family = settings.task, settings.task.family
     home = prepared(dataset, root)
     before = home / "decontaminated"
     rows = list(read_rows(before / "task.parquet"))
-    check_labels([row for row in rows if row[3] != "unlabelled"])
-    parts: dict[str, list[Row]] = {
-        part: [row[:3] for row in rows if row[3] == part] for part in ("train", "validation", "test", "unlabelled")
-    }
+    examples = {part: [row for row in rows if row[-1] == part] for part in ("train", "validation", "test")}
+    check_labels({part: [example_of(family, row) for row in found] for part, found in examples.items()}, family)
     for part in ("validation", "test"):
-        if not parts[part]:
+        if not examples[part]:
             raise DataError(f"{dataset}: nothing of the {part} split is left; give it more examples")
-    train, others = drawn(parts["train"], settings.task.labels_per_class)
-    unlabelled = [(text, source) for text, _, source in [*parts["unlabelled"], *others]]
+    learned = [example_of(family, row) for row in examples["train"]]
+    kept = drawn(learned, family, task.labels_per_class, task.labelled_examples)
+    train = [row for number, row in enumerate(examples["train"]) if number in kept]
+    others = [row for number, row in enumerate(examples["train"]) if number not in kept]
+    unlabelled = [(row[0], row[-2]) for row in [*(row for row in rows if row[-1] == "unlabelled"), *others]]
+    of_task = labelled(family)
     tables: dict[str, tuple[Any, Any]] = {
         "general": (TEXTS, read_rows(before / "general.parquet")),
         "domain": (TEXTS, read_rows(before / "domain.parquet")),
-        "task_text": (TEXTS, unlabelled or [(text, source) for text, _, source in train]),
-        "train": (LABELLED, train),
-        "validation": (LABELLED, parts["validation"]),
-        "test": (LABELLED, parts["test"]),
+        "task_text": (TEXTS, unlabelled or [(row[0], row[-2]) for row in train]),
+        "train": (of_task, [row[:-1] for row in train]),
+        "validation": (of_task, [row[:-1] for row in examples["validation"]]),
+        "test": (of_task, [row[:-1] for row in examples["test"]]),
     }
     with tempfile.TemporaryDirectory(prefix=".split-", dir=home) as aside:
         counts = {name: write_rows(Path(aside, f"{name}.parquet"), *table) for name, table in tables.items()}
@@ -49,38 +53,24 @@ def split(dataset: str, root: Path) -> None:
     summary = {
         "dataset": dataset,
         "language": settings.language,
-        "labels": sorted({row[1] for row in train}),
+        "family": family.name,
+        "labels": family.labels([example_of(family, row) for row in train]),
         "tables": counts,
-        "examples_of_label": {name: _by_label(tables[name][1]) for name in ("train", "validation", "test")},
+        "examples_of_label": {name: _by_label(tables[name][1], family) for name in examples},
         "task_text_from": "unlabelled texts" if unlabelled else "training texts",
-        "shown": [{"label": row[1], "text": row[0][:300], "source": row[2]} for row in train[:EXAMPLES_SHOWN]],
+        "shown": [
+            {name: value[:300] if isinstance(value, str) else value for name, value in example_of(family, row).items()}
+            | {origin(family): row[-2]}
+            for row in train[:EXAMPLES_SHOWN]
+        ],
         "steps": read_json(before / "counts.json"),
     }
     write_json(home / "summary.json", summary)
 
 
-def drawn(rows: list[Row], per_class: int | None) -> tuple[list[Row], list[Row]]:
-    """The training examples and the rest: `per_class` of each label (None: all), chosen by their texts' hashes.
-
-    DataError when a label has fewer.
-    """
-    if per_class is None:
-        return rows, []
-    of_label: dict[str, list[int]] = defaultdict(list)
-    for number in sorted(range(len(rows)), key=lambda number: sha256(rows[number][0].encode()).digest()):
-        of_label[rows[number][1]].append(number)
-    for label, numbers in sorted(of_label.items()):
-        if len(numbers) < per_class:
-            raise DataError(
-                f"labels_per_class asks for {per_class} examples, but {label!r} has {len(numbers)} left to train on"
-            )
-    chosen = {number for numbers in of_label.values() for number in numbers[:per_class]}
-    train = [row for number, row in enumerate(rows) if number in chosen]
-    return train, [row for number, row in enumerate(rows) if number not in chosen]
-
-
-def _by_label(rows: list[Row]) -> dict[str, int]:
-    return dict(sorted(Counter(row[1] for row in rows).items()))
+def _by_label(rows: list[Row], family: TaskFamily) -> dict[str, int]:
+    """How many rows hold each label; nothing where answers are open."""
+    return dict(sorted(Counter(label for row in rows for label in family.labels([example_of(family, row)])).items()))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ A family knows nothing of networks. A dataset has exactly one; a head says which
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -49,6 +49,14 @@ class TaskFamily(Component):
     @abstractmethod
     def problem(self, row: Row) -> str | None:
         """What is wrong with a row, naming the column; None when it is a valid example."""
+
+    def repaired(self, row: Row, repair: Callable[[str], str]) -> dict[str, Any]:
+        """The example with `repair` done to every text in it. A family whose columns point into one another overrides it."""
+        repairs: dict[str, Callable[[Any], Any]] = {"string": repair, "list<string>": lambda texts: [*map(repair, texts)]}
+        return {
+            name: repairs[kind](row[name]) if kind in repairs and row[name] is not None else row[name]
+            for name, kind in self.columns.items()
+        }
 
     @abstractmethod
     def labels(self, rows: Sequence[Row]) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.task_families import Answer, Row, TaskFamily
 from pipelines.task_families.answer_overlap import exact, overlap
@@ -51,6 +51,15 @@ class SpanExtraction(TaskFamily, name="span_extraction"):
                 return f"the answer {text!r} does not stand at character {start} of 'context'"
         return None
 
+    def repaired(self, row: Row, repair: Callable[[str], str]) -> dict[str, Any]:
+        """As every family; each answer then starts where it stands nearest to its old place, −1 where it stands no more."""
+        result = super().repaired(row, repair)
+        result["answer_starts"] = [
+            _nearest(result["context"], text, len(repair(row["context"][:start])))
+            for text, start in zip(result["answer_texts"], row["answer_starts"], strict=True)
+        ]
+        return result
+
     def labels(self, rows: Sequence[Row]) -> list[str]:
         """None: any words may be an answer."""
         return []
@@ -88,3 +97,9 @@ class SpanExtraction(TaskFamily, name="span_extraction"):
         """The text itself; empty where it says that there is no answer."""
         text = text.strip()
         return "" if text.casefold() == NOTHING else text
+
+
+def _nearest(context: str, text: str, start: int) -> int:
+    """Where `text` stands in `context` nearest to `start`; −1 where it does not."""
+    before, after = context.rfind(text, 0, start + len(text)), context.find(text, start)
+    return min((found for found in (before, after) if found >= 0), key=lambda found: abs(found - start), default=-1)

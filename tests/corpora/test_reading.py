@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpora.reading import find_files, read_examples, read_texts
+from pipelines.corpora.reading import find_files, read_texts
 from pipelines.errors import DataError
 
 TEXTS = ["Größe ist, was zählt.", "second, with a comma\nand a line", '"quoted" 汉字']
@@ -84,12 +84,3 @@ def test_a_gzip_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"a\.jsonl\.gz: the gzip file is damaged or cut short after \d+ bytes"):
         list(read_texts("a.jsonl.gz", tmp_path / "a.jsonl.gz", "text"))
-
-
-def test_labels_are_strings_and_never_missing(tmp_path: Path) -> None:
-    file = tmp_path / "a.jsonl"
-    file.write_text('{"text": "one", "label": 1}\n{"text": "two", "label": 1.0}\n{"text": "three", "label": "1"}\n')
-    assert [label for _, label, _ in read_examples("a.jsonl", file, "text", "label")] == ["1", "1", "1"]
-    file.write_text('{"text": "one", "label": null}\n')
-    with pytest.raises(DataError, match=r"a\.jsonl:1: the label column 'label' holds None"):
-        list(read_examples("a.jsonl", file, "text", "label"))

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpora.settings import DocumentationTask, FileSource, FileTask, load_dataset, load_settings
+from pipelines.corpora.settings import load_dataset, load_settings
+from pipelines.corpora.source_settings import FileSource
+from pipelines.corpora.task_settings import DocumentationTask, FileTask
 from pipelines.errors import RecipeError
 from tests.corpora.small_dataset import PARAMS
 
@@ -16,7 +18,7 @@ REPOSITORY = Path(__file__).parents[2]
 def test_the_repository_s_own_settings_describe_the_documentation_task() -> None:
     settings = load_settings(REPOSITORY)["docstrings"]
     assert isinstance(settings.task, DocumentationTask)
-    assert settings.task.labels_per_class == 20
+    assert settings.task.labels_per_class == 20 and settings.task.family.name == "text_classification"
     assert settings.recipe == "bert"
 
 
@@ -25,7 +27,7 @@ def test_a_path_may_stand_alone_and_defaults_are_filled_in(tmp_path: Path) -> No
     settings = load_dataset("small", tmp_path)
     assert settings.general == [FileSource(path="texts/general", text="text")]
     assert isinstance(settings.task, FileTask)
-    assert settings.task.validation is None
+    assert settings.task.validation is None and settings.task.columns == {"text": "sentence", "label": "topic"}
     assert settings.budget == {}
 
 
@@ -36,6 +38,9 @@ def test_a_path_may_stand_alone_and_defaults_are_filled_in(tmp_path: Path) -> No
         ("lable:", "label:", 9, "Did you mean 'label'?"),
         ("genral:", "general:", 3, "Did you mean 'general'?"),
         ("labels_per_class: none", "labels_per_class: 8", 10, "valid integer"),
+        ("family: pair_clasification\n      train:", "train:", 6, "Did you mean 'pair_classification'?"),
+        ("columns: {text: sentence}\n      train:", "train:", 6, "unknown key 'columns'"),
+        ("labels_per_class: 8\n      labelled_examples: 5", "labels_per_class: 8", 5, "both say how many to keep"),
         ("task: []\n    nothing:", "task:", 5, "unknown key 'nothing'"),
     ],
 )
@@ -61,4 +66,24 @@ def test_params_that_are_missing_or_broken_are_one_sentence(tmp_path: Path) -> N
         load_settings(tmp_path)
     (tmp_path / "params.yaml").write_text("datasets: {a: [")
     with pytest.raises(RecipeError, match="not readable as YAML"):
+        load_settings(tmp_path)
+
+
+def test_every_family_takes_its_own_columns_and_counts_its_own_way(tmp_path: Path) -> None:
+    pairs = PARAMS.replace("text: sentence\n      label: topic", "family: pair_regression\n      text_a: premise")
+    (tmp_path / "params.yaml").write_text(pairs.replace("labels_per_class", "labelled_examples"))
+    task = load_dataset("small", tmp_path).task
+    assert isinstance(task, FileTask) and task.columns == {"text_a": "premise"} and task.labelled_examples == 8
+    (tmp_path / "params.yaml").write_text(pairs)
+    with pytest.raises(RecipeError, match="labels_per_class: pair_regression has no classes; labelled_examples counts"):
+        load_settings(tmp_path)
+    (tmp_path / "params.yaml").write_text(PARAMS.replace("text: sentence", "text_a: sentence"))
+    with pytest.raises(RecipeError, match="unknown key 'text_a'. Did you mean 'text'?"):
+        load_settings(tmp_path)
+
+
+def test_a_share_is_a_range(tmp_path: Path) -> None:
+    wrong = PARAMS.replace("general: texts/general", "general: {path: texts/general, share: [0.5, 0.2]}")
+    (tmp_path / "params.yaml").write_text(wrong)
+    with pytest.raises(RecipeError, match="expected two numbers from 0 to 1, the smaller first"):
         load_settings(tmp_path)

@@ -1,0 +1,212 @@
+"""Labelled examples of every task family from SciPy's documentation strings, so that each runs without other data.
+
+By the columns of the family:
+
+- text, label: which subpackage does this text document?
+- text_a, text_b, label (text): does this summary belong to this description? Half of the summaries are of another function
+  of the same subpackage.
+- text_a, text_b, label (number): descriptions of two functions, and 5 times the share of their parameters' names that both
+  have (Jaccard).
+- tokens, tags: entries of a list of parameters; their names and types are the entities.
+- context, question, answers: what is the type of the parameter x? A question in four is about one that is not in the list.
+- context, question, choices, answer: which of four summaries belongs to this description? All are of one subpackage.
+- source, target: the summary for a description.
+
+These are exercises with exact answers, not benchmarks. Examples stand in the part of their module; what else they need is
+taken from the same part. All choices follow from hashes of the sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from pipelines.corpora.documentation import task_rows
+from pipelines.corpora.examples import Example
+from pipelines.corpora.numpydoc import Documented, Parameter, documented
+from pipelines.corpora.task_settings import DocumentationTask
+from pipelines.errors import DataError
+
+LONGEST_BODY = 1200
+"""Characters of a description; the rest is left out."""
+SHORTEST_BODY = 120
+CHOICES = 4
+LISTED = 6
+"""Parameters in one list."""
+SCALE = 5
+"""Largest similarity, as in the semantic textual similarity benchmark."""
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One documentation string."""
+
+    text: str
+    label: str
+    source: str
+    part: str
+    parts: Documented
+
+    @property
+    def body(self) -> str:
+        return self.parts.body[:LONGEST_BODY].strip()
+
+    def number(self, purpose: str, below: int) -> int:
+        """A number that follows from the source alone."""
+        return int.from_bytes(sha256(f"{purpose} {self.source}".encode()).digest()[:8], "big") % below
+
+
+def documented_examples(task: DocumentationTask) -> Iterator[tuple[Example, str, str]]:
+    """Examples, their sources and parts. DataError for a family that this corpus has no examples of."""
+    columns = frozenset(f"{name} {kind}" for name, kind in task.family.columns.items())
+    make = _MAKERS.get(columns)
+    if make is None:
+        raise DataError(f"the documentation holds no examples of {task.family.name}; give the task files")
+    entries = [_Entry(text, label, source, part, documented(text)) for text, label, source, part in task_rows(task)]
+    for entry, example in make(entries):
+        yield example, entry.source, entry.part
+
+
+Made = Iterator[tuple[_Entry, Example]]
+
+
+def _classes(entries: Sequence[_Entry]) -> Made:
+    for entry in entries:
+        yield entry, {"text": entry.text, "label": entry.label}
+
+
+def _pairs(entries: Sequence[_Entry]) -> Made:
+    for entry, others in _with_others(_described(entries), 1):
+        belongs = not entry.number("belongs", 2)
+        summary = entry.parts.summary if belongs else others[0].parts.summary
+        yield entry, {"text_a": summary, "text_b": entry.body, "label": "same" if belongs else "other"}
+
+
+def _similarities(entries: Sequence[_Entry]) -> Made:
+    with_names = [entry for entry in _described(entries) if entry.parts.parameters]
+    far = {entry.source: others for entry, others in _with_others(with_names, 1)}
+    for entry, behind in zip(with_names, [*with_names[1:], None], strict=True):
+        # neighbours in a module often share parameters, others of the subpackage seldom do
+        near = [behind] if behind and behind.part == entry.part else []
+        for other in near + far.get(entry.source, []):
+            ours, theirs = _names(entry), _names(other)
+            score = SCALE * len(ours & theirs) / len(ours | theirs)
+            yield entry, {"text_a": entry.body, "text_b": other.body, "label": round(score, 4)}
+
+
+def _tagged(entries: Sequence[_Entry]) -> Made:
+    for entry in entries:
+        tokens: list[str] = []
+        tags: list[str] = []
+        for parameter in entry.parts.parameters[:LISTED]:
+            for number, name in enumerate(parameter.names):
+                _add(tokens, tags, ", " if number else "", None)
+                _add(tokens, tags, name, "name")
+            _add(tokens, tags, ":", None)
+            _add(tokens, tags, parameter.type, "type")
+            _add(tokens, tags, _first_sentence(parameter), None)
+        if tokens:
+            yield entry, {"tokens": tokens, "tags": tags}
+
+
+def _questions(entries: Sequence[_Entry]) -> Made:
+    listed = [entry for entry in entries if entry.parts.parameters]
+    for entry, others in _with_others(listed, 1):
+        context, starts = "", []
+        for parameter in entry.parts.parameters[:LISTED]:
+            lead = f"{', '.join(parameter.names)} : "
+            starts.append(len(context) + len(lead))
+            context += f"{lead}{parameter.type}\n    {_first_sentence(parameter)}\n"
+        absent = sorted(_names(others[0]) - _names(entry))
+        if absent and not entry.number("absent", 4):
+            name, answers, places = absent[entry.number("name", len(absent))], [], []
+        else:
+            chosen = entry.number("parameter", len(starts))
+            parameter = entry.parts.parameters[chosen]
+            name, answers, places = parameter.names[0], [parameter.type], [starts[chosen]]
+        yield (
+            entry,
+            {
+                "context": context.strip("\n"),
+                "question": f"What is the type of the parameter {name}?",
+                "answer_texts": answers,
+                "answer_starts": places,
+            },
+        )
+
+
+def _choices(entries: Sequence[_Entry]) -> Made:
+    for entry, others in _with_others(_described(entries), CHOICES - 1):
+        answer = entry.number("answer", CHOICES)
+        choices = [other.parts.summary for other in others]
+        choices.insert(answer, entry.parts.summary)
+        question = "Which summary belongs to this description?"
+        yield entry, {"context": entry.body, "question": question, "choices": choices, "answer": answer}
+
+
+def _summaries(entries: Sequence[_Entry]) -> Made:
+    for entry in _described(entries):
+        yield entry, {"source": entry.body, "target": entry.parts.summary}
+
+
+def _described(entries: Sequence[_Entry]) -> list[_Entry]:
+    """Those with a summary and a description that does not repeat it."""
+    return [
+        entry
+        for entry in entries
+        if entry.parts.summary and len(entry.body) >= SHORTEST_BODY and entry.parts.summary not in entry.body
+    ]
+
+
+def _with_others(entries: Sequence[_Entry], count: int) -> Iterator[tuple[_Entry, list[_Entry]]]:
+    """Every entry with `count` others of its part and subpackage that say something else; those without so many left out."""
+    near: dict[tuple[str, str], list[_Entry]] = defaultdict(list)
+    for entry in entries:
+        near[entry.part, entry.label].append(entry)
+    for entry in entries:
+        pool = near[entry.part, entry.label]
+        begin = entry.number("others", len(pool))
+        chosen: dict[str, _Entry] = {}
+        for other in pool[begin:] + pool[:begin]:
+            if len(chosen) < count and other.parts.summary != entry.parts.summary:
+                chosen.setdefault(other.parts.summary, other)
+        if len(chosen) == count:
+            yield entry, list(chosen.values())
+
+
+def _names(entry: _Entry) -> set[str]:
+    return {name for parameter in entry.parts.parameters for name in parameter.names}
+
+
+def _first_sentence(parameter: Parameter) -> str:
+    return re.split(r"(?<=[.;:]) ", parameter.description, maxsplit=1)[0]
+
+
+def _add(tokens: list[str], tags: list[str], text: str, kind: str | None) -> None:
+    """The words of `text`, all of one entity or of none."""
+    words = _TOKEN.findall(text)
+    tokens += words
+    tags += ["O" if kind is None else f"{'I' if number else 'B'}-{kind}" for number in range(len(words))]
+
+
+def _columns(**columns: str) -> frozenset[str]:
+    return frozenset(f"{name} {kind}" for name, kind in columns.items())
+
+
+_SPANS: dict[str, Any] = {"answer_texts": "list<string>", "answer_starts": "list<int64>"}
+_MAKERS: dict[frozenset[str], Callable[[Sequence[_Entry]], Made]] = {
+    _columns(text="string", label="string"): _classes,
+    _columns(text_a="string", text_b="string", label="string"): _pairs,
+    _columns(text_a="string", text_b="string", label="double"): _similarities,
+    _columns(tokens="list<string>", tags="list<string>"): _tagged,
+    _columns(context="string", question="string", **_SPANS): _questions,
+    _columns(context="string", question="string", choices="list<string>", answer="int64"): _choices,
+    _columns(source="string", target="string"): _summaries,
+}
+"""By what an example of the family consists of."""

@@ -1,0 +1,81 @@
+"""Which examples validate, which test, and which keep their labels: drawn by the hashes of their texts.
+
+A draw depends on the texts alone, not on their order or number elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from pipelines.corpora.overlap import text_key
+from pipelines.corpora.task_settings import has_classes
+from pipelines.errors import DataError
+from pipelines.task_families import Row, TaskFamily
+
+_SHARED = "context"
+"""The column that several examples may have in common; these stay in one part."""
+
+
+def parts(rows: Sequence[Row], family: TaskFamily, shares: Mapping[str, float]) -> list[str]:
+    """The part of every row: of each label the `shares` in the order given, at least one text each, the rest 'train'.
+
+    Rows about one text go to one part; without classes all rows are drawn together.
+    """
+    texts = [str(row.get(_SHARED) or "") or family.text(row) for row in rows]
+    keys = [sha256(text_key(text)).digest() for text in texts]
+    of_label: dict[str, set[bytes]] = defaultdict(set)
+    for row, key in zip(rows, keys, strict=True):
+        of_label[row["label"] if has_classes(family) else ""].add(key)
+    part: dict[bytes, str] = {}
+    for label in sorted(of_label):
+        ranked = sorted(of_label[label])
+        begin = 0
+        for name, share in shares.items():
+            size = max(math.floor(share * len(ranked)), min(1, len(ranked) - begin - 1))
+            part |= dict.fromkeys(ranked[begin : begin + size], name)
+            begin += size
+    return [part.get(key, "train") for key in keys]
+
+
+def drawn(rows: Sequence[Row], family: TaskFamily, per_class: int | None, examples: int | None) -> set[int]:
+    """The numbers of the training examples that keep their labels: `per_class` of each label, or `examples` in all.
+
+    Among `examples` every label has one, before the others are taken in the order of their hashes. DataError when there are
+    fewer, or too few for the labels.
+    """
+    if per_class is None and examples is None:
+        return set(range(len(rows)))
+    hashes = [sha256(family.text(row).encode()).digest() for row in rows]
+    order = sorted(range(len(rows)), key=lambda number: hashes[number])
+    if per_class is not None:
+        return _of_each_label(rows, order, per_class)
+    assert examples is not None
+    if examples > len(rows):
+        raise DataError(f"labelled_examples asks for {examples} examples, but {len(rows)} are left to train on")
+    first, seen = [], set[str]()
+    for number in order:
+        labels = set(family.labels([rows[number]])) - seen
+        if labels:
+            seen |= labels
+            first.append(number)
+    if len(first) > examples:
+        raise DataError(
+            f"labelled_examples asks for {examples} examples, fewer than it takes to show all labels: {len(first)}"
+        )
+    chosen = set(first)
+    return chosen | set([number for number in order if number not in chosen][: examples - len(chosen)])
+
+
+def _of_each_label(rows: Sequence[Row], order: Sequence[int], per_class: int) -> set[int]:
+    of_label: dict[str, list[int]] = defaultdict(list)
+    for number in order:
+        of_label[rows[number]["label"]].append(number)
+    for label, numbers in sorted(of_label.items()):
+        if len(numbers) < per_class:
+            raise DataError(
+                f"labels_per_class asks for {per_class} examples, but {label!r} has {len(numbers)} left to train on"
+            )
+    return {number for numbers in of_label.values() for number in numbers[:per_class]}
