@@ -24,7 +24,7 @@ class Permutation(Corruption, name="permutation"):
     """
 
     paper = "arXiv:1906.08237"
-    provides = frozenset({Field.PERMUTATION_MASK, Field.TARGET_MAPPING, Field.MASKED_POSITIONS, Field.MASKED_LABELS})
+    provides = frozenset({Field.PERMUTATION_MASK, Field.TARGET_MAPPING, Field.MASKED_LABELS})
 
     context: float = Option(6, gt=1)
     """One token in so many is predicted: K of the paper."""
@@ -32,13 +32,15 @@ class Permutation(Corruption, name="permutation"):
     """Tokens of the longest span of predicted tokens."""
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
-        """`batch` with MASKED_POSITIONS and MASKED_LABELS [B·T], T for each row, and TARGET_MAPPING in the same order."""
+        """`batch` with PERMUTATION_MASK, TARGET_MAPPING [B, T, L] and, in its order, MASKED_LABELS [B·T].
+
+        No MASKED_POSITIONS: what reads those expects tokens that cannot be seen, and these can.
+        """
         clean = batch[Field.INPUT_IDS]
         rows, length = clean.shape
         count = max(1, round(length / self.context))
         ranks = self._ranks(is_ordinary(clean, tokens), random)
         chosen = np.sort(np.argpartition(ranks, count - 1, axis=1)[:, :count], axis=1)
-        positions = (chosen + np.arange(rows)[:, None] * length).ravel()
         predicted = np.zeros((rows, length), dtype=np.bool_)
         np.put_along_axis(predicted, chosen, True, axis=1)
         mapping = np.zeros((rows, count, length), dtype=np.float32)
@@ -47,8 +49,7 @@ class Permutation(Corruption, name="permutation"):
             **batch,
             Field.PERMUTATION_MASK: hidden(random.random((rows, length), dtype=np.float32), predicted),
             Field.TARGET_MAPPING: mapping,
-            Field.MASKED_POSITIONS: positions,
-            Field.MASKED_LABELS: clean.ravel()[positions],
+            Field.MASKED_LABELS: np.take_along_axis(clean, chosen, axis=1).ravel(),
         }
 
     def _ranks(self, ordinary: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.float64]:

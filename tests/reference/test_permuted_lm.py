@@ -69,7 +69,7 @@ def test_a_prediction_depends_on_what_precedes_it_in_the_order_and_on_nothing_el
 ) -> None:
     body, batch = network(), permuted(rows(tokenizer, count=1), seed=1)
     before = HEAD.signals(body, batch, LOGITS)[Signal.MASKED_LOGITS]
-    hidden = batch[Field.PERMUTATION_MASK][0, batch[Field.MASKED_POSITIONS]]
+    hidden = batch[Field.PERMUTATION_MASK][0, batch[Field.TARGET_MAPPING][0].argmax(1)]
     for position in range(LENGTH):
         changed = batch[Field.INPUT_IDS].clone()
         changed[0, position] = (changed[0, position] + 100) % 512
