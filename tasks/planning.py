@@ -62,7 +62,7 @@ def resolve_request(
 def load_recipe(root: Path, request: Request) -> Recipe:
     """The requested recipe, checked. Raises RecipeError."""
     settings = load_settings(root)[request.dataset]
-    setting = Setting(family=settings.task.family, language=settings.language)
+    setting = Setting(family=settings.task.family.name, language=settings.language)
     recipe = Library(root / "recipes").load(request.recipe, request.variants, request.budget, setting)
     if request.claim is not None:
         recipe = narrowed(recipe, request.claim, request.seeds)
