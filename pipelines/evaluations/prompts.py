@@ -51,7 +51,9 @@ class Prompts:
         self._tokenizer, self._family, self._train = tokenizer, family, train
         self._tokens, self._seed = tokens, seed
         self._labels = family.labels(train)
-        self._texts = [name for name, kind in family.columns.items() if kind == "string" and name not in family.target]
+        shown = {name: kind for name, kind in family.columns.items() if name not in family.target}
+        self._texts = [name for name, kind in shown.items() if kind == "string"]
+        self._lists = [name for name, kind in shown.items() if kind == "list<string>"]
         # a language model has read each document behind the end of another
         end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
         self.start = [int(end)]
@@ -61,7 +63,7 @@ class Prompts:
 
         Raises DataError when the tokenizer cannot tell two answers apart.
         """
-        row = {**row, **{name: self._cut(row[name] or "") for name in self._texts}}
+        row = self._shown(row)
         (target,) = self._family.target
         filled: list[Row] = [{**row, target: value} for value in self._labels or range(len(row["choices"]))]
         texts = [self._family.answer_text(one) for one in filled]
@@ -84,10 +86,14 @@ class Prompts:
         random = np.random.default_rng([self._seed, 6, place])
         shots = []
         for index in random.permutation(len(self._train))[:count]:
-            row = {**self._train[index], **{name: self._cut(self._train[index][name] or "") for name in self._texts}}
+            row = self._shown(self._train[index])
             answered = f"{self._family.source(row, self._labels)} {self._family.answer_text(row)}{APART}"
             shots.append(self._ids(answered))
         return shots
+
+    def _shown(self, row: Row) -> Row:
+        texts = {name: self._cut(row[name] or "") for name in self._texts}
+        return {**row, **texts, **{name: [self._cut(text) for text in row[name]] for name in self._lists}}
 
     def _cut(self, text: str) -> str:
         if self._tokens is None:

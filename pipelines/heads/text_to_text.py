@@ -17,6 +17,7 @@ from pipelines.heads.sequence_to_sequence import SequenceToSequenceHead
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.task_families import Answer, Row, Task
@@ -83,7 +84,7 @@ class TextToText(SequenceToSequenceHead, name="text_to_text"):
         texts = [task.family.source(row, task.labels) for row in examples]
         read = tokenizer(texts, truncation=True, max_length=length, verbose=False)["input_ids"] if texts else []
         sources = [np.asarray(ids, dtype=np.int64) for ids in read]
-        targets = self._targets(examples, task, tokenizer) if answers else None
+        targets = self._targets(examples, task, tokenizer, end_of(tokenizer)) if answers else None
         return Written(examples, sources, targets, int(tokenizer.pad_token_id))
 
     def answer(
@@ -95,35 +96,54 @@ class TextToText(SequenceToSequenceHead, name="text_to_text"):
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
         answers: list[Answer] = [None] * len(encoded.examples)
-        # rows of the vocabulary that only round its size up say nothing
-        nothing = list(range(len(tokenizer), network.config.vocab_size))
         for items, batch, _ in heard:
-            written = network.generate(  # type: ignore[operator]  # transformers types it as a module
-                input_ids=batch[Field.INPUT_IDS],
-                attention_mask=batch[Field.ATTENTION_MASK],
-                max_new_tokens=self.longest,
-                num_beams=self.beams,
-                do_sample=False,
-                eos_token_id=end_of(tokenizer),
-                pad_token_id=tokenizer.pad_token_id,
-                suppress_tokens=nothing or None,
-            )
+            written = self._written(network, encoded, items, batch, tokenizer)
             for item, text in zip(items, tokenizer.batch_decode(written, skip_special_tokens=True), strict=True):
                 owner = encoded.owners[item]
                 answers[owner] = task.family.read_answer(text.strip(), encoded.examples[owner], task.labels)
         return answers
 
+    def _written(
+        self,
+        network: PreTrainedModel,
+        encoded: Encoded,
+        items: NDArray[np.int64],
+        batch: Batch,
+        tokenizer: PreTrainedTokenizerFast,
+    ) -> Tensor:
+        """int64 [B, at most `longest` + 1]: what `network` writes of `items`."""
+        return self._generated(
+            network, batch[Field.INPUT_IDS], batch[Field.ATTENTION_MASK], end_of(tokenizer), tokenizer
+        )
+
+    def _generated(
+        self, network: PreTrainedModel, ids: Tensor, mask: Tensor, end: int, tokenizer: PreTrainedTokenizerFast
+    ) -> Tensor:
+        # rows of the vocabulary that only round its size up say nothing
+        nothing = list(range(len(tokenizer), network.config.vocab_size))
+        written: Tensor = network.generate(  # type: ignore[operator]  # transformers types it as a module
+            input_ids=ids,
+            attention_mask=mask,
+            max_new_tokens=self.longest,
+            num_beams=self.beams,
+            do_sample=False,
+            eos_token_id=end,
+            pad_token_id=tokenizer.pad_token_id,
+            suppress_tokens=nothing or None,
+        )
+        return written
+
     def _targets(
-        self, examples: Sequence[Row], task: Task, tokenizer: PreTrainedTokenizerFast
+        self, examples: Sequence[Row], task: Task, tokenizer: PreTrainedTokenizerFast, end: int
     ) -> list[NDArray[np.int64]]:
         texts = [task.family.answer_text(row) for row in examples]
         written = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
         targets = []
         for row, (text, ids) in enumerate(zip(texts, written, strict=True)):
-            whole = [*ids, end_of(tokenizer)]
+            whole = [*ids, end]
             if len(whole) > self.longest and task.labels:
                 raise DataError(
-                    f"row {row}: its answer {text[:60]!r} takes {len(whole)} tokens, and text_to_text writes at most "
+                    f"row {row}: its answer {text[:60]!r} takes {len(whole)} tokens, and {self.name} writes at most "
                     f"{self.longest}; raise `longest`"
                 )
             targets.append(np.asarray(whole[: self.longest], dtype=np.int64))

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 class SequenceToSequence(Objective, name="sequence_to_sequence"):
-    """Cross-entropy of each token of the target given the source and the target's earlier tokens, mean over the batch's
-    target tokens. `sequence_to_sequence`, in nats a target token."""
+    """Cross-entropy of each token of the target given the source and the target's earlier tokens.
+
+    Mean over the batch's target tokens: `sequence_to_sequence`, in nats a token.
+    """
 
     paper = "arXiv:1910.10683"
     needs_fields = frozenset({Field.TARGET_IDS})

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel, PreTrainedTokenizerFast
 
+from pipelines.backbones.awd_lstm import AwdLstm
 from pipelines.heads.causal_lm import CausalLMHead
 from pipelines.networks.vocabulary_loss import CHUNK, IGNORED, vocabulary_cross_entropy
 from pipelines.objectives import TrainingStep
@@ -106,3 +107,24 @@ def test_padding_behind_a_row_changes_nothing_and_its_vector_is_its_last_token(b
         assert torch.equal(alone[Signal.POOLED][0], alone[Signal.HIDDEN_STATES][-1][0, -1])
     assert len(together[Signal.HIDDEN_STATES]) == 3
     assert np.isfinite(together[Signal.NEXT_LOGITS].numpy()).all()
+
+
+def test_a_recurrent_body_goes_on_from_its_memory_and_says_its_output_before_dropout(
+    batch: dict[Field, Tensor], tokenizer: PreTrainedTokenizerFast
+) -> None:
+    torch.manual_seed(0)
+    body = HEAD.build(AwdLstm().tiny().config(tokenizer, 48), None).eval()
+    ids, wanted = batch[Field.INPUT_IDS][:, :32], frozenset({Signal.NEXT_LOGITS, Signal.MEMORY, Signal.ACTIVATIONS})
+    assert wanted - {Signal.NEXT_LOGITS} == set(HEAD.needs_body_for) and ids.shape[1] == 32
+    whole = HEAD.signals(body, {Field.INPUT_IDS: ids}, wanted)
+    first = HEAD.signals(body, {Field.INPUT_IDS: ids[:, :20]}, wanted)
+    assert all(not memory.requires_grad for memory in first[Signal.MEMORY])
+    second = HEAD.signals(body, {Field.INPUT_IDS: ids[:, 20:], Field.MEMORY: first[Signal.MEMORY]}, wanted)
+    both = torch.cat([first[Signal.NEXT_LOGITS], second[Signal.NEXT_LOGITS]], 1)
+    torch.testing.assert_close(both, whole[Signal.NEXT_LOGITS], atol=1e-5, rtol=0)
+    dropped, raw = whole[Signal.ACTIVATIONS]
+    assert torch.equal(dropped, raw), "nothing is dropped while a network answers"
+    dropped, raw = HEAD.signals(body.train(), {Field.INPUT_IDS: ids}, wanted)[Signal.ACTIVATIONS]
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[kept], raw[kept] / (1 - body.config.output_dropout))
+    assert 0 < kept.float().mean() < 1

@@ -1,0 +1,127 @@
+"""Every task as going on from a prompt (Radford et al. 2018, §3.3; Radford et al. 2019, §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipelines.encoding import IGNORED, FieldArrays, attention, padded
+from pipelines.errors import RecipeError
+from pipelines.heads import Batch, body_inputs
+from pipelines.heads.text_to_text import TextToText, Written, end_of
+from pipelines.vocabulary import Ability, Field, Signal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+    from pipelines.encoding import Encoded
+    from pipelines.task_families import Row, Task
+
+
+@dataclass
+class Continued(Written):
+    """Prompts and, where they are known, how each goes on; one row holds both."""
+
+    def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
+        if self.targets is None:
+            return super().collate(chosen)
+        targets = [self.targets[item] for item in chosen]
+        # nothing follows the last token, so it is predicted and never read
+        rows = [np.concatenate([self.sources[item], target[:-1]]) for item, target in zip(chosen, targets, strict=True)]
+        ids = padded(rows, self.pad)
+        return {
+            Field.INPUT_IDS: ids,
+            Field.ATTENTION_MASK: attention(rows, ids.shape[1]),
+            Field.TARGET_IDS: padded(targets, IGNORED),
+        }
+
+
+class Continuation(TextToText, name="continuation"):
+    """Reads an example as a prompt and goes on with its answer: text to text with a body that reads from left to right.
+
+    Prompt and answer stand in the tokenizer's frame of two texts. A prompt that leaves less than `longest` tokens of
+    `length` for its answer is cut at the end of its text. The loss is on the answer alone.
+    """
+
+    paper = "Radford et al. 2018"
+    needs_body = frozenset({Ability.CAUSAL})
+
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+        from transformers import AutoModelForCausalLM
+
+        network: PreTrainedModel = AutoModelForCausalLM.from_config(config)
+        if not network.can_generate():
+            raise RecipeError(
+                f"head continuation: a body of {config.model_type} has no search for what to write; gpt2 has"
+            )
+        return network
+
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        import torch
+
+        if Signal.TARGET_LOGITS not in wanted:
+            return {}
+        top = network.base_model(**body_inputs(batch), use_cache=False).last_hidden_state
+        targets = batch[Field.TARGET_IDS]
+        # a row is its prompt and all of its target but the last token, each of which is predicted one place before
+        first = batch[Field.ATTENTION_MASK].sum(1) - (targets != IGNORED).sum(1)
+        places = first[:, None] + torch.arange(targets.shape[1], device=targets.device)
+        chosen = top.take_along_dim(places.clamp(max=top.shape[1] - 1).unsqueeze(-1), 1)
+        return {Signal.TARGET_LOGITS: network.get_output_embeddings()(chosen)}
+
+    def encode(
+        self,
+        examples: Sequence[Row],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+        length: int,
+        *,
+        answers: bool = True,
+    ) -> Encoded:
+        before, between, end = _frame(tokenizer)
+        room = length - self.longest - len(before) - len(between)
+        if room < 1:
+            raise RecipeError(
+                f"head continuation: rows of {length} tokens leave no room for a text beside an answer of {self.longest} and "
+                "its frame; raise budget.length or lower `longest`"
+            )
+        texts = [task.family.source(row, task.labels) for row in examples]
+        read = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+        sources = [np.asarray([*before, *ids[:room], *between], dtype=np.int64) for ids in read]
+        targets = self._targets(examples, task, tokenizer, end) if answers else None
+        return Continued(examples, sources, targets, int(tokenizer.pad_token_id))
+
+    def _written(
+        self,
+        network: PreTrainedModel,
+        encoded: Encoded,
+        items: NDArray[np.int64],
+        batch: Batch,
+        tokenizer: PreTrainedTokenizerFast,
+    ) -> Tensor:
+        import torch
+
+        assert isinstance(encoded, Continued)
+        # a batch with answers shows them; what is written goes on from the prompts alone, so they end side by side
+        turned = [encoded.sources[item][::-1] for item in items]
+        ids = padded(turned, encoded.pad)
+        mask = attention(turned, ids.shape[1])
+        device = batch[Field.INPUT_IDS].device
+        prompt, real = (torch.from_numpy(value[:, ::-1].copy()).to(device) for value in (ids, mask))
+        return self._generated(network, prompt, real, _frame(tokenizer)[2], tokenizer)[:, prompt.shape[1] :]
+
+
+def _frame(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int], int]:
+    """The special tokens before the first of two texts and between them, and the one that ends the second."""
+    fast = tokenizer.backend_tokenizer
+    fast.no_truncation()
+    fast.no_padding()
+    pair = fast.encode("a", "a")
+    first, second = ([at for at, text in enumerate(pair.sequence_ids) if text == number] for number in (0, 1))
+    behind = pair.ids[second[-1] + 1 :]
+    return pair.ids[: first[0]], pair.ids[first[-1] + 1 : second[0]], behind[0] if behind else end_of(tokenizer)
