@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pipelines.heads import Batch, Signals
 from pipelines.heads.word_tags import WordTags
@@ -35,8 +35,8 @@ class CrfTagging(WordTags, name="crf_tagging"):
     def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
         transitions: Tensor = network.transitions  # type: ignore[assignment]  # a network of this head has them
         if self.legal_only:
-            tags = [network.config.id2label[index] for index in range(len(network.config.id2label))]
-            forbidden = transitions.new_tensor(_forbidden(tags)).bool()
+            names = cast("dict[int, str]", network.config.id2label)
+            forbidden = transitions.new_tensor(_forbidden([names[index] for index in range(len(names))])).bool()
             transitions = transitions.masked_fill(forbidden, FORBIDDEN)
         return super().signals(network, batch, wanted) | {Signal.TAG_TRANSITIONS: transitions}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def scores_by_enumeration(emissions: torch.Tensor, transitions: torch.Tensor) ->
     scores = {}
     for chain in product(range(tags), repeat=words):
         path = [tags, *chain, tags + 1]
-        moved = sum(float(transitions[a, b]) for a, b in zip(path, path[1:], strict=False))
+        moved = sum(float(transitions[a, b]) for a, b in pairwise(path))
         scores[chain] = moved + sum(float(emissions[word, tag]) for word, tag in enumerate(chain))
     return scores
 
