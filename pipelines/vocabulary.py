@@ -60,6 +60,8 @@ class Field(StrEnum):
     """float32 [B]: the number each pair of texts is to be given."""
     TAG_LABELS = "tag_labels"
     """int64 [B, L]: the tag of each token that begins a word, −100 elsewhere."""
+    ANSWERABLE = "answerable"
+    """int64 [B, L]: 1 where a token is of the text in which the answer may stand, 0 in the question and in the frame."""
     SPAN_LABELS = "span_labels"
     """int64 [B, 2]: first and last token of the answer; 0, 0 where the row holds none."""
     CHOICES = "choices"

@@ -1,0 +1,150 @@
+"""Questions beside the texts that may answer them, a long text as several overlapping rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipelines.encoding import Encoded, FieldArrays, padded
+from pipelines.errors import DataError, RecipeError
+from pipelines.heads.token_rows import TokenRows, column
+from pipelines.vocabulary import Field
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from transformers import PreTrainedTokenizerFast
+
+    from pipelines.task_families import Row
+
+CONTEXT = 1
+"""Number of the context in the pair that a row frames."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """What is known of a row that holds a part of a context."""
+
+    answerable: NDArray[np.int64]
+    """[L]: 1 where a token is of the context."""
+    characters: NDArray[np.int64]
+    """[L, 2]: first character, and character behind the last, of each token of the context; blanks around it left out."""
+
+    @classmethod
+    def of(cls, encoding: Any, context: str) -> Window:
+        """What `encoding` shows of `context`."""
+        answerable = np.asarray([text == CONTEXT for text in encoding.sequence_ids], dtype=np.int64)
+        characters = np.zeros((len(answerable), 2), dtype=np.int64)
+        for token in np.flatnonzero(answerable):
+            begin, end = encoding.offsets[token]
+            while begin < end and context[begin].isspace():
+                begin += 1
+            while begin < end and context[end - 1].isspace():
+                end -= 1
+            characters[token] = begin, end
+        return cls(answerable, characters)
+
+    def tokens(self, begin: int, end: int) -> tuple[int, int]:
+        """First and last token of the characters from `begin` up to `end`; 0, 0 where they do not all stand here."""
+        inside = np.flatnonzero(self.answerable)
+        if len(inside) == 0 or begin < self.characters[inside[0], 0] or end > self.characters[inside[-1], 1]:
+            return 0, 0
+        touched = inside[(self.characters[inside, 1] > begin) & (self.characters[inside, 0] < end)]
+        return (int(touched[0]), int(touched[-1])) if len(touched) else (0, 0)
+
+
+class EncodedContexts(Encoded):
+    """Questions beside contexts; each row is an item."""
+
+    windows: Sequence[Window]
+    """What is known of each item."""
+
+    def __init__(
+        self,
+        examples: Sequence[Row],
+        rows: TokenRows,
+        windows: Sequence[Window],
+        owners: NDArray[np.int64],
+        spans: NDArray[np.int64] | None,
+    ) -> None:
+        self.examples, self.lengths, self.owners, self.windows = examples, rows.lengths, owners, windows
+        self._rows, self._spans = rows, spans
+
+    def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
+        """The items `chosen` as rows, with the tokens that may be answers and, where they are known, those that are."""
+        fields = self._rows.batch(chosen.tolist())
+        fields[Field.ANSWERABLE] = padded([self.windows[item].answerable for item in chosen], 0)
+        if self._spans is not None:
+            fields[Field.SPAN_LABELS] = self._spans[chosen]
+        return fields
+
+
+def encode_contexts(
+    examples: Sequence[Row],
+    tokenizer: PreTrainedTokenizerFast,
+    length: int,
+    *,
+    longest_question: int,
+    overlap: float,
+    answers: bool,
+) -> EncodedContexts:
+    """Rows of at most `length` tokens: the question, of which `longest_question` tokens but never more than half of a row
+    are kept, and as much of the context as fits, `overlap` of it (a share) shared with the row before.
+
+    The first answer of an example is the one to be found. Raises RecipeError when nothing fits in `length`, and DataError
+    for an example without question or context, or with an answer that does not stand where it is said to.
+    """
+    fast = tokenizer.backend_tokenizer
+    frame = fast.num_special_tokens_to_add(True)
+    most = min(longest_question, (length - frame) // 2)
+    if most < 1:
+        raise RecipeError(
+            f"budget.length: {length} tokens hold no token of a question and of its context beside the {frame} that frame "
+            "them; raise it"
+        )
+    questions, contexts = ([str(text) for text in column(examples, name)] for name in ("question", "context"))
+    for name, texts in (("question", questions), ("context", contexts)):
+        for index, text in enumerate(texts):
+            if not text.strip():
+                raise DataError(f"example {index}: the column {name!r} is empty")
+    fast.no_padding()
+    fast.no_truncation()
+    questions = [_shortened(fast, question, most) for question in questions]
+    shared = int(overlap * (length - frame - most))
+    fast.enable_truncation(length, stride=shared, strategy="only_second")
+    encodings = fast.encode_batch(list(zip(questions, contexts, strict=True)))
+    fast.no_truncation()
+    every = [[encoding, *encoding.overflowing] for encoding in encodings]
+    owners = np.repeat(np.arange(len(every)), [len(parts) for parts in every])
+    flat = [part for parts in every for part in parts]
+    windows = [Window.of(part, contexts[owner]) for part, owner in zip(flat, owners, strict=True)]
+    spans = None
+    if answers:
+        wanted = [_answer(index, example) for index, example in enumerate(examples)]
+        found = [window.tokens(*wanted[owner]) for window, owner in zip(windows, owners, strict=True)]
+        spans = np.asarray(found, dtype=np.int64).reshape(-1, 2)
+    return EncodedContexts(examples, TokenRows.of(flat, tokenizer), windows, owners, spans)
+
+
+def _shortened(fast: Any, question: str, most: int) -> str:
+    """The beginning of `question` that is at most `most` tokens."""
+    while len(encoding := fast.encode(question, add_special_tokens=False)) > most:
+        # a character may be several tokens, and what is left of a word others than before
+        question = question[: min(encoding.offsets[most - 1][1], len(question) - 1)]
+    return question
+
+
+def _answer(index: int, example: Row) -> tuple[int, int]:
+    """First character of the answer and the one behind its last, blanks around it left out; −1, −1 where there is none."""
+    texts, starts = example.get("answer_texts"), example.get("answer_starts")
+    if texts is None or starts is None or len(texts) != len(starts):
+        raise DataError(f"example {index}: it needs the columns 'answer_texts' and 'answer_starts', equally long")
+    if len(texts) == 0:
+        return -1, -1
+    text, start = str(texts[0]), int(starts[0])
+    if start < 0 or not text.strip() or example["context"][start : start + len(text)] != text:
+        raise DataError(f"example {index}: the answer {text!r} does not stand at character {start} of 'context'")
+    start += len(text) - len(text.lstrip())
+    return start, start + len(text.strip())

@@ -1,0 +1,61 @@
+"""A tag for every word, the tags of a sentence as one chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from pipelines.heads import Batch, Signals
+from pipelines.heads.word_tags import WordTags
+from pipelines.task_families.tagging import OUTSIDE, follows
+from pipelines.vocabulary import Signal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+FORBIDDEN = -10_000.0
+"""Score of a transition that is not to be: finite, so that a gold chain with one still has a gradient."""
+
+
+class CrfTagging(WordTags, name="crf_tagging"):
+    """A tag for every word from the best chain of a linear conditional random field over the words' first tokens (Lample et al.
+    2016, §2.2). Words beyond the length of a row are answered `O`."""
+
+    paper = "arXiv:1603.01360"
+    provides = frozenset({Signal.TAG_LOGITS, Signal.TAG_TRANSITIONS, Signal.HIDDEN_STATES})
+    answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.TAG_LOGITS, Signal.TAG_TRANSITIONS})
+    transitions: ClassVar[bool] = True
+
+    legal_only: bool = False
+    """Whether transitions that IOB2 forbids are ruled out, in training and in answers, and not left to be learnt."""
+
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        transitions: Tensor = network.transitions  # type: ignore[assignment]  # a network of this head has them
+        if self.legal_only:
+            names = cast("dict[int, str]", network.config.id2label)
+            forbidden = transitions.new_tensor(_forbidden([names[index] for index in range(len(names))])).bool()
+            transitions = transitions.masked_fill(forbidden, FORBIDDEN)
+        return super().signals(network, batch, wanted) | {Signal.TAG_TRANSITIONS: transitions}
+
+    def _tags(self, signals: Signals, places: Sequence[NDArray[np.int64]]) -> list[list[int]]:
+        import torch
+        from torch.nn.utils.rnn import pad_sequence
+
+        from pipelines.networks.crf import best_chains
+
+        scores: Tensor = signals[Signal.TAG_LOGITS].float()
+        tokens = [torch.from_numpy(place[:, 1]).to(scores.device) for place in places]
+        spoken = pad_sequence([row[token] for row, token in zip(scores, tokens, strict=True)], batch_first=True)
+        lengths = torch.tensor([len(token) for token in tokens], device=scores.device)
+        if spoken.shape[1] == 0:
+            return [[] for _ in places]
+        return best_chains(spoken, signals[Signal.TAG_TRANSITIONS].float(), lengths)
+
+
+def _forbidden(tags: Sequence[str]) -> list[list[bool]]:
+    """[C + 2, C + 2]: where IOB2 does not let the second tag follow the first; a sentence begins as behind `O`."""
+    before = [*tags, OUTSIDE, OUTSIDE]
+    return [[*(not follows(one, tag) for tag in tags), False, False] for one in before]

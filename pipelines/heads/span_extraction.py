@@ -1,0 +1,125 @@
+"""The words of a text that answer a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from pydantic import Field as Option
+
+from pipelines.heads import Batch, Head, Signals, body_inputs
+from pipelines.heads.context_windows import EncodedContexts, encode_contexts
+from pipelines.vocabulary import Ability, Field, Signal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+    from pipelines.encoding import Encoded
+    from pipelines.task_families import Answer, Row, Task
+
+
+class SpanExtraction(Head, name="span_extraction"):
+    """The first and the last word of the answer, chosen among the tokens of a text behind its question.
+
+    Token 0 stands for no answer (Devlin et al. 2018, §4.3). A long text is read in overlapping windows, of which the best
+    span counts; a window that does not hold the whole answer has none. The answer is cut from the text as it was given.
+    """
+
+    paper = "arXiv:1810.04805"
+    needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK, Field.ANSWERABLE})
+    provides = frozenset({Signal.SPAN_LOGITS, Signal.HIDDEN_STATES})
+    needs_body = frozenset({Ability.BIDIRECTIONAL})
+    reads = frozenset({"span_extraction"})
+    labels = frozenset({Field.SPAN_LABELS})
+    answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.SPAN_LOGITS})
+
+    longest_question: int = Option(64, ge=1)
+    """Tokens kept of a question, at most half of a row."""
+    overlap: float = Option(0.5, ge=0, lt=1)
+    """Share of a window's text that stands in the next one too."""
+    longest_answer: int = Option(30, ge=1)
+    """Tokens of the longest answer that is given."""
+    null_threshold: float | None = 0.0
+    """By how much a span must score better than no answer to be given (τ of Devlin et al. 2018, §4.3); null where every
+    question has an answer."""
+
+    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+        from pipelines.networks.span_extractor import SpanExtractor
+
+        config.id2label, config.label2id = {0: "first", 1: "last"}, {"first": 0, "last": 1}
+        return SpanExtractor(config)
+
+    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+        said = network(**body_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in wanted)
+        outside = batch[Field.ANSWERABLE] == 0
+        outside[:, 0] = False
+        signals: dict[Signal, Any] = {Signal.SPAN_LOGITS: said.logits.masked_fill(outside.unsqueeze(-1), float("-inf"))}
+        if Signal.HIDDEN_STATES in wanted:
+            signals[Signal.HIDDEN_STATES] = said.hidden_states
+        return signals
+
+    def encode(
+        self,
+        examples: Sequence[Row],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+        length: int,
+        *,
+        answers: bool = True,
+    ) -> Encoded:
+        return encode_contexts(
+            examples,
+            tokenizer,
+            length,
+            longest_question=self.longest_question,
+            overlap=self.overlap,
+            answers=answers,
+        )
+
+    def answer(
+        self,
+        network: PreTrainedModel,
+        encoded: Encoded,
+        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+    ) -> list[Answer]:
+        assert isinstance(encoded, EncodedContexts)
+        best, nothing = np.full(len(encoded), -np.inf), np.full(len(encoded), np.inf)
+        spans = np.zeros((len(encoded), 2), dtype=np.int64)
+        for chosen, _, signals in heard:
+            scores: Tensor = signals[Signal.SPAN_LOGITS].float()
+            nothing[chosen] = scores[:, 0].sum(-1).tolist()
+            values, first, last = best_spans(scores, self.longest_answer)
+            best[chosen] = values.tolist()
+            spans[chosen, 0], spans[chosen, 1] = first.tolist(), last.tolist()
+        answers: list[Answer] = []
+        firsts = np.searchsorted(encoded.owners, np.arange(len(encoded.examples) + 1))
+        for index, example in enumerate(encoded.examples):
+            items = np.arange(firsts[index], firsts[index + 1])
+            item = items[best[items].argmax()]
+            bound = -np.inf if self.null_threshold is None else nothing[items].min() + self.null_threshold
+            characters = encoded.windows[item].characters[spans[item]]
+            answers.append(example["context"][characters[0, 0] : characters[1, 1]] if best[item] > bound else "")
+        return answers
+
+
+def best_spans(scores: Tensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:
+    """[B] each: the highest sum of a first and a last score, and the two tokens, over all spans of at most `longest` tokens
+    in `scores` [B, L, 2] that leave out token 0; −inf where there is none."""
+    import torch
+
+    starts, ends = scores[:, 1:, 0], scores[:, 1:, 1]
+    tokens = starts.shape[1]
+    # a column for each width of a span, its first token in the rows
+    widths = range(min(longest, tokens))
+    every = [
+        torch.nn.functional.pad(starts[:, : tokens - more] + ends[:, more:], (0, more), value=float("-inf"))
+        for more in widths
+    ]
+    values, places = torch.stack(every, dim=2).flatten(1).max(dim=1)
+    first = places // len(widths)
+    return values, first + 1, first + 1 + places % len(widths)

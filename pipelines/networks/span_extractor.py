@@ -1,0 +1,43 @@
+"""The network behind span extraction: a body and two scores of every token, as first and as last of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+from transformers import PretrainedConfig
+from transformers.utils.generic import ModelOutput
+
+from pipelines.networks.labelled_body import LabelledBody, linear
+
+
+@dataclass
+class Spanned(ModelOutput):
+    """Scores of the edges of spans."""
+
+    logits: Tensor | None = None
+    """[B, L, 2]: as first, as last."""
+    hidden_states: tuple[Tensor, ...] | None = None
+    """Layers + 1 tensors [B, L, H], embeddings first."""
+
+
+class SpanExtractor(LabelledBody):
+    """body → linear, under the names of Hugging Face's networks for question answering."""
+
+    def __init__(self, config: PretrainedConfig) -> None:
+        super().__init__(config)
+        self.qa_outputs = linear(config.hidden_size, 2, config)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        output_hidden_states: bool = False,
+        **others: Tensor,
+    ) -> Spanned:
+        """Scores of the rows `input_ids` [B, L]; `others` are further arguments of the body."""
+        inputs = {"input_ids": input_ids, **others}
+        if attention_mask is not None:
+            inputs["attention_mask"] = attention_mask
+        said = self.read(inputs, output_hidden_states)
+        return Spanned(self.qa_outputs(said.last_hidden_state), said.hidden_states)

@@ -1,0 +1,48 @@
+"""The network behind tagging: a body and scores of every tag at every token, with or without transitions between tags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers import PretrainedConfig
+from transformers.utils.generic import ModelOutput
+
+from pipelines.networks.labelled_body import LabelledBody, dropout_of, linear
+
+
+@dataclass
+class Tagged(ModelOutput):
+    """Scores of tags."""
+
+    logits: Tensor | None = None
+    """[B, L, C]."""
+    hidden_states: tuple[Tensor, ...] | None = None
+    """Layers + 1 tensors [B, L, H], embeddings first."""
+
+
+class TokenClassifier(LabelledBody):
+    """body → dropout → linear. With `config.tag_transitions` it also has a table of scores from tag to tag."""
+
+    def __init__(self, config: PretrainedConfig) -> None:
+        super().__init__(config)
+        tags = len(config.id2label or {})
+        self.dropout = nn.Dropout(dropout_of(config))
+        self.classifier = linear(config.hidden_size, tags, config)
+        if config.tag_transitions:
+            self.transitions = nn.Parameter(torch.empty(tags + 2, tags + 2).uniform_(-0.1, 0.1))
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        output_hidden_states: bool = False,
+        **others: Tensor,
+    ) -> Tagged:
+        """Scores of the rows `input_ids` [B, L]; `others` are further arguments of the body."""
+        inputs = {"input_ids": input_ids, **others}
+        if attention_mask is not None:
+            inputs["attention_mask"] = attention_mask
+        said = self.read(inputs, output_hidden_states)
+        return Tagged(self.classifier(self.dropout(said.last_hidden_state)), said.hidden_states)

@@ -1,0 +1,36 @@
+"""Tagging, the tags of a sentence as one chain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pipelines.objectives import Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Crf(Objective, name="crf"):
+    """Negative log-likelihood of the right chain of tags, exact, over the words of each sentence, read at their first tokens
+    (Lample et al. 2016, §2.2). In nats a word of the batch, so that it compares with a loss of each word by itself."""
+
+    paper = "arXiv:1603.01360"
+    needs_fields = frozenset({Field.TAG_LABELS})
+    needs_signals = frozenset({Signal.TAG_LOGITS, Signal.TAG_TRANSITIONS})
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from pipelines.networks.crf import chain_score, log_partition
+
+        emissions = cast("Tensor", step.signals[Signal.TAG_LOGITS])
+        transitions = cast("Tensor", step.signals[Signal.TAG_TRANSITIONS])
+        # sums over a whole sentence, of which half precision would keep little
+        emissions, transitions = (x.float() if x.dtype.itemsize < 4 else x for x in (emissions, transitions))
+        labels = cast("Tensor", step.batch[Field.TAG_LABELS])
+        lengths = (labels >= 0).sum(1)
+        words = max(1, int(lengths.max()))
+        places = (labels < 0).int().argsort(dim=1, stable=True)[:, :words]
+        chains = labels.gather(1, places).clamp(min=0)
+        spoken = emissions.gather(1, places.unsqueeze(2).expand(-1, -1, emissions.shape[-1]))
+        unlikely = log_partition(spoken, transitions, lengths) - chain_score(spoken, transitions, chains, lengths)
+        return {"crf": unlikely.sum() / lengths.sum().clamp(min=1)}

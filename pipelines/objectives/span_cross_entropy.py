@@ -1,0 +1,26 @@
+"""Span extraction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pipelines.objectives import Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class SpanCrossEntropy(Objective, name="span_cross_entropy"):
+    """Cross-entropy of the answer's first token and of its last among the tokens of a row, mean of the two and over the batch
+    (Devlin et al. 2018, §4.2). In nats."""
+
+    paper = "arXiv:1810.04805"
+    needs_fields = frozenset({Field.SPAN_LABELS})
+    needs_signals = frozenset({Signal.SPAN_LOGITS})
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from torch.nn.functional import cross_entropy
+
+        logits = cast("Tensor", step.signals[Signal.SPAN_LOGITS]).float()
+        return {"span_cross_entropy": cross_entropy(logits, step.batch[Field.SPAN_LABELS])}

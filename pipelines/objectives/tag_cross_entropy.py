@@ -1,0 +1,28 @@
+"""Tagging, each word by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pipelines.objectives import Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class TagCrossEntropy(Objective, name="tag_cross_entropy"):
+    """Cross-entropy of the right tag of every word, read at its first token (Devlin et al. 2018, §5.3), mean over the words of
+    the batch, in nats."""
+
+    paper = "arXiv:1810.04805"
+    needs_fields = frozenset({Field.TAG_LABELS})
+    needs_signals = frozenset({Signal.TAG_LOGITS})
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from torch.nn.functional import cross_entropy
+
+        logits, labels = cast("Tensor", step.signals[Signal.TAG_LOGITS]), step.batch[Field.TAG_LABELS]
+        total = cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="sum")
+        # a batch in which no word has a label has no loss, and not 0 / 0
+        return {"tag_cross_entropy": total / (labels >= 0).sum().clamp(min=1)}
