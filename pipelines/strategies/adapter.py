@@ -57,7 +57,7 @@ class Adapter(Strategy, name="adapter"):
         pattern = SUB_LAYERS.get(config.model_type)
         if pattern is None:
             raise RecipeError(
-                f"strategy adapter: it does not know where the sub-layers of a {config.model_type} body end; bodies it "
+                f"strategy adapter: it does not know where the sub-layers of the body {config.model_type} end; bodies it "
                 f"knows: {', '.join(sorted(SUB_LAYERS))}"
             )
         ends = [(name, end) for name, end in network.base_model.named_modules() if re.search(pattern, f".{name}")]

@@ -38,7 +38,7 @@ class Frozen(Strategy, name="frozen"):
         body = network.base_model
         if body is network or network.config.is_encoder_decoder:
             raise RecipeError(
-                f"strategy frozen: a {network.config.model_type} body under this head has no one sequence of layers to "
+                f"strategy frozen: the body {network.config.model_type} under this head has no one sequence of layers to "
                 "mix; use features: top"
             )
         mix = ScalarMix(network.config.num_hidden_layers)

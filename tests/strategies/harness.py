@@ -43,10 +43,10 @@ def body(architecture: str) -> PreTrainedModel:
     return AutoModel.from_config(config, attn_implementation="eager").eval()
 
 
-def classifier(seed: int = 0) -> SequenceClassifier:
-    """A BERT of two layers under a head for three classes, in training mode."""
+def classifier(seed: int = 0, architecture: str = "bert") -> SequenceClassifier:
+    """A body of two layers under a head for three classes, in training mode."""
     torch.manual_seed(seed)
-    config = AutoConfig.for_model("bert", vocab_size=64, pad_token_id=0, **TINY["bert"])
+    config = AutoConfig.for_model(architecture, vocab_size=64, pad_token_id=0, **TINY[architecture])
     config._attn_implementation = "eager"
     task = Task(TaskFamily.usually(), ("a", "b", "c"))
     return cast(SequenceClassifier, SequenceClassification(pooling="mean").build(config, task))
