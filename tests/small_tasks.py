@@ -24,7 +24,7 @@ CHARACTERS = 400
 def write_family(folder: Path, family: str, language: str = "en") -> dict[str, Path]:
     """The tables of a prepared dataset of `family` as parquet files under `folder`, by name."""
     if language == "zh":
-        return _write_chinese(folder)
+        return _write_chinese(folder, family)
     if TaskFamily.model_validate(family).of_one_text:
         return write_tables(folder)
     texts = [text[:CHARACTERS] for label in LABELS for text in documents(label)[:16]]
@@ -59,7 +59,7 @@ def _tags(texts: list[str], number: int) -> dict[str, Any]:
     tokens = texts[number].split()[:40]
     tags = ["O"] * len(tokens)
     for at, token in enumerate(tokens):
-        if re.search(r"[_().=]", token):
+        if re.search(r"[_().=，。！]", token):
             tags[at] = "I-CODE" if at and tags[at - 1] != "O" else "B-CODE"
     return {"tokens": tokens, "tags": tags, "text": " ".join(tokens)}
 
@@ -112,9 +112,13 @@ def chinese_reviews() -> tuple[tuple[str, str], ...]:
     return tuple((text, label) for pair in zip(*kinds, strict=True) for text, label in zip(pair, ("pos", "neg"), strict=True))
 
 
-def _write_chinese(folder: Path) -> dict[str, Path]:
+def _write_chinese(folder: Path, family: str) -> dict[str, Path]:
     reviews = [{"text": text, "label": label} for text, label in chinese_reviews() if len(text) > 10]
     plain = [{"text": row["text"]} for row in reviews]
+    if not TaskFamily.model_validate(family).of_one_text:
+        # characters are its words
+        texts = [" ".join(row["text"]) for row in plain]
+        reviews = [DERIVED[family](texts, number) for number in range(len(texts))]
     tables = {"general": plain[:200], "domain": plain[200:300], "task_text": plain[300:340]}
     return _write(folder, {**tables, "train": reviews[340:380], "validation": reviews[380:400], "test": reviews[400:430]})
 

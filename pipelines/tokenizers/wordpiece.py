@@ -89,11 +89,11 @@ class WordPiece(Tokenizer, name="wordpiece"):
         for _, character in sorted((-count, character) for character, count in counts.items()):
             if character.isspace():
                 continue
-            if len(alphabet) + len(letters) + 2 > 3 * (self.vocab_size - len(SPECIAL)) // 4:
+            also_inside = [character] if _joins_words(character, fast) else []
+            if len(alphabet) + 1 + len(letters) + len(also_inside) > 3 * (self.vocab_size - len(SPECIAL)) // 4:
                 break
             alphabet.append(character)
-            if _joins_words(character, fast):
-                letters.append(character)
+            letters += also_inside
         return alphabet, letters
 
     def _trainer(self, alphabet: list[str], special: list[str]) -> WordPieceTrainer:

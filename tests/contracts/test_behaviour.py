@@ -73,11 +73,6 @@ def test_a_tokenizer_is_deterministic_and_survives_saving(part: Tokenizer, tmp_p
     first.save_pretrained(tmp_path)
     opened = open_tokenizer(tmp_path)
     assert opened(texts[:20])["input_ids"] == first(texts[:20])["input_ids"]
-    ids = first(texts[0])["input_ids"]
-    assert ids[0] == first.cls_token_id and ids[-1] == first.sep_token_id
-    assert (
-        len({first.pad_token_id, first.unk_token_id, first.cls_token_id, first.sep_token_id, first.mask_token_id}) == 5
-    )
     assert len(first) <= getattr(part, "vocab_size", len(first))
 
 
