@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -30,6 +30,7 @@ from pipelines.corpora.examples import Example
 from pipelines.corpora.numpydoc import Documented, Parameter, documented
 from pipelines.corpora.task_settings import DocumentationTask
 from pipelines.errors import DataError
+from pipelines.task_families import TaskFamily
 
 LONGEST_BODY = 1200
 """Characters of a description; the rest is left out."""
@@ -64,12 +65,15 @@ class _Entry:
 
 def documented_examples(task: DocumentationTask) -> Iterator[tuple[Example, str, str]]:
     """Examples, their sources and parts. DataError for a family that this corpus has no examples of."""
-    columns = frozenset(f"{name} {kind}" for name, kind in task.family.columns.items())
-    make = _MAKERS.get(columns)
+    return made_of(task_rows(task), task.family)
+
+
+def made_of(rows: Iterable[tuple[str, str, str, str]], family: TaskFamily) -> Iterator[tuple[Example, str, str]]:
+    """The examples of `family` that rows of `text, label, source, part` hold. DataError as `documented_examples`."""
+    make = _MAKERS.get(_columns(**family.columns))
     if make is None:
-        raise DataError(f"the documentation holds no examples of {task.family.name}; give the task files")
-    entries = [_Entry(text, label, source, part, documented(text)) for text, label, source, part in task_rows(task)]
-    for entry, example in make(entries):
+        raise DataError(f"the documentation holds no examples of {family.name}; give the task files")
+    for entry, example in make([_Entry(*row, documented(row[0])) for row in rows]):
         yield example, entry.source, entry.part
 
 

@@ -22,6 +22,7 @@ from pipelines.errors import QualityError
 from pipelines.task_families import TaskFamily
 from tasks.quality import validate
 from tests.corpora.small_dataset import write_small_dataset
+from tests.corpora.test_families import prepare_family
 
 Rows = list[dict[str, Any]]
 
@@ -125,3 +126,29 @@ def test_a_spoiled_table_is_refused_by_name_with_its_rows(
     assert not verdict["success"] and not verdict["tables"][table]["success"]
     failed = next(entry for entry in verdict["tables"][table]["expectations"] if not entry["success"])
     assert 1 <= len(failed["rows"]) <= 5
+
+
+FAMILIES = {
+    "pair_regression": ({"label": float("inf")}, "'label' holds inf, expected a finite number"),
+    "tagging": ({"tokens": ["a", "b"], "tags": ["O", "I-x"]}, "in IOB2 it begins with B-"),
+    "span_extraction": ({"answer_starts": [7]}, "does not stand at character 7"),
+    "multiple_choice": ({"answer": 4}, "expected an index from 0 to 3"),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_is_judged_by_its_own_rules(tmp_path: Path, name: str) -> None:
+    change, says = FAMILIES[name]
+    prepare_family(tmp_path, name)
+    validate("small", tmp_path)
+    home = prepared("small", tmp_path)
+    rows = pq.read_table(home / "test.parquet").to_pylist()
+    spoiled = [rows[0] | change, *rows[1:]]
+    pq.write_table(pa.Table.from_pylist(spoiled, labelled(TaskFamily.model_validate(name))), home / "test.parquet")
+    with pytest.raises(QualityError) as refused:
+        validate("small", tmp_path)
+    message = str(refused.value)
+    assert message.startswith(
+        f"small: the table 'test' failed expect_column_values_to_be_null on 'problem' (no {name} row"
+    )
+    assert "test.jsonl:" in message and says in message

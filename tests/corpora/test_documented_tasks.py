@@ -1,0 +1,108 @@
+"""Examples of every family from SciPy's documentation: valid, of whole modules, and asking what they say they ask."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import pytest
+
+from pipelines.corpora.documentation import task_rows
+from pipelines.corpora.documented_tasks import made_of
+from pipelines.corpora.numpydoc import documented
+from pipelines.corpora.task_settings import DocumentationTask
+from pipelines.task_families import TaskFamily
+from tests.corpora.test_examples import ROWS
+
+TEXT = """\
+Solve a thing
+on two lines.
+
+A longer description.
+
+Parameters
+----------
+x, *args : array_like, shape (n,)
+    What they are. More words.
+mode : {'a', 'b'}, optional
+
+    After a blank line.
+
+Returns
+-------
+y : float
+    Not a parameter.
+
+Notes
+-----
+The description goes on.
+"""
+
+
+@cache
+def rows() -> list[tuple[str, str, str, str]]:
+    return list(task_rows(DocumentationTask.model_validate({"documentation": "scipy", "classes": 4})))
+
+
+@cache
+def examples(name: str) -> list[tuple[dict[str, Any], str, str]]:
+    return list(made_of(rows(), TaskFamily.model_validate(name)))
+
+
+def test_a_documentation_string_is_taken_apart() -> None:
+    parts = documented(TEXT)
+    assert parts.summary == "Solve a thing on two lines."
+    assert parts.body == "A longer description.\n\nThe description goes on."
+    assert [(each.names, each.type, each.description) for each in parts.parameters] == [
+        (("x", "*args"), "array_like, shape (n,)", "What they are. More words."),
+        (("mode",), "{'a', 'b'}, optional", "After a blank line."),
+    ]
+    assert documented("Only a summary.") == documented("Only a summary.\n") and documented("Only a summary.").body == ""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_family_has_valid_examples_in_parts_of_whole_modules(name: str) -> None:
+    family = TaskFamily.model_validate(name)
+    found = examples(name)
+    assert [(where, told) for one, where, _ in found if (told := family.problem(one))] == []
+    sizes = Counter(part for _, _, part in found)
+    assert sizes["train"] > 100 and sizes["test"] > 100 and sizes["validation"] > 40
+    part_of = {where.partition(":")[0]: part for _, where, part in found}
+    assert all(part_of[where.partition(":")[0]] == part for _, where, part in found)
+    assert list(made_of(rows(), family)) == found, "the same documentation gives the same examples"
+
+
+def test_the_classes_are_the_rows_of_the_default_task() -> None:
+    rows = task_rows(DocumentationTask.model_validate({"documentation": "scipy", "classes": 4}))
+    assert [(one["text"], one["label"], where, part) for one, where, part in examples("text_classification")] == list(
+        rows
+    )
+
+
+def test_half_of_the_pairs_belong_together_and_the_others_are_of_other_texts() -> None:
+    found = [one for one, _, _ in examples("pair_classification")]
+    own = {one["text_b"]: one["text_a"] for one in found if one["label"] == "same"}
+    assert 0.4 < len(own) / len(found) < 0.6
+    assert not [one for one in found if one["label"] == "other" and own.get(one["text_b"]) == one["text_a"]]
+
+
+def test_similarities_span_the_scale_and_questions_may_have_no_answer() -> None:
+    labels = [one["label"] for one, _, _ in examples("pair_regression")]
+    assert min(labels) >= 0 and max(labels) == 5 and 0.2 < sum(label > 0 for label in labels) / len(labels) < 0.9
+    spans = [one for one, _, _ in examples("span_extraction")]
+    unanswered = [one for one in spans if not one["answer_texts"]]
+    assert 0.1 < len(unanswered) / len(spans) < 0.4
+    for one in unanswered:
+        name = one["question"].split()[-1].rstrip("?")
+        named = [entry.split(" : ")[0].split(", ") for entry in one["context"].split("\n") if " : " in entry]
+        assert name not in [each for names in named for each in names]
+
+
+def test_choices_are_four_different_summaries_with_the_right_one_anywhere() -> None:
+    found = [one for one, _, _ in examples("multiple_choice")]
+    assert all(len(set(one["choices"])) == 4 for one in found)
+    assert set(Counter(one["answer"] for one in found)) == {0, 1, 2, 3}
+    summaries = {where: one["target"] for one, where, _ in examples("text_generation")}
+    right = {where: one["choices"][one["answer"]] for one, where, _ in examples("multiple_choice")}
+    assert right.items() <= summaries.items()

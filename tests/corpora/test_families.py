@@ -1,0 +1,77 @@
+"""The steps on a user's files of every family: tables with the family's columns, judged by Great Expectations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.corpora.clean import clean
+from pipelines.corpora.collect import collect
+from pipelines.corpora.decontaminate import decontaminate
+from pipelines.corpora.deduplicate import deduplicate
+from pipelines.corpora.pin import pin, pin_path
+from pipelines.corpora.split import split
+from pipelines.corpora.step import prepared
+from pipelines.corpora.tables import labelled, origin
+from pipelines.task_families import TaskFamily
+from tests.corpora.small_dataset import documents, write_jsonl
+from tests.corpora.test_examples import ROWS
+
+PARAMS = """\
+datasets:
+  small:
+    general: general.jsonl
+    domain: domain.jsonl
+    task: {{family: {family}, train: train.jsonl, test: test.jsonl, labelled_examples: 12, validation_share: 0.2}}
+"""
+
+
+def example(name: str, number: int) -> dict[str, Any]:
+    """A record of real text, different for every number."""
+    text = documents("email")[number]
+    words = text.split()[:12]
+    return {
+        "text_classification": {"text": text, "label": number % 2},
+        "pair_classification": {"text_a": text, "text_b": " ".join(words), "label": ["no", "yes"][number % 2]},
+        "pair_regression": {"text_a": text, "text_b": " ".join(words), "label": number / 10},
+        "tagging": {"tokens": words, "tags": ["B-x", "I-x", "O", "B-y", *"O" * (len(words) - 4)]},
+        "span_extraction": {
+            "context": text, "question": f"Which is word {number}?", "answer_texts": words[:1], "answer_starts": [0]
+        },
+        "multiple_choice": {"context": text, "question": "Which?", "choices": words[:4], "answer": number % 4},
+        "text_generation": {"source": text, "target": " ".join(words)},
+    }[name]  # fmt: skip
+
+
+def prepare_family(root: Path, name: str) -> None:
+    """A dataset of the family under `root`, up to its tables."""
+    (root / "params.yaml").write_text(PARAMS.format(family=name))
+    write_jsonl(root / "general.jsonl", ({"text": text} for text in documents("tkinter")[:20]))
+    write_jsonl(root / "domain.jsonl", ({"text": text} for text in documents("logging")[:20]))
+    write_jsonl(root / "train.jsonl", (example(name, number) for number in range(30)))
+    write_jsonl(root / "test.jsonl", (example(name, number) for number in range(30, 40)))
+    for step in (pin, collect, clean, deduplicate, decontaminate, split):
+        step("small", root)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_six_tables_with_the_columns_of_the_family(tmp_path: Path, name: str) -> None:
+    prepare_family(tmp_path, name)
+    home, family = prepared("small", tmp_path), TaskFamily.model_validate(name)
+    for table in ("train", "validation", "test"):
+        found = pq.read_table(home / f"{table}.parquet")
+        assert found.schema.equals(labelled(family)) and {*family.columns, "text", origin(family)} == set(
+            found.column_names
+        )
+        for row in found.to_pylist():
+            assert family.problem(row) is None and row["text"] == family.text(row)
+            assert row[origin(family)].startswith(("train.jsonl:", "test.jsonl:"))
+    summary = json.loads((home / "summary.json").read_text())
+    train = pq.read_table(home / "train.parquet").to_pylist()
+    assert summary["family"] == name and summary["labels"] == family.labels(train) and len(train) == 12
+    assert summary["tables"]["task_text"]["documents"] > 5, "what was not drawn is text without labels"
+    assert json.loads(pin_path("small", tmp_path).read_text())["steps"]["split"]["settings"]["family"]["name"] == name
