@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pipelines.corpora.documented_tasks import documented_examples
 from pipelines.corpora.drawing import parts
@@ -29,12 +30,14 @@ def collect(dataset: str, root: Path) -> None:
     """Write `collected/`. DataError for a source that cannot be read, has no text, or labels that cannot be learned."""
     settings = load_dataset(dataset, root)
     task, family = settings.task, settings.task.family
-    examples = list(examples_of(task, root))
+    dropped: Counter[str] = Counter()
+    examples = list(examples_of(task, root, dropped))
     check_labels({part: [one for one, _, each in examples if each == part] for part in PARTS}, family)
     rows = [row_of(family, one, where, part) for one, where, part in examples]
     with written_aside(prepared(dataset, root) / "collected") as folder:
         rows += unlabelled(task, family, root)
-        counts = {"task": write_rows(folder / "task.parquet", labelled_parts(family), rows)}
+        counted = write_rows(folder / "task.parquet", labelled_parts(family), rows)
+        counts: dict[str, dict[str, Any]] = {"task": counted | {"dropped": dict(dropped)}}
         for corpus in ("general", "domain"):
             sources = getattr(settings, corpus)
             counts[corpus] = write_rows(folder / f"{corpus}.parquet", TEXTS, texts(sources, root))
@@ -44,12 +47,12 @@ def collect(dataset: str, root: Path) -> None:
         write_json(folder / "counts.json", [{"step": "collect", "tables": counts}])
 
 
-def examples_of(task: Task, root: Path) -> Iterator[Placed]:
-    """The labelled examples of any kind of task."""
+def examples_of(task: Task, root: Path, dropped: Counter[str]) -> Iterator[Placed]:
+    """The labelled examples of any kind of task; `dropped` counts rows that were left out, by part and reason."""
     if isinstance(task, DocumentationTask):
         return documented_examples(task)
     if isinstance(task, FileTask):
-        return _of_files(task, root)
+        return _of_files(task, root, dropped)
     found = list(_by_label(task, root) if isinstance(task, TextsOfLabelTask) else _of_tagged_words(task, root))
     if not found:
         raise DataError("the sources of the task hold no example")
@@ -63,12 +66,16 @@ def unlabelled(task: Task, family: TaskFamily, root: Path) -> list[Row]:
     return [unlabelled_row(family, text, where, "unlabelled") for text, where in texts(sources, root)]
 
 
-def _of_files(task: FileTask, root: Path) -> Iterator[Placed]:
+def _of_files(task: FileTask, root: Path, dropped: Counter[str]) -> Iterator[Placed]:
     """Without a validation file, some training examples become validation."""
     paths = {"train": task.train, "test": task.test} | ({"validation": task.validation} if task.validation else {})
     for part, path in paths.items():
         files = find_files(path, root, EXAMPLE_FORMATS)
-        found = [pair for name, file in files.items() for pair in read_examples(name, file, task.family, task.columns)]
+        bad: Counter[str] | None = Counter() if task.bad_rows == "drop" else None
+        found = [
+            pair for name, file in files.items() for pair in read_examples(name, file, task.family, task.columns, bad)
+        ]
+        dropped.update({f"{part}: {reason}": count for reason, count in (bad or {}).items()})
         if not found:
             raise DataError(f"{path}: the {part} split of the task is empty")
         shares = {"validation": task.validation_share} if part == "train" and not task.validation else {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,12 @@ _SQUAD = ("context", "question", "answer_texts", "answer_starts")
 
 
 def read_examples(
-    name: str, path: Path, family: TaskFamily, columns: Mapping[str, str]
+    name: str, path: Path, family: TaskFamily, columns: Mapping[str, str], bad: Counter[str] | None = None
 ) -> Iterator[tuple[Example, str]]:
     """The examples of a file and where they stand; `columns` names the file's columns that are called otherwise.
 
-    DataError as `records`, and for a row that is no example of the family.
+    DataError as `records`, and for a row that is no example of the family, unless `bad` is given: such rows are then passed
+    over and counted there.
     """
     ending = file_format(path, EXAMPLE_FORMATS)
     named = {own: columns.get(own, own) for own in family.columns}
@@ -54,7 +56,12 @@ def read_examples(
         problem = family.problem(example)
         # an example without any words is dropped and counted when texts are cleaned
         if problem and (family.text(example).strip() or any(example[own] is None for own in family.target)):
-            raise DataError(f"{place(path, where)}: {problem}")
+            if bad is None:
+                raise DataError(
+                    f"{place(path, where)}: {problem}; mend it, or leave such rows out with 'bad_rows: drop'"
+                )
+            bad["bad row"] += 1
+            continue
         yield example, where
 
 

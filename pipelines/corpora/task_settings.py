@@ -49,6 +49,8 @@ class FileTask(LabelledTask):
     test: str = Field(min_length=1)
     unlabelled: Annotated[list[Source], BeforeValidator(as_list)] = Field(default=[])
     validation_share: float = Field(default=0.1, gt=0, lt=1)
+    bad_rows: Literal["refuse", "drop"] = "refuse"
+    """Whether a row that is no example of its family ends the preparation, or is left out and counted in the summary."""
     columns: dict[str, str] = Field(default={})
     """The family's column → the column of the files."""
 

@@ -17,6 +17,7 @@ from pipelines.corpora.pin import pin, pin_path
 from pipelines.corpora.split import split
 from pipelines.corpora.step import prepared
 from pipelines.corpora.tables import labelled, origin
+from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 from tests.corpora.small_dataset import documents, write_jsonl
 from tests.corpora.test_examples import ROWS
@@ -75,3 +76,16 @@ def test_six_tables_with_the_columns_of_the_family(tmp_path: Path, name: str) ->
     assert summary["family"] == name and summary["labels"] == family.labels(train) and len(train) == 12
     assert summary["tables"]["task_text"]["documents"] > 5, "what was not drawn is text without labels"
     assert json.loads(pin_path("small", tmp_path).read_text())["steps"]["split"]["settings"]["family"]["name"] == name
+
+
+def test_bad_rows_end_the_preparation_or_are_counted(tmp_path: Path) -> None:
+    prepare_family(tmp_path, "tagging")
+    with (tmp_path / "train.jsonl").open("a") as file:
+        file.write(json.dumps({"tokens": ["a", "b"], "tags": ["O", "I-x"]}) + "\n")
+    with pytest.raises(DataError, match=r"train\.jsonl:31: the column 'tags' holds 'I-x' after 'O'.*'bad_rows: drop'"):
+        collect("small", tmp_path)
+    params = tmp_path / "params.yaml"
+    params.write_text(params.read_text().replace("{family: tagging", "{bad_rows: drop, family: tagging"))
+    collect("small", tmp_path)
+    (counts,) = json.loads((prepared("small", tmp_path) / "collected/counts.json").read_text())
+    assert counts["tables"]["task"]["dropped"] == {"train: bad row": 1} and counts["tables"]["task"]["documents"] == 40

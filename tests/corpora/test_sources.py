@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_the_newspaper_gives_entities_of_every_kind() -> None:
             "joined": ["nr"],
         }
     )
-    found = list(examples_of(task, REPOSITORY))
+    found = list(examples_of(task, REPOSITORY, Counter()))
     assert task.family.labels([one for one, _, _ in found])[1:] == [
         f"{place}-{kind}" for kind in ("organisation", "person", "place") for place in "BI"
     ]
