@@ -13,6 +13,7 @@ from pipelines.corpora.drawing import drawn
 from pipelines.corpora.settings import load_dataset
 from pipelines.corpora.step import prepared, run_step
 from pipelines.corpora.tables import TEXTS, Row, example_of, labelled, origin, read_rows, write_rows
+from pipelines.corpora.task_settings import has_classes
 from pipelines.corpora.writing import read_json, write_json
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
@@ -69,8 +70,10 @@ def split(dataset: str, root: Path) -> None:
 
 
 def _by_label(rows: list[Row], family: TaskFamily) -> dict[str, int]:
-    """How many rows hold each label; nothing where answers are open."""
-    return dict(sorted(Counter(label for row in rows for label in family.labels([example_of(family, row)])).items()))
+    """How many rows have each class; nothing where a family has no classes."""
+    if not has_classes(family):
+        return {}
+    return dict(sorted(Counter(example_of(family, row)["label"] for row in rows).items()))
 
 
 if __name__ == "__main__":

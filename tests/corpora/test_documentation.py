@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.corpora.documentation import DOMAIN, SHORTEST, LabelRemover, read_documentation, task_rows
 from pipelines.corpora.installation import python_files, runtime_closure
-from pipelines.corpora.settings import DocumentationTask
+from pipelines.corpora.task_settings import DocumentationTask
 
 Rows = list[tuple[str, str, str, str]]
 
