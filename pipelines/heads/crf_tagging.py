@@ -21,8 +21,10 @@ FORBIDDEN = -10_000.0
 
 
 class CrfTagging(WordTags, name="crf_tagging"):
-    """A tag for every word from the best chain of a linear conditional random field over the words' first tokens (Lample et al.
-    2016, §2.2). Words beyond the length of a row are answered `O`."""
+    """A tag for every word from the best chain of a linear conditional random field (Lample et al. 2016, §2.2).
+
+    Words are read at their first tokens; those beyond the length of a row are answered `O`.
+    """
 
     paper = "arXiv:1603.01360"
     provides = frozenset({Signal.TAG_LOGITS, Signal.TAG_TRANSITIONS, Signal.HIDDEN_STATES})

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 
 class Crf(Objective, name="crf"):
-    """Negative log-likelihood of the right chain of tags, exact, over the words of each sentence, read at their first tokens
-    (Lample et al. 2016, §2.2). In nats a word of the batch, so that it compares with a loss of each word by itself."""
+    """Negative log-likelihood of the right chain of tags, exact, over the words of each sentence (Lample et al. 2016, §2.2).
+
+    Words are read at their first tokens. In nats a word of the batch, so that it compares with a loss of each by itself.
+    """
 
     paper = "arXiv:1603.01360"
     needs_fields = frozenset({Field.TAG_LABELS})

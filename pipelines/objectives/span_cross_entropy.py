@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 
 class SpanCrossEntropy(Objective, name="span_cross_entropy"):
-    """Cross-entropy of the answer's first token and of its last among the tokens of a row, mean of the two and over the batch
-    (Devlin et al. 2018, §4.2). In nats."""
+    """Cross-entropy of the answer's first token and of its last among the tokens of a row (Devlin et al. 2018, §4.2).
+
+    In nats: the mean of the two, and over the batch.
+    """
 
     paper = "arXiv:1810.04805"
     needs_fields = frozenset({Field.SPAN_LABELS})

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 
 class TagCrossEntropy(Objective, name="tag_cross_entropy"):
-    """Cross-entropy of the right tag of every word, read at its first token (Devlin et al. 2018, §5.3), mean over the words of
-    the batch, in nats."""
+    """Cross-entropy of the right tag of every word, read at its first token (Devlin et al. 2018, §5.3).
+
+    In nats: the mean over the words of the batch.
+    """
 
     paper = "arXiv:1810.04805"
     needs_fields = frozenset({Field.TAG_LABELS})

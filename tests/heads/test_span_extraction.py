@@ -48,9 +48,8 @@ def unigram() -> PreTrainedTokenizerFast:
     """Pieces with their space before them, no frame but an end, as T5's."""
     fast = Tokenizer(models.Unigram())
     fast.normalizer, fast.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=600, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
-    )
+    special = ["<pad>", "</s>", "<unk>"]
+    trainer = trainers.UnigramTrainer(vocab_size=600, special_tokens=special, unk_token="<unk>", show_progress=False)
     fast.train_from_iterator([*documents("logging", "email"), LU_XUN], trainer)
     end = ("</s>", fast.token_to_id("</s>"))
     fast.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A </s> $B </s>", special_tokens=[end])
