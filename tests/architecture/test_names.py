@@ -11,7 +11,13 @@ from pipelines.components.catalogue import FAMILIES, members_of
 
 ROOT = Path(__file__).parents[2]
 NAMES = {name for package in FAMILIES for name in members_of(package)[1]}
-NEUTRAL = ("pipelines/training", "pipelines/recipe", "pipelines/opening.py", "pipelines/answering.py", "pipelines/encoding.py")
+NEUTRAL = (
+    "pipelines/training",
+    "pipelines/recipe",
+    "pipelines/opening.py",
+    "pipelines/answering.py",
+    "pipelines/encoding.py",
+)
 """What serves every component alike."""
 
 
@@ -30,14 +36,22 @@ def strings(path: Path) -> list[tuple[int, str]]:
 def test_no_component_is_named(where: str) -> None:
     files = [ROOT / where] if where.endswith(".py") else sorted((ROOT / where).rglob("*.py"))
     assert files
-    found = [f"{path.relative_to(ROOT)}:{line}: {text!r}" for path in files for line, text in strings(path) if text in NAMES]
-    assert not found, "a component is named outside its own file; let it say what it needs instead:\n" + "\n".join(found)
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text!r}" for path in files for line, text in strings(path) if text in NAMES
+    ]
+    assert not found, "a component is named outside its own file; let it say what it needs instead:\n" + "\n".join(
+        found
+    )
 
 
 @pytest.mark.parametrize("where", NEUTRAL)
 def test_no_member_is_imported(where: str) -> None:
     files = [ROOT / where] if where.endswith(".py") else sorted((ROOT / where).rglob("*.py"))
-    members = {f"pipelines.{package}.{path.stem}" for package in FAMILIES for path in (ROOT / "pipelines" / package).glob("[a-z]*.py")}
+    members = {
+        f"pipelines.{package}.{path.stem}"
+        for package in FAMILIES
+        for path in (ROOT / "pipelines" / package).glob("[a-z]*.py")
+    }
     members -= {"pipelines.evaluations.stage", "pipelines.evaluations.report", "pipelines.evaluations.statistics"}
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.module}"

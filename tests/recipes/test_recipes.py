@@ -65,7 +65,8 @@ def planned(name: str, variant: str, *, tiny: bool) -> tuple[Plan, dict[str, Pat
     recipe = library.load(name, variants, setting=setting)
     tables = tables_of(setting)
     sources = {
-        table: DataSource(digest=hashlib.md5(path.read_bytes()).hexdigest(), path=str(path)) for table, path in tables.items()
+        table: DataSource(digest=hashlib.md5(path.read_bytes()).hexdigest(), path=str(path))
+        for table, path in tables.items()
     }
     family = TaskFamily.model_validate(setting.family)
     profile = smoke if tiny else (lambda whole: whole)

@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from pipelines.errors import RecipeError
-from pipelines.recipe.schema import Checkpoint, Stage, Untrained
 from pipelines.opening import open_model, open_tokenizer
+from pipelines.recipe.schema import Checkpoint, Stage, Untrained
 from pipelines.task_families import Task
 from pipelines.task_families.text_classification import TextClassification
 from pipelines.training.assemble import assemble, set_dropout
