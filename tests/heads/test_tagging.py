@@ -10,6 +10,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import BertForTokenClassification, PreTrainedTokenizerFast
 
+from pipelines.components import discover
 from pipelines.errors import DataError, RecipeError
 from pipelines.heads.crf_tagging import CrfTagging
 from pipelines.heads.tagging import Tagging
@@ -17,6 +18,7 @@ from pipelines.networks.crf import best_chains, chain_score, log_partition
 from pipelines.objectives.crf import Crf
 from pipelines.objectives.tag_cross_entropy import TagCrossEntropy
 from pipelines.task_families.tagging import Tagging as TaggingFamily
+from pipelines.tokenizers import Tokenizer as TokenizerFamily
 from pipelines.vocabulary import Field, Signal
 from tests.heads.small_parts import BODIES, loss_of, small_network, task_of, tensors
 from tests.small_corpus import documents
@@ -136,6 +138,16 @@ def test_words_are_tokenized_as_they_are_written(prefix: bool, tokenizer: PreTra
                 assert ids.tolist() == kind(text)["input_ids"]
             elif not prefix:  # characters are words here: nothing joins two of them to one token
                 assert kind.decode(ids).strip() == text
+
+
+def test_every_kind_of_tokenizer_keeps_its_own_tokens() -> None:
+    discover(TokenizerFamily.__module__)
+    text = "the message is sent to the server"
+    for name in TokenizerFamily.members:
+        kind = TokenizerFamily.model_validate(name).tiny().train(documents("logging", "email", "argparse"))
+        encoded = Tagging().encode([{"tokens": text.split()}], TASK, kind, 64, answers=False)
+        ids = encoded.collate(np.array([0]))[Field.INPUT_IDS][0, : encoded.lengths[0]]
+        assert ids.tolist() == kind(text)["input_ids"], name
 
 
 def test_a_tag_stands_at_the_first_token_of_its_word(tokenizer: PreTrainedTokenizerFast) -> None:
