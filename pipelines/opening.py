@@ -122,8 +122,9 @@ def put_together(record: Record, config: PretrainedConfig) -> PreTrainedModel:
 
 
 def choose_attention(config: PretrainedConfig, accelerator: str) -> None:
-    """Plain matrix products beat the fused kernel on a CPU at these lengths, forward and far more so backward."""
-    config._attn_implementation = "eager" if accelerator == "cpu" else "sdpa"
+    """Plain matrix products beat the fused kernel on a CPU at these lengths, forward and far more so backward; elsewhere
+    transformers takes the best that the architecture has."""
+    config._attn_implementation = "eager" if accelerator == "cpu" else None
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:

@@ -126,5 +126,7 @@ class Ability(StrEnum):
     """Takes and gives a memory of earlier rows."""
     DISCRIMINATOR = "discriminator"
     """Has a head of its own that tells replaced tokens (Clark et al. 2020)."""
+    ONE_STACK = "one_stack"
+    """One state for each token that is read, from one stack of layers or from none: what most heads are put upon."""
     STATIC = "static"
     """One vector a word, whatever stands around it."""

@@ -38,7 +38,7 @@ class AwdLstm(Backbone, name="awd_lstm"):
 
     @property
     def offers(self) -> frozenset[Ability]:
-        return frozenset({Ability.CAUSAL, Ability.RECURRENT, Ability.MEMORY})
+        return frozenset({Ability.CAUSAL, Ability.RECURRENT, Ability.MEMORY, Ability.ONE_STACK})
 
     @property
     def longest(self) -> int | None:

@@ -36,18 +36,22 @@ class Architecture(NamedTuple):
 
 _ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 ARCHITECTURES = {
-    "bert": Architecture(frozenset({Ability.BIDIRECTIONAL}), _ENCODER, "max_position_embeddings"),
-    "roberta": Architecture(frozenset({Ability.BIDIRECTIONAL}), _ENCODER, "max_position_embeddings", from_padding=True),
+    "bert": Architecture(frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK}), _ENCODER, "max_position_embeddings"),
+    "roberta": Architecture(
+        frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK}), _ENCODER, "max_position_embeddings", from_padding=True
+    ),
     "electra": Architecture(
-        frozenset({Ability.BIDIRECTIONAL, Ability.DISCRIMINATOR}),
+        frozenset({Ability.BIDIRECTIONAL, Ability.DISCRIMINATOR, Ability.ONE_STACK}),
         {**_ENCODER, "embedding_size": 16},
         "max_position_embeddings",
     ),
     "gpt2": Architecture(
-        frozenset({Ability.CAUSAL}), {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_inner": 64}, "n_positions"
+        frozenset({Ability.CAUSAL, Ability.ONE_STACK}),
+        {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_inner": 64},
+        "n_positions",
     ),
     "xlnet": Architecture(
-        frozenset({Ability.BIDIRECTIONAL, Ability.TWO_STREAM, Ability.MEMORY}),
+        frozenset({Ability.BIDIRECTIONAL, Ability.TWO_STREAM, Ability.MEMORY, Ability.ONE_STACK}),
         {"d_model": 32, "n_layer": 2, "n_head": 2, "d_head": 16, "d_inner": 64},
     ),
     "t5": Architecture(

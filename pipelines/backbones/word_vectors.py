@@ -24,7 +24,7 @@ class WordVectors(Backbone, name="word_vectors"):
 
     @property
     def offers(self) -> frozenset[Ability]:
-        return frozenset({Ability.STATIC})
+        return frozenset({Ability.STATIC, Ability.ONE_STACK})
 
     @property
     def longest(self) -> int | None:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pipelines.components import Component
+from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pipelines.evaluations.stage import Evaluated
@@ -20,6 +21,14 @@ class Evaluation(Component):
     """What it can be asked about: stages that answer a task (finetune, compress), or stages trained on plain text."""
     reads: ClassVar[frozenset[str] | None] = None
     """Names of the task families it is defined for; None for all."""
+
+    needs_signals: ClassVar[frozenset[Signal]] = frozenset()
+    """What the heads of the stages it judges must say."""
+
+    @property
+    def longest_row(self) -> int | None:
+        """Tokens of the longest row it shows a model, where that is known before there is data."""
+        return None
 
     @property
     def subjects(self) -> tuple[str, ...]:

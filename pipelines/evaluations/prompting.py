@@ -11,6 +11,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.resampling import RESAMPLES, interval
+from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,7 @@ class Prompting(Evaluation, name="prompting"):
     paper = "arXiv:2005.14165"
     judges = "language models"
     reads = frozenset({"text_classification", "pair_classification", "multiple_choice"})
+    needs_signals = frozenset({Signal.NEXT_LOGITS})
 
     shots: tuple[NonNegativeInt, ...] = Option((0, 1, 4), min_length=1)
     """Numbers of answered examples in a prompt. The more begin with the fewer."""
@@ -44,6 +46,10 @@ class Prompting(Evaluation, name="prompting"):
     calibrate: bool = False
     """Whether an answer's score is divided by what it gets when the example's texts say nothing: `N/A`, `[MASK]` and the
     empty text, averaged (Zhao et al. 2021, arXiv:2102.09690, §4 and 5)."""
+
+    @property
+    def longest_row(self) -> int | None:
+        return None if self.tokens is None else (max(self.shots) + 1) * self.tokens
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         """The family's metrics by number of shots: mean over seeds, 95 % interval over seeds and examples.

@@ -57,6 +57,6 @@ def _resampled(
     for turn in range(resamples):
         drawn = generator.integers(0, size, size)
         for side, (score, models) in enumerate(sides):
-            for model in np.flatnonzero(weights[side][turn]):
+            for model in map(int, np.flatnonzero(weights[side][turn])):
                 means[side][turn] += weights[side][turn, model] * score(models[model][drawn])
     return means

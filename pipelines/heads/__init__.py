@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.encoding import Encoded
-    from pipelines.task_families import Answer, Row, Task
+    from pipelines.task_families import Answer, Row, Task, TaskFamily
 
 Batch: TypeAlias = "Mapping[Field, Any]"
 """Field to tensor; `Field.MEMORY` to a tuple of tensors."""
@@ -46,6 +46,13 @@ class Head(Component):
     """Fields with the right answers, which `encode` adds to a labelled batch."""
     answers_from: ClassVar[frozenset[Signal]] = frozenset()
     """Signals that `answer` reads. Empty for a head that generates: `answer` then calls the network itself."""
+
+    needs_tokens: ClassVar[frozenset[str]] = frozenset()
+    """What it needs of the tokenizer: `counts`."""
+
+    def unfit(self, family: TaskFamily) -> str | None:
+        """Why this head, with its options, cannot show examples of a family that it reads; None when it can."""
+        return None
 
     @abstractmethod
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:

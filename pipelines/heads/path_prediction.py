@@ -25,6 +25,7 @@ class PathPrediction(Head, name="path_prediction"):
     needs = frozenset({Field.CENTERS, Field.CONTEXTS})
     provides = frozenset({Signal.PATH_LOGITS, Signal.PATH_TURNS})
     needs_body = frozenset({Ability.STATIC})
+    needs_tokens = frozenset({"counts"})
 
     architecture: Literal["skip_gram", "cbow"] = "skip_gram"
     """What the middle word is predicted from: each of its neighbours by itself, or their mean."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.networks.sequence_classifier import Classified
-    from pipelines.task_families import Row, Task
+    from pipelines.task_families import Row, Task, TaskFamily
 
 PAIR = ("text_a", "text_b")
 
@@ -30,6 +30,7 @@ class PooledText(Head):
     """One vector of a row, and scores of it."""
 
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
+    needs_body = frozenset({Ability.ONE_STACK})
     needs_body_for: ClassVar[Mapping[Signal, Ability]] = {Signal.NEXT_LOGITS: Ability.CAUSAL}
 
     pooling: Literal["cls", "mean", "last", "concat"] = "mean"
@@ -127,9 +128,8 @@ def is_pair(task: Task) -> bool:
     return set(PAIR) <= set(task.family.columns)
 
 
-def refuse_both_orders(head: Head, task: Task | None) -> None:
-    """Raise RecipeError where a single text should be read in both orders."""
-    if task is not None and not is_pair(task):
-        raise RecipeError(
-            f"head {head.name}, both_orders: an example of {task.family.name} is one text, which has one order; leave it out"
-        )
+def one_order(family: TaskFamily) -> str | None:
+    """Why examples of `family` cannot be read in both orders; None when they are two texts."""
+    if set(PAIR) <= set(family.columns):
+        return None
+    return f"both_orders: an example of {family.name} is one text, which has one order; leave it out"

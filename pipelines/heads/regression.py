@@ -11,7 +11,7 @@ from pydantic import Field as Option
 
 from pipelines.errors import DataError
 from pipelines.heads import Batch, Signals
-from pipelines.heads.pooled_text import PooledText, encode_texts, refuse_both_orders
+from pipelines.heads.pooled_text import PooledText, encode_texts
 from pipelines.heads.token_rows import column
 from pipelines.vocabulary import Field, Signal
 
@@ -44,8 +44,6 @@ class Regression(PooledText, name="regression"):
     """Size of a usual difference from it, in the dataset's units."""
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
-        if self.both_orders:
-            refuse_both_orders(self, task)
         return self._network(config, ("score",), 2 if self.both_orders else 1)
 
     def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.heads import Batch, Signals
-from pipelines.heads.pooled_text import PooledText, encode_texts, refuse_both_orders
+from pipelines.heads.pooled_text import PooledText, encode_texts, one_order
 from pipelines.heads.token_rows import column
 from pipelines.vocabulary import Field, Signal
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.encoding import Encoded
-    from pipelines.task_families import Answer, Row, Task
+    from pipelines.task_families import Answer, Row, Task, TaskFamily
 
 
 class SequenceClassification(PooledText, name="sequence_classification"):
@@ -33,9 +33,10 @@ class SequenceClassification(PooledText, name="sequence_classification"):
     both_orders: bool = False
     """Whether a pair is read in both orders and their vectors added (Radford et al. 2018, §3.3, similarity)."""
 
+    def unfit(self, family: TaskFamily) -> str | None:
+        return one_order(family) if self.both_orders else None
+
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
-        if self.both_orders:
-            refuse_both_orders(self, task)
         return self._network(config, task.labels if task else (), 2 if self.both_orders else 1)
 
     def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:

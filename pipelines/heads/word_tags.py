@@ -15,7 +15,7 @@ from pipelines.heads import Batch, Head, Signals, body_inputs
 from pipelines.heads.token_rows import TokenRows, column
 from pipelines.task_families.tagging import OUTSIDE
 from pipelines.task_families.writing_systems import joined
-from pipelines.vocabulary import Field, Signal
+from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class WordTags(Head):
     """
 
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
+    needs_body = frozenset({Ability.ONE_STACK})
     reads = frozenset({"tagging"})
     labels = frozenset({Field.TAG_LABELS})
 

@@ -27,9 +27,12 @@ class MatchLogits(Objective, name="match_logits"):
         return {"teacher": make.teacher()}
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        import torch
         from torch.nn.functional import log_softmax, softmax
 
         student = cast("Tensor", step.signals[Signal.LOGITS]).float() / self.temperature
         teacher = cast("Tensor", step.companion("teacher")[Signal.LOGITS]).float() / self.temperature
-        cross = -(softmax(teacher, -1) * log_softmax(student, -1)).sum(-1).mean()
+        target, said = softmax(teacher, -1), log_softmax(student, -1)
+        # a choice that a question does not have is −∞ for both: it has no part in the sum
+        cross = -torch.where(target > 0, target * said, torch.zeros_like(said)).sum(-1).mean()
         return {"match_logits": cross * self.temperature**2}

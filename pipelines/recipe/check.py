@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from pipelines.components import Component, did_you_mean, discover
 from pipelines.corruptions import Corruption
+from pipelines.encoding import MULTIPLE
+from pipelines.evaluations import Evaluation
 from pipelines.heads import Head
 from pipelines.layouts import Layout
 from pipelines.recipe.schema import Checkpoint, Kind, Stage, Untrained
 from pipelines.segmentations import UNSPACED, Segmentation
 from pipelines.strategies import Strategy, conflict
 from pipelines.task_families import TaskFamily
-from pipelines.vocabulary import Field
+from pipelines.tokenizers import Tokenizer
+from pipelines.vocabulary import Field, Signal
 
 Problem: TypeAlias = tuple[str, str]
 """The key that is wrong, and a sentence that says why and what would fit."""
@@ -53,10 +57,17 @@ def _check_evaluate(stage: Stage, resolve: Callable[[str], Stage], setting: Sett
     for subject in subjects:
         if not isinstance(subject, str):
             return "start", "an evaluate stage starts from the stages it judges: a name or a list of names"
-        kind = resolve(subject).kind
-        if kind is Kind.EVALUATE:
+        judged = resolve(subject)
+        if judged.kind is Kind.EVALUATE:
             return "start", f"stage {subject!r} evaluates; name stages that make models"
-        answering[subject] = not kind.reads_plain_text
+        answering[subject] = not judged.kind.reads_plain_text
+        for evaluation in stage.suite:
+            if (
+                not answering[subject]
+                and evaluation.judges == "language models"
+                and (unfit := _unfit(evaluation, judged))
+            ):
+                return "suite", f"{evaluation.name} cannot judge stage {subject!r}: {unfit}"
     wanted = {evaluation.judges for evaluation in stage.suite}
     for subject, answers in answering.items():
         if answers and "task models" not in wanted:
@@ -75,6 +86,16 @@ def _check_evaluate(stage: Stage, resolve: Callable[[str], Stage], setting: Sett
                 "suite",
                 f"{evaluation.name} is defined for {_words(evaluation.reads)}; this dataset is {setting.family}",
             )
+    return None
+
+
+def _unfit(evaluation: Evaluation, judged: Stage) -> str | None:
+    """Why a stage on plain text cannot be judged."""
+    if judged.head is not None and (unsaid := evaluation.needs_signals - judged.head.provides):
+        return f"its head {judged.head.name} does not say {_words(unsaid)}; heads that do: {_fitting(Head, partial(_says, unsaid))}"
+    limit, longest = judged.backbone.longest if judged.backbone else None, evaluation.longest_row
+    if limit is not None and longest is not None and longest > limit:
+        return f"rows of up to {longest} tokens do not fit its {limit} positions; ask for less, or raise backbone.positions"
     return None
 
 
@@ -141,7 +162,10 @@ def _check_task(stage: Stage, setting: Setting) -> Problem | None:
         family = TaskFamily.model_validate(setting.family)
         if not family.of_one_text:
             return "corpus", f"task_text is no example of {family.name} without its answer; leave corpus: task"
-    if setting.family is not None and setting.family not in stage.head.reads:
+    if setting.family is not None and setting.family in stage.head.reads:
+        unfit = stage.head.unfit(TaskFamily.model_validate(setting.family))
+        return ("head", f"{stage.head.name}, {unfit}") if unfit else None
+    if setting.family is not None:
         fits = _fitting(Head, lambda head: setting.family in head.reads)
         return (
             "head",
@@ -171,10 +195,12 @@ def _check_body(stage: Stage) -> Problem | None:
                     f"{objective.name} needs {signal}, which {stage.head.name} says of a body that is {ability}, and this "
                     f"one ({stage.backbone.described}) is not; bodies that fit: {fits}",
                 )
-    if stage.backbone.longest is not None and stage.budget.length > stage.backbone.longest:
+    # rows of labelled examples are padded
+    width = stage.budget.length if stage.kind.reads_plain_text else -(-stage.budget.length // MULTIPLE) * MULTIPLE
+    if stage.backbone.longest is not None and width > stage.backbone.longest:
         return (
             "budget",
-            f"length: rows of {stage.budget.length} tokens do not fit the {stage.backbone.longest} positions of the "
+            f"length: rows of {width} tokens do not fit the {stage.backbone.longest} positions of the "
             "backbone; raise backbone.positions or lower length",
         )
     return None
@@ -231,6 +257,12 @@ def _check_supply(stage: Stage) -> Problem | None:
                 f"{corruption.name} needs a tokenizer with {_words(missing)}; {stage.tokenizer.name} has none",
             )
         fields = (fields - corruption.replaces) | corruption.provides
+    if stage.tokenizer is not None and (missing := stage.head.needs_tokens - stage.tokenizer.offers):
+        fits = _fitting(Tokenizer, lambda tokenizer: missing <= tokenizer.offers)
+        return (
+            "head",
+            f"{stage.head.name} needs a tokenizer with {_words(missing)}; {stage.tokenizer.name} has none; use {fits}",
+        )
     demands = [("head", stage.head.name, stage.head.needs - {Field.MEMORY}, stage.head.provides)]
     for objective in stage.objective:
         demands.append(("objective", objective.name, objective.needs_fields, objective.needs_signals))
@@ -243,15 +275,19 @@ def _check_supply(stage: Stage) -> Problem | None:
             return key, f"{name} needs {_words(lacking)}, which nothing here provides{hint}"
     for objective in stage.objective:
         if unsaid := objective.needs_signals - stage.head.provides:
-            offers = _fitting(Head, lambda head, unsaid=unsaid: unsaid <= head.provides)  # type: ignore[misc]
+            says = _fitting(Head, partial(_says, unsaid))
             return (
                 "objective",
                 f"{objective.name} needs {_words(unsaid)}, which the head {stage.head.name} does not say; heads that do: "
-                f"{offers or 'none'}",
+                f"{says or 'none'}",
             )
         if objective.needs_teacher and stage.teacher is None:
             return "teacher", f"{objective.name} learns from a teacher: name the stage that teaches"
     return None
+
+
+def _says(wanted: frozenset[Signal], head: type[Head]) -> bool:
+    return wanted <= head.provides
 
 
 def _fitting(family: type[Component], fits: Callable[..., bool]) -> str:

@@ -115,9 +115,9 @@ class Library:
             if problem:
                 key, message = problem
                 raise document.error(("stages", stage, key), message)
-        for claim, value in recipe.claims.items():
+        for name, claim in recipe.claims.items():
             for side in ("system", "baseline"):
-                self._require_stage(document, ("claims", claim, side), getattr(value, side))
+                self._require_stage(document, ("claims", name, side), getattr(claim, side))
         return recipe
 
     def stage(self, recipe: Recipe, reference: str) -> Stage:

@@ -16,7 +16,8 @@ class Tokenizer(Component):
     """A kind of tokenizer and its size."""
 
     offers: ClassVar[frozenset[str]] = frozenset({"mask"})
-    """What a corruption may need of it: `mask` (a mask token), `sentinels` (tokens that stand for spans taken out)."""
+    """What a corruption or a head may need of it: `mask` (a mask token), `sentinels` (tokens that stand for spans taken
+    out), `counts` (how often each token stood in the text it was trained on)."""
 
     @abstractmethod
     def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:

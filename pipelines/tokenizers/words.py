@@ -26,7 +26,7 @@ class Words(Tokenizer, name="words"):
     """
 
     paper = "arXiv:1310.4546"
-    offers: ClassVar[frozenset[str]] = frozenset()
+    offers: ClassVar[frozenset[str]] = frozenset({"counts"})
 
     vocab_size: int = Field(30_000, ge=64)
     """Largest number of tokens, special ones included."""

@@ -82,7 +82,7 @@ def _config(stage: Stage, start: Path | None, tokenizer: PreTrainedTokenizerFast
         assert stage.backbone is not None
         return stage.backbone.config(tokenizer, stage.budget.length)
     config = open_config(start)
-    positions = _positions(config, stage)
+    positions = _positions(stage)
     if stage.budget.length > positions:
         raise RecipeError(
             f"budget.length: {stage.budget.length} tokens do not fit the {positions} positions of {start}"
@@ -95,13 +95,11 @@ def _config(stage: Stage, start: Path | None, tokenizer: PreTrainedTokenizerFast
     return config
 
 
-def _positions(config: PretrainedConfig, stage: Stage) -> int:
-    """Tokens of the longest row the body of `config` reads."""
+def _positions(stage: Stage) -> int:
+    """Tokens of the longest row the stage's body reads."""
     if stage.backbone is not None:
         return stage.backbone.longest or stage.budget.length
-    # a checkpoint that no backbone of ours describes; XLNet says −1 for no limit
-    stated: int = getattr(config, "max_position_embeddings", 0) or 0
-    return stated if stated > 0 else stage.budget.length
+    return stage.budget.length
 
 
 def _take_weights(network: PreTrainedModel, folder: Path, stage: Stage, same_head: bool) -> None:

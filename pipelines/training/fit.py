@@ -49,7 +49,8 @@ def fit(job: Job) -> Result:
         factory = CompanionFactory(job, network)
         for objective in stage.objective:
             companions |= objective.companions(factory)
-        set_dropout(network, stage.dropout)
+        for trained in (network, *(one.network for one in companions.values() if one.trains)):
+            set_dropout(trained, stage.dropout)
         result = _train(job, network, companions, tokenizer, task)
     conversions = [compression for compression in stage.compression if compression.replaces_weights]
     exported = job.out / SCRATCH / "exported" if conversions else job.out

@@ -110,9 +110,9 @@ def frame(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int]]:
 
 def token_ids(tokenizer: PreTrainedTokenizerFast, tokens: NDArray[np.unsignedinteger]) -> TokenIds:
     """What corruptions must know of a tokenizer, and of the text `tokens`."""
-    sentinels = []
+    sentinels: list[int] = []
     while (sentinel := f"<extra_id_{len(sentinels)}>") in tokenizer.get_added_vocab():
-        sentinels.append(tokenizer.convert_tokens_to_ids(sentinel))
+        sentinels.append(tokenizer.get_added_vocab()[sentinel])
     mask, pad = tokenizer.mask_token_id, tokenizer.pad_token_id
     return TokenIds(
         size=len(tokenizer),
