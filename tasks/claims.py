@@ -77,6 +77,7 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
         "other_metrics": {one: step[one] for one in section["metrics"] if one != metric},
         "baseline": sides["baseline"],
         "system": sides["system"],
+        "commit": found.provenance.environment.commit,
         "cost": {
             "seconds": round(sum(artifact.provenance.environment.seconds for artifact in everything), 1),
             "models": len(everything) - 1,
@@ -86,9 +87,10 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
     }
     folder = root / RECORDS
     folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f".{plan.recipe.name}.{name}.json"
+    path = folder / f"{plan.recipe.name}.{name}.{prepared.name}.json"
+    aside = path.with_name(f".{path.name}")
     aside.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(aside, folder / f"{plan.recipe.name}.{name}.json")
+    os.replace(aside, path)
     (root / PAGE).write_text(render_page(root), encoding="utf-8")
     return record
 

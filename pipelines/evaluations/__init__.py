@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pipelines.components import Component
 from pipelines.vocabulary import Signal
@@ -29,6 +29,10 @@ class Evaluation(Component):
     def longest_row(self) -> int | None:
         """Tokens of the longest row it shows a model, where that is known before there is data."""
         return None
+
+    def tiny(self) -> Self:
+        """The same evaluation at the smallest size that still has all its parts, for smoke runs."""
+        return self
 
     @property
     def subjects(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, PositiveInt
 
@@ -40,6 +40,9 @@ class Footprint(Evaluation, name="footprint"):
     """Stages to lay side by side; the first seed of each is measured."""
     rounds: PositiveInt = 100
     """Measured calls with one text; a third as many with thirty-two."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"rounds": 2})
 
     @property
     def subjects(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field as Option
 from pydantic import NonNegativeInt, PositiveInt
@@ -46,6 +46,9 @@ class Prompting(Evaluation, name="prompting"):
     calibrate: bool = False
     """Whether an answer's score is divided by what it gets when the example's texts say nothing: `N/A`, `[MASK]` and the
     empty text, averaged (Zhao et al. 2021, arXiv:2102.09690, §4 and 5)."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"examples": min(self.examples, 8)})
 
     @property
     def longest_row(self) -> int | None:

@@ -23,6 +23,8 @@ def _tiny(stage: Stage) -> Stage:
             {**budget.model_dump(), **small, "epochs": min(budget.epochs, 1.0) if budget.epochs else None}
         )
     }
+    if stage.suite:
+        update["suite"] = tuple(evaluation.tiny() for evaluation in stage.suite)
     if stage.backbone is not None:
         update["backbone"] = stage.backbone.tiny()
     if stage.tokenizer is not None:

@@ -180,8 +180,9 @@ def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
         head.encode([*TEXTS, {"text": "x", "label": "json"}], TASK, tokenizer, 40)
     with pytest.raises(RecipeError, match=r"budget\.length: 3 tokens hold only the 3 that frame"):
         head.encode(PAIRS, PAIR_TASK, tokenizer, 3)
-    with pytest.raises(RecipeError, match="both_orders: an example of text_classification is one text"):
-        SequenceClassification(both_orders=True).build(small_config("bert", tokenizer), TASK)
+    unfit = SequenceClassification(both_orders=True).unfit(TASK.family)
+    assert unfit is not None and "an example of text_classification is one text" in unfit
+    assert SequenceClassification(both_orders=True).unfit(PAIR_TASK.family) is None
     with pytest.raises(RecipeError, match="a t5 body encodes one text and decodes another"):
         BODIES["t5"] = {"d_model": 32}
         try:
