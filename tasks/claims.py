@@ -34,6 +34,8 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
 
     Raises DataError when the comparison is not in the store.
     """
+    from pyarrow import parquet
+
     claim = claim_of(plan.recipe, name)
     judged = next(step for step in plan.steps if step.name == COMPARISON)
     found = store.get(judged.fingerprint)
@@ -66,7 +68,7 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
             "dataset": prepared.name,
             "language": prepared.language,
             "family": prepared.family,
-            "examples": {table: prepared.summary["tables"][table].get("rows") for table in ("train", "test")},
+            "examples": {table: parquet.read_metadata(prepared.tables[table]).num_rows for table in ("train", "test")},
             "digests": prepared.digests,
         },
         "metric": metric,
