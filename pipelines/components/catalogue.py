@@ -147,7 +147,7 @@ def _used(recipe: Recipe, key: str) -> list[str]:
             continue
         for part in value if isinstance(value, tuple) else (value,):
             if part is not None:
-                names[part.name] = None
+                names[getattr(part, "described", part.name)] = None
     return list(names)
 
 
