@@ -20,7 +20,7 @@ from pipelines.heads import Head
 from pipelines.objectives import Objective, TrainingStep
 from pipelines.strategies import Strategy
 from pipelines.tokenizers import Tokenizer
-from pipelines.training.assemble import open_tokenizer
+from pipelines.opening import open_tokenizer
 from pipelines.vocabulary import Field, Signal
 from tests.contracts.families import build, members
 from tests.small_corpus import documents

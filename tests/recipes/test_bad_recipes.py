@@ -90,7 +90,7 @@ MISTAKES = {
     "teacher missing": Mistake("    teacher: classify\n", "", ("teacher", "name the stage that teaches")),
     "teacher unknown": Mistake("teacher: classify", "teacher: clasify", (":25", "clasify", "Did you mean 'classify'?")),
     "strategy missing": Mistake(
-        "    strategy: full\n    budget: {tokens", "    budget: {tokens", (":4", "strategy", "`full`")
+        "    strategy: full\n    budget: {tokens", "    budget: {tokens", (":4", "strategy", "full")
     ),
     "budget missing": Mistake("    budget: {epochs: 1}\n  small", "  small", (":14", "budget", "epochs")),
     "compression missing": Mistake("    compression: select_layers\n", "", (":22", "compression")),

@@ -1,4 +1,4 @@
-"""Networks, schedules and scores, against plain transformers and scikit-learn."""
+"""Networks, masks and scores, against plain transformers and scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from transformers import (
     BertConfig,
     PreTrainedModel,
     PreTrainedTokenizerFast,
-    get_linear_schedule_with_warmup,
 )
 
 from pipelines.compressions.select_layers import SelectLayers
@@ -23,12 +22,12 @@ from pipelines.corruptions.token_mask import TokenMask
 from pipelines.evaluations.metrics import accuracy, macro_f1
 from pipelines.heads.masked_lm import MaskedLMHead
 from pipelines.heads.sequence_classification import SequenceClassification
-from pipelines.networks.sequence_classifier import SequenceClassifier
-from pipelines.strategies.full import Full
+from pipelines.opening import Record, open_model, put_together
+from pipelines.task_families import Task, TaskFamily
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 
-LABELS = ("asyncio", "email", "xml")
+TASK = Task(TaskFamily.usually(), ("asyncio", "email", "xml"))
 
 
 def classifier(pooling: str = "mean", layers: int = 2) -> PreTrainedModel:
@@ -37,7 +36,8 @@ def classifier(pooling: str = "mean", layers: int = 2) -> PreTrainedModel:
     )
     config._attn_implementation = "eager"
     torch.manual_seed(0)
-    return SequenceClassification(pooling=pooling).build(config, LABELS).eval()
+    head = SequenceClassification(pooling=pooling)
+    return put_together(Record(head=head, family=TASK.family, labels=TASK.labels), config).eval()
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +49,14 @@ def batch(tokenizer: PreTrainedTokenizerFast) -> dict[Field, Tensor]:
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 @torch.no_grad()
 def test_the_body_of_a_classifier_opens_in_plain_transformers(
-    pooling: str, batch: dict[Field, Tensor], tmp_path: Path
+    pooling: str, batch: dict[Field, Tensor], tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
     network = classifier(pooling)
     network.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
     body = AutoModel.from_pretrained(tmp_path, add_pooling_layer=False, attn_implementation="eager")
     theirs = body(batch[Field.INPUT_IDS], batch[Field.ATTENTION_MASK], output_hidden_states=True).hidden_states
-    again = SequenceClassifier.open(tmp_path)
+    again = open_model(tmp_path, "cpu").network
     for ours in (network, again):
         mine = ours(batch[Field.INPUT_IDS], batch[Field.ATTENTION_MASK], output_hidden_states=True)
         assert all(torch.equal(a, b) for a, b in zip(mine.hidden_states, theirs, strict=True))
@@ -76,7 +77,7 @@ def test_mean_pooling_ignores_padding(batch: dict[Field, Tensor]) -> None:
     head = MaskedLMHead()
     torch.manual_seed(0)
     masked = head.build(
-        BertConfig(vocab_size=512, hidden_size=32, num_hidden_layers=1, num_attention_heads=2), ()
+        BertConfig(vocab_size=512, hidden_size=32, num_hidden_layers=1, num_attention_heads=2), None
     ).eval()
     pooled = head.signals(masked, batch, frozenset({Signal.POOLED}))[Signal.POOLED]
     length = int(batch[Field.ATTENTION_MASK][0].sum())
@@ -116,24 +117,6 @@ def test_select_layers_keeps_these_layers(which: str, share: float, kept: list[i
         new = name.partition(".encoder.layer.")[2].partition(".")[0]
         source = name if new == "" else name.replace(f".layer.{new}.", f".layer.{kept[int(new)]}.", 1)
         assert torch.equal(value, before[source]), name
-
-
-@pytest.mark.parametrize(("warmup", "total"), [(0.0, 10), (0.1, 50), (0.25, 7)])
-def test_the_schedule_is_transformers_linear_one_a_step_later(warmup: float, total: int) -> None:
-    # ours begins at 1/rise where transformers wastes its first step on a rate of zero
-    rise = round(warmup * total)
-    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-    schedule = get_linear_schedule_with_warmup(optimizer, rise, total)
-    theirs = []
-    for _ in range(total + 1):
-        theirs.append(schedule.get_last_lr()[0])
-        optimizer.step()
-        schedule.step()
-    strategy = Full(warmup=warmup)
-    for step in range(total):
-        expected = theirs[step + 1] if step < rise else theirs[step]
-        assert strategy.factor(step, total) == pytest.approx(expected, abs=1e-12)
-    assert strategy.factor(total, total) == 0
 
 
 def test_masking_keeps_its_shares(tokenizer: PreTrainedTokenizerFast) -> None:

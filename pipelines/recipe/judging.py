@@ -1,0 +1,74 @@
+"""Can the evaluations of a stage judge the stages it starts from?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pipelines.components import did_you_mean
+from pipelines.evaluations import Evaluation
+from pipelines.heads import Head
+from pipelines.recipe.fitting import Problem, fitting, listed
+from pipelines.recipe.schema import Kind, Stage
+
+
+def check_judging(stage: Stage, resolve: Callable[[str], Stage], family: str | None) -> Problem | None:
+    """The first thing wrong with an evaluate stage on a dataset of `family` (None: not known), or None."""
+    if not stage.suite:
+        return "suite", "an evaluate stage needs at least one evaluation"
+    subjects = stage.start if isinstance(stage.start, tuple) else (stage.start,)
+    answering = {}
+    for subject in subjects:
+        if not isinstance(subject, str):
+            return "start", "an evaluate stage starts from the stages it judges: a name or a list of names"
+        judged = resolve(subject)
+        if judged.kind is Kind.EVALUATE:
+            return "start", f"stage {subject!r} evaluates; name stages that make models"
+        answering[subject] = not judged.kind.reads_plain_text
+        for evaluation in stage.suite:
+            if (
+                not answering[subject]
+                and evaluation.judges == "language models"
+                and (unfit := _unfit(evaluation, judged))
+            ):
+                return "suite", f"{evaluation.name} cannot judge stage {subject!r}: {unfit}"
+    wanted = {evaluation.judges for evaluation in stage.suite}
+    for subject, answers in answering.items():
+        if answers and "task models" not in wanted:
+            return "start", f"stage {subject!r} answers a task, and no evaluation here judges that; add one, or drop it"
+        if not answers and "language models" not in wanted:
+            return "start", f"stage {subject!r} has no labels to be judged on; name finetune or compress stages"
+    for evaluation in stage.suite:
+        for named in evaluation.subjects:
+            if named not in subjects:
+                return (
+                    "suite",
+                    f"{evaluation.name} names the stage {named!r}, which is not judged here."
+                    f"{did_you_mean(named, subjects)}",
+                )
+        if family is not None and (undefined := _undefined(evaluation, family)):
+            return "suite", undefined
+    return None
+
+
+def _undefined(evaluation: Evaluation, family: str) -> str | None:
+    """Why an evaluation says nothing of a task of `family`."""
+    if evaluation.reads is None or family in evaluation.reads:
+        return None
+    fits = fitting(
+        Evaluation, lambda one: one.judges == evaluation.judges and (one.reads is None or family in one.reads)
+    )
+    return (
+        f"{evaluation.name} is defined for {listed(evaluation.reads)}; this dataset is {family}; evaluations that fit: "
+        f"{listed(fits)}"
+    )
+
+
+def _unfit(evaluation: Evaluation, judged: Stage) -> str | None:
+    """Why a stage on plain text cannot be judged."""
+    if judged.head is not None and (unsaid := evaluation.needs_signals - judged.head.provides):
+        says = fitting(Head, lambda head: unsaid <= head.provides)
+        return f"its head {judged.head.name} does not say {listed(unsaid)}; heads that do: {listed(says)}"
+    limit, longest = judged.backbone.longest if judged.backbone else None, evaluation.longest_row
+    if limit is not None and longest is not None and longest > limit:
+        return f"rows of up to {longest} tokens do not fit its {limit} positions; ask for less, or raise backbone.positions"
+    return None

@@ -1,0 +1,348 @@
+"""Parts that cannot meet are refused when a recipe is loaded: where it stands, what, why, and what would fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from pipelines.errors import RecipeError
+from pipelines.recipe.check import Setting
+from tests.steps import RECIPES, library_of
+
+GENERAL = """\
+name: meeting
+paper: arXiv:1810.04805
+stages:
+  general:
+    kind: pretrain
+    corpus: general
+    tokenizer: {tokenizer}
+    segmentation: {segmentation}
+    layout: {layout}
+    backbone: {backbone}
+    corruption: {corruption}
+    head: {head}
+    objective: {objective}
+    strategy: full
+    budget: {{tokens: 8192, batch_tokens: 1024, length: {length}}}
+"""
+PARTS = {
+    "tokenizer": "wordpiece",
+    "segmentation": "null",
+    "layout": "windows",
+    "backbone": "{name: transformer, architecture: bert}",
+    "corruption": "token_mask",
+    "head": "masked_lm",
+    "objective": "masked_lm",
+    "length": "32",
+}
+LABELLED = {
+    "kind": "finetune",
+    "corpus": "task",
+    "head": "sequence_classification",
+    "objective": "cross_entropy",
+    "strategy": "full",
+    "length": "64",
+}
+STATIC = {
+    "tokenizer": "words",
+    "backbone": "word_vectors",
+    "corruption": "context_windows",
+    "head": "path_prediction",
+    "objective": "hierarchical_softmax",
+}
+GPT = {
+    "tokenizer": "gpt_bpe",
+    "backbone": "{name: transformer, architecture: gpt2}",
+    "corruption": "[]",
+    "head": "causal_lm",
+    "objective": "causal_lm",
+}
+
+
+def written(*more: str, **parts: str) -> str:
+    """A recipe with one stage on plain text, and the lines `more` behind it."""
+    return GENERAL.format(**{**PARTS, **parts}) + "".join(f"{line}\n" for line in more)
+
+
+def labelled(*more: str, general: dict[str, str] | None = None, **parts: str) -> str:
+    """The same, and a fine-tuning behind it."""
+    keys = {**LABELLED, **parts}
+    length = keys.pop("length")
+    lines = ["  answer:", "    start: general"]
+    lines += [f"    {key}: {value}" for key, value in keys.items()]
+    return written(*lines, f"    budget: {{epochs: 1, length: {length}}}", *more, **(general or {}))
+
+
+class Refused(NamedTuple):
+    """A recipe, the dataset it is asked for, and what its one message must say."""
+
+    recipe: str
+    says: tuple[str, ...]
+    family: str | None = None
+    language: str | None = None
+
+
+JUDGED = "  report: {{kind: evaluate, start: [{}], corpus: task, suite: {}}}"
+CASES = {
+    "two streams of a body with one": Refused(
+        written(corruption="permutation", head="permuted_lm", objective="permuted_lm"),
+        (":12: stages.general.head", "permuted_lm needs a body that is two_stream", "bert", "fit: transformer xlnet"),
+    ),
+    "a language model on a body that sees both sides": Refused(
+        written(corruption="[]", head="causal_lm", objective="causal_lm"),
+        (":12: ", "causal_lm needs a body that is causal", "awd_lstm, transformer gpt2"),
+    ),
+    "a pair of single texts": Refused(
+        labelled(head="regression", objective="squared_error"),
+        (":20: ", "regression answers pair_regression", "is text_classification; heads that fit: ", "text_to_text"),
+        "text_classification",
+    ),
+    "single texts in both orders": Refused(
+        labelled(head="{name: sequence_classification, both_orders: true}"),
+        (":20: ", "sequence_classification, both_orders", "text_classification"),
+        "text_classification",
+    ),
+    "a pair as unlabelled text": Refused(
+        labelled(corpus="[task, task_text]", kind="compress", objective="match_logits", compression="select_layers"),
+        (":19: ", "task_text is no example of pair_classification without its answer", "corpus: task"),
+        "pair_classification",
+    ),
+    "a chain of tags on a classification dataset": Refused(
+        labelled(head="crf_tagging", objective="crf"),
+        (":20: ", "crf_tagging answers tagging, and this dataset is text_classification", "sequence_classification"),
+        "text_classification",
+    ),
+    "a classifier on tags": Refused(
+        labelled(), (":20: ", "this dataset is tagging; heads that fit: ", "crf_tagging", "tagging"), "tagging"
+    ),
+    "whole words without a segmentation": Refused(
+        written(corruption="whole_word_mask"),
+        (
+            ":11: ",
+            "whole_word_mask needs word_starts, which nothing before it provides; what does: segmentation: jieba",
+        ),
+        language="zh",
+    ),
+    "words between spaces where there are none": Refused(
+        written(corruption="whole_word_mask", segmentation="spaces"),
+        (":8: ", "spaces finds the words of languages written with spaces", "language is zh; what would fit: jieba"),
+        language="zh",
+    ),
+    "a dictionary of another language": Refused(
+        written(corruption="whole_word_mask", segmentation="jieba"),
+        (":8: ", "jieba finds the words of zh, and this dataset's language is en; what would fit: spaces"),
+        language="en",
+    ),
+    "prompts longer than the positions": Refused(
+        written(JUDGED.format("general", "{name: prompting, shots: [0, 16], tokens: 40}"), **GPT),
+        (":16: ", "cannot judge stage 'general': rows of up to 680 tokens do not fit its 512 positions", "positions"),
+    ),
+    "prompts for a model that does not go on": Refused(
+        written(JUDGED.format("general", "prompting")),
+        (":16: ", "its head masked_lm does not say next_logits; heads that do: causal_lm"),
+    ),
+    "rows longer than the positions": Refused(
+        written(length="520"),
+        (
+            ":15: ",
+            "length: rows of 520 tokens do not fit the 512 positions",
+            "raise backbone.positions or lower length",
+        ),
+    ),
+    "padded rows longer than the positions": Refused(
+        labelled(general={"backbone": "{name: transformer, positions: 60}"}, length="58"),
+        (":23: ", "rows of 64 tokens do not fit the 60 positions"),
+    ),
+    "masking without a mask": Refused(
+        written(tokenizer="unigram"),
+        (
+            ":11: ",
+            "token_mask needs a tokenizer with mask; unigram has sentinels",
+            "byte_bpe, wordpiece, xlnet_unigram",
+        ),
+    ),
+    "sentinels of a tokenizer without": Refused(
+        written(
+            backbone="{name: transformer, architecture: t5}",
+            corruption="sentinel_spans",
+            head="sequence_to_sequence",
+            objective="sequence_to_sequence",
+        ),
+        (":11: ", "sentinel_spans needs a tokenizer with sentinels; wordpiece has mask; tokenizers that fit: unigram"),
+    ),
+    "a tree over words that were not counted": Refused(
+        written(**{**STATIC, "tokenizer": "wordpiece"}),
+        (":12: ", "path_prediction needs a tokenizer with counts; wordpiece has mask; tokenizers that fit: words"),
+    ),
+    "two strategies for one decision": Refused(
+        labelled(strategy="[gradual_unfreezing, chain_thaw]"),
+        (":22: ", "gradual_unfreezing and chain_thaw both decide when each layer trains; keep one of them"),
+    ),
+    "a strategy with nothing left to decide": Refused(
+        labelled(strategy="[frozen, gradual_unfreezing]"), (":22: ", "frozen", "gradual_unfreezing", "drop one of them")
+    ),
+    "an auxiliary language model on a body that sees both sides": Refused(
+        labelled(objective="[cross_entropy, {name: causal_lm, weight: 0.5}]"),
+        (":21: ", "causal_lm needs next_logits, which sequence_classification says of a body that is causal", "gpt2"),
+    ),
+    "a signal that the head does not say": Refused(
+        written(objective="[masked_lm, span_boundary]", corruption="span_mask"),
+        (
+            ":13: ",
+            "span_boundary needs boundary_logits, which the head masked_lm does not say",
+            "heads that do: span_b",
+        ),
+    ),
+    "the edges of spans that nothing masks": Refused(
+        written(head="span_boundary", objective="[masked_lm, span_boundary]"),
+        (":12: ", "span_boundary needs span_edges, span_offsets, which nothing here provides; what does: span_mask"),
+    ),
+    "pieces of windows in rows that go on": Refused(
+        written(layout="contiguous", corruption="[adjacent_halves, token_mask]"),
+        (":9: ", "adjacent_halves cuts windows in pieces", "contiguous rows go on from batch to batch; use windows"),
+    ),
+    "a head on plain text that answers a task": Refused(
+        written(head="sequence_classification"),
+        (":12: ", "sequence_classification reads labelled examples, this stage reads plain text", "masked_lm"),
+    ),
+    "a head for plain text on labels": Refused(
+        labelled(head="masked_lm"),
+        (":20: ", "masked_lm reads plain text and answers no task; heads that do: ", "sequence_classification"),
+        "text_classification",
+    ),
+    "an evaluation of another family": Refused(
+        labelled(JUDGED.format("answer", "baselines")),
+        (
+            ":24: ",
+            "baselines is defined for text_classification; this dataset is pair_classification; ",
+            "fit: ",
+            "scores",
+        ),
+        "pair_classification",
+    ),
+    "an evaluation of models that answer, on one that does not": Refused(
+        written(JUDGED.format("general", "scores")),
+        (":16: ", "stage 'general' has no labels to be judged on; name finetune or compress stages"),
+    ),
+    "a claim about a stage that is not there": Refused(
+        labelled(
+            "claims:",
+            "  better: {says: It is., published: none, system: answer, baseline: anwser, data: docstrings, metric: f1}",
+        ),
+        (":25: claims.better.baseline", "no stage is called 'anwser'. Did you mean 'answer'?"),
+    ),
+    "a teacher that is not named": Refused(
+        labelled(objective="match_logits", kind="compress", compression="select_layers"),
+        ("teacher: match_logits learns from a teacher: name the stage that teaches",),
+    ),
+    "a body with two stacks under a head for one": Refused(
+        labelled(
+            general={
+                "tokenizer": "unigram",
+                "backbone": "{name: transformer, architecture: t5}",
+                "corruption": "sentinel_spans",
+                "head": "sequence_to_sequence",
+                "objective": "sequence_to_sequence",
+            }
+        ),
+        (":20: ", "sequence_classification needs a body that is one_stack", "transformer bert"),
+    ),
+}
+
+
+def refusal(folder: Path, recipe: str, setting: Setting) -> str:
+    """The one sentence with which `recipe` is refused."""
+    library = library_of(folder, meeting=recipe, bert=(RECIPES / "bert.yaml").read_text())
+    with pytest.raises(RecipeError) as told:
+        library.load("meeting", setting=setting)
+    message = str(told.value)
+    assert message.startswith(str(folder / "meeting.yaml:")) and "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_it_is_refused_with_its_place_the_reason_and_what_fits(case: Refused, tmp_path: Path) -> None:
+    message = refusal(tmp_path, case.recipe, Setting(case.family, case.language))
+    for part in case.says:
+        assert part in message
+
+
+@pytest.mark.parametrize("recipe", [written(), labelled(), written(**GPT), written(**STATIC)])
+def test_parts_that_meet_are_not_refused(recipe: str, tmp_path: Path) -> None:
+    setting = Setting("text_classification", "en")
+    assert library_of(tmp_path, meeting=recipe).load("meeting", setting=setting).stages
+
+
+BERT: dict[str, Any] = {"model_type": "bert", "vocab_size": 40, "hidden_size": 8, "max_position_embeddings": 64}
+
+
+def checkpoint(folder: Path, config: dict[str, Any], rows: int = 40, weights: str = "model.safetensors") -> Path:
+    """A Hugging Face folder with one matrix of `rows` words."""
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    save_file({"embeddings.word_embeddings.weight": np.zeros((rows, 8), dtype=np.float32)}, folder / weights)
+    return folder
+
+
+def from_checkpoint(folder: Path, **parts: str) -> str:
+    """A recipe whose stage on plain text takes over the checkpoint in `folder`."""
+    lines = written(**parts).replace("kind: pretrain", f"kind: pretrain\n    start: {{checkpoint: {folder}}}")
+    kept = [line for line in lines.splitlines() if not line.strip().startswith("tokenizer:")]
+    if "backbone" not in parts:
+        kept = [line for line in kept if not line.strip().startswith("backbone:")]
+    return "\n".join(kept) + "\n"
+
+
+def test_a_checkpoint_that_fits_is_taken(tmp_path: Path) -> None:
+    recipe = from_checkpoint(checkpoint(tmp_path / "theirs", BERT))
+    stage = library_of(tmp_path, meeting=recipe).load("meeting").stages["general"]
+    assert stage.backbone is not None and stage.backbone.longest == 64
+
+
+@pytest.mark.parametrize(
+    ("config", "rows", "parts", "says"),
+    [
+        (
+            BERT,
+            50,
+            {},
+            ("config.json states a vocabulary of 40, and no matrix in model.safetensors has as many", "(50, 8)"),
+        ),
+        ({**BERT, "model_type": "mamba"}, 40, {}, ("its architecture 'mamba' is none of those known here: ", "bert")),
+        (BERT, 40, GPT, ("the checkpoint holds another body: transformer bert, 64 positions", "leave backbone out")),
+        (BERT, 40, {"length": "80"}, ("length: rows of 80 tokens do not fit the 64 positions", "lower length")),
+        (
+            BERT,
+            40,
+            {"corruption": "permutation", "head": "permuted_lm", "objective": "permuted_lm"},
+            ("permuted_lm needs a body that is two_stream, and this one (transformer bert)", "transformer xlnet"),
+        ),
+    ],
+    ids=["weights of another", "architecture unknown", "body of another", "rows too long", "body without an ability"],
+)
+def test_a_checkpoint_of_another_shape_is_refused(
+    config: dict[str, Any], rows: int, parts: dict[str, str], says: tuple[str, ...], tmp_path: Path
+) -> None:
+    recipe = from_checkpoint(checkpoint(tmp_path / "theirs", config, rows), **parts)
+    message = refusal(tmp_path, recipe, Setting())
+    for part in says:
+        assert part in message
+
+
+def test_a_checkpoint_that_is_pickled_or_damaged_is_refused(tmp_path: Path) -> None:
+    pickled = checkpoint(tmp_path / "pickled", BERT, weights="pytorch_model.bin")
+    message = refusal(tmp_path, from_checkpoint(pickled), Setting())
+    assert "no model.safetensors" in message and "convert it with save_pretrained first" in message
+    damaged = checkpoint(tmp_path / "damaged", BERT)
+    (damaged / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header at all")
+    assert "is damaged or not a safetensors file" in refusal(tmp_path, from_checkpoint(damaged), Setting())
+    (damaged / "config.json").write_text("{", encoding="utf-8")
+    assert "config.json is not JSON" in refusal(tmp_path, from_checkpoint(damaged), Setting())
+    absent = refusal(tmp_path, from_checkpoint(tmp_path / "nowhere"), Setting())
+    assert "no config.json" in absent and ":6: stages.general.start.checkpoint" in absent
