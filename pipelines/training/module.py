@@ -81,9 +81,9 @@ class StageModule(lightning.LightningModule):
                 total = total + value
         if not torch.isfinite(total):
             raise FloatingPointError(f"the loss of step {self.global_step + 1} is {float(total)}; lower optimizer.lr")
-        at = self.global_step + 1
-        rate = max(group["lr"] for group in self.trainer.optimizers[0].param_groups)
-        self.metrics.train(at, {"loss": total, **terms}, rate, last=at == len(self.batches))
+        at, total_steps = self.global_step + 1, len(self.batches)
+        rate = self.stage.optimizer.lr * self.stage.schedule.factor(self.global_step, total_steps)
+        self.metrics.train(at, {"loss": total, **terms}, rate, last=at == total_steps)
         return total
 
     def _loss(self, step: TrainingStep, *, held_out: bool = False) -> tuple[Tensor, dict[str, Tensor]]:
