@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -14,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from flows.display import show_plan, show_recipe, show_scores
+from flows.display import show_next, show_plan, show_recipe, show_scores
 from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
 
@@ -106,6 +105,7 @@ def run(
         show_plan(console, plan, stored, store, threads)
         return
     todo = plan.missing(stored)
+    models: dict[str, str] = {}
     if todo:
         typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True)
         from flows.execute import execute
@@ -122,7 +122,8 @@ def run(
             root,
         )
         report = Path(result["report"]) if result["report"] else None
-        for model, version in result["models"].items():
+        models = result["models"]
+        for model, version in models.items():
             console.print(f"registered [bold]{model}[/bold] version {version}")
     else:
         from tasks.reports import latest_report
@@ -132,9 +133,7 @@ def run(
     show_scores(console, store, plan)
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)
-    console.print(
-        "next     cursus up   ·   cursus lineage cursus-classifier   ·   cursus predict 'a text'", soft_wrap=True
-    )
+    show_next(console, plan, models)
 
 
 @app.command(rich_help_panel="Train")
@@ -220,41 +219,21 @@ def predict(
     model: Annotated[
         str | None,
         typer.Option(
-            help="A registered model, a stage, a fingerprint's first digits, or a folder; the latest classifier when "
-            "not given."
+            help="A registered model, a stage, a fingerprint's first digits, or a folder; what the latest run ended in "
+            "when not given."
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object a line, with every label's probability.")
+        bool, typer.Option("--json", help="JSON in and out: an object a line, with the columns of the model's task.")
     ] = False,
 ) -> None:
-    """Classify texts with a trained model."""
-    root = project_root()
-    prepare_environment(root)
-    from pipelines.inference import load_predictor
-    from pipelines.lineage.store import Store
-    from tasks.lineage import latest_classifier, resolve
-    from tasks.planning import store_folder
+    """Answer with a trained model: classify texts, or whatever its task is.
 
-    store = Store(store_folder(root))
-    if model is not None and Path(model).is_dir():
-        folder = Path(model)
-    else:
-        folder = store.find(resolve(root, store, model)[1] if model else latest_classifier(root)).folder
-    predictor = load_predictor(folder)
-    lines = texts or [line.rstrip("\n") for line in sys.stdin]
-    if not lines:
-        raise CursusError("no text to classify: give texts as arguments, or lines on standard input")
-    for text, row in zip(lines, predictor.predict(lines), strict=True):
-        best = int(row.argmax())
-        if as_json:
-            probabilities = {label: round(float(p), 6) for label, p in zip(predictor.labels, row, strict=True)}
-            typer.echo(
-                json.dumps({"label": predictor.labels[best], "probabilities": probabilities}, ensure_ascii=False)
-            )
-        else:
-            shown = text if len(text) <= 80 else text[:79] + "…"
-            typer.echo(f"{predictor.labels[best]}  {row[best]:.3f}  {shown}")
+    Example: cursus predict --json < questions.jsonl
+    """
+    from flows.predict import predict as answer
+
+    answer(project_root(), texts or (), sys.stdin, model, as_json)
 
 
 @app.command(rich_help_panel="Servers")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from pipelines.lineage.store import Store
@@ -51,21 +53,35 @@ def show_plan(console: Console, plan: Plan, stored: set[str], store: Store, thre
 
 
 def show_scores(console: Console, store: Store, plan: Plan) -> None:
-    """A table of what the evaluate stages of `plan` found; nothing where they have not run."""
-    from tasks.reports import scores
+    """Tables of what the evaluate stages of `plan` found; nothing where they have not run."""
+    from pipelines.evaluations.page.wording import metric_name
+    from tasks.reports import score_tables
 
-    rows = scores(store, plan)
-    if not rows:
-        return
-    columns = ("model", "accuracy", "95 % interval", "macro-F1", "95 % interval")
-    table = Table(*columns, title="test scores", title_justify="left")
-    for row in rows:
-        cells = [row["model"]]
-        for metric in ("accuracy", "macro_f1"):
-            value = row[metric]
-            cells += [f"{value['mean']:.3f}", f"{value['low']:.3f} – {value['high']:.3f}"]
-        table.add_row(*cells)
-    console.print(table)
+    for found in score_tables(store, plan):
+        what = "answers to prompts" if found.prompted else "test scores"
+        title = f"{found.stage}: {what} [95 % interval], {found.record['examples']} examples"
+        table = Table("model", *map(metric_name, found.metrics), title=Text(title), title_justify="left")
+        for row in found.rows:
+            cells = [_estimate(row.scores[metric]) if metric in row.scores else "" for metric in found.metrics]
+            table.add_row(Text(row.name), *map(Text, cells))
+        console.print(table)
+
+
+def _estimate(score: Mapping[str, Any]) -> str:
+    return f"{score['mean']:.3f} [{score['low']:.3f}, {score['high']:.3f}]"
+
+
+def show_next(console: Console, plan: Plan, models: Mapping[str, str]) -> None:
+    """What can be done with what `plan` made; `models` are those that were registered now."""
+    from tasks.final import final_model, planned
+
+    final = final_model(planned(plan))
+    known = next(iter(models), final.stage if final else plan.steps[-1].name)
+    words = ["cursus up", f"cursus lineage {known}"]
+    if final is not None:
+        family = next(step.family for step in plan.steps if step.fingerprint == final.fingerprint)
+        words.append("cursus predict 'a text'" if family.of_one_text else "cursus predict --json < examples.jsonl")
+    console.print(f"next     {'   ·   '.join(words)}", soft_wrap=True)
 
 
 def _start(stage: Stage) -> str:

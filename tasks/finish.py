@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from pathlib import Path
 
@@ -10,10 +11,12 @@ from prefect.artifacts import create_link_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
+from pipelines.evaluations.page.wording import metric_name
 from pipelines.recipe.plan import Plan
 from tasks.datasets import Prepared
+from tasks.final import final_body, final_model, planned
 from tasks.registry import Registry
-from tasks.reports import execution_record, scores, write_report
+from tasks.reports import execution_record, score_tables, write_report
 from tasks.services import MLFLOW_PORT, running
 from tasks.stages import Context
 
@@ -43,34 +46,43 @@ def publish_report(
 
 @task(name="register", cache_policy=NO_CACHE)
 def register_models(plan: Plan, context: Context) -> dict[str, str]:
-    """Register the final classifier and encoder in MLflow; model name to version, empty where MLflow does not answer."""
-    records = [
-        context.artifacts[step.fingerprint].provenance for step in plan.steps if step.fingerprint in context.artifacts
-    ]
+    """Register what the execution ends in; model name to version, empty where MLflow does not answer."""
+    records = {
+        step.fingerprint: context.artifacts[step.fingerprint].provenance
+        for step in plan.steps
+        if step.fingerprint in context.artifacts
+    }
+    steps = [step for step in planned(plan) if step.fingerprint in records]
+    answering, body = (
+        records[found.fingerprint] if found else None for found in (final_model(steps), final_body(steps))
+    )
     headline = {
         name: float(value)
-        for record in records
+        for record in records.values()
         if record.kind == "evaluate"
         for name, value in record.result.get("metrics", {}).items()
     }
-    return Registry(context.tracker).register_final(context.store, records, headline) or {}
+    return Registry(context.tracker).register_final(context.store, answering, body, headline) or {}
 
 
 @task(name="scores", cache_policy=NO_CACHE)
 def show_scores(plan: Plan, context: Context) -> None:
-    """The score table in Prefect's UI."""
-    rows = [
-        {
-            "model": row["model"],
-            **{
-                metric: f"{row[metric]['mean']:.3f} [{row[metric]['low']:.3f}, {row[metric]['high']:.3f}]"
-                for metric in ("accuracy", "macro_f1")
-            },
-        }
-        for row in scores(context.store, plan)
-    ]
-    if rows:
-        create_table_artifact(rows, key="scores", description="Test scores with 95 % intervals")
+    """The tables of scores in Prefect's UI."""
+    for table in score_tables(context.store, plan):
+        rows = [
+            {
+                "model": row.name,
+                **{
+                    metric_name(metric): f"{row.scores[metric]['mean']:.3f} "
+                    f"[{row.scores[metric]['low']:.3f}, {row.scores[metric]['high']:.3f}]"
+                    for metric in table.metrics
+                    if metric in row.scores
+                },
+            }
+            for row in table.rows
+        ]
+        key = re.sub("[^a-z0-9]+", "-", f"{table.section}-{table.stage}".lower()).strip("-")
+        create_table_artifact(rows, key=key, description=f"{table.stage}: scores with 95 % intervals")
 
 
 def _mlflow_page(context: Context) -> str | None:

@@ -27,13 +27,16 @@ from typing import Any
 from pipelines.errors import CursusError
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
+from pipelines.task_families import TaskFamily
+from tasks.final import Made, final_model
 
 WIDTH = 120
 SHORT = 8
 """Digits shown of a fingerprint or a digest: enough to ask for it again."""
 HEXADECIMAL = re.compile(r"[0-9a-f]{4,64}")
-KEY_FIGURES = ("accuracy", "macro_f1", "agreement", "loss")
-"""The figure shown of a step is the first of these that its metrics hold, validation before test before training."""
+KEY_FIGURES = ("accuracy", "agreement", "loss")
+"""The figure shown of a step is the first of its task family's metrics, else of these, that its own metrics hold,
+validation before test before training."""
 LABELLED = ("train", "validation", "test")
 """The tables that a recipe calls `task`."""
 SPLITS = ("validation/", "test/", "", "train/")
@@ -115,12 +118,15 @@ def _latest_execution(root: Path) -> list[dict[str, Any]]:
     return list(latest["steps"])
 
 
-def latest_classifier(root: Path) -> str:
-    """The fingerprint of the last classifier of the latest execution. Raises CursusError where there is none yet."""
-    for step in reversed(_latest_execution(root)):
-        if step["kind"] in ("compress", "finetune"):
-            return str(step["fingerprint"])
-    raise CursusError("no classifier has been trained in this checkout yet: `cursus run`")
+def latest_model(root: Path) -> str:
+    """The fingerprint of the model that the latest execution ends in. Raises CursusError where there is none yet."""
+    found = final_model([Made.read(step) for step in _latest_execution(root)])
+    if found is None:
+        raise CursusError(
+            "the latest execution trained no model that answers a task, or there was none: `cursus run`, or name one with "
+            "--model"
+        )
+    return found.fingerprint
 
 
 def _table_lines(root: Path, tables: Mapping[str, tuple[str, DataSource]]) -> list[str]:
@@ -217,20 +223,25 @@ def _cells(record: Provenance) -> tuple[str, ...]:
         record.kind,
         ", ".join(dict.fromkeys("task" if table in LABELLED else table for table in record.data)) or "-",
         _short_number(int(record.result.get("tokens", 0))),
-        _key_figure(record.result.get("metrics", {})),
+        _key_figure(record.result.get("metrics", {}), record.identity.get("family")),
         f"{started:%m-%d %H:%M}",
         _duration(record.environment.seconds),
     )
 
 
-def _key_figure(metrics: Mapping[str, Any]) -> str:
-    for figure in KEY_FIGURES:
+def _key_figure(metrics: Mapping[str, Any], family: Mapping[str, Any] | None) -> str:
+    for figure in (*figures(family), *KEY_FIGURES):
         for split in SPLITS:
             value = metrics.get(split + figure)
             if isinstance(value, (int, float)):
                 # what is not said to be of training or test is of validation
                 return f"{split.replace('validation/', '')}{figure} {value:.3f}"
     return "-"
+
+
+def figures(family: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The metrics of the family that a record names; none for a step that was asked no task."""
+    return TaskFamily.model_validate(family).metrics if family else ()
 
 
 def _short_number(value: int) -> str:

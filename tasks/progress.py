@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
+from pipelines.evaluations.page.wording import metric_name
 from pipelines.job import Result
 
 WIDTH = 16
@@ -49,8 +50,8 @@ class Progress:
         if label not in self._tasks:
             self._tasks[label] = self._bars.add_task(label, total=None, said="starting")
 
-    def update(self, label: str, line: dict[str, Any], total: int | None) -> float | None:
-        """New numbers of a step; the share that is done, where that is known."""
+    def update(self, label: str, line: dict[str, Any], total: int | None, metric: str) -> float | None:
+        """New numbers of a step, among them the task's `metric`; the share that is done, where that is known."""
         self.begin(label)
         tokens, now = float(line["tokens"]), time.monotonic()
         began, first, _ = self._rates.get(label, (now, tokens, 0.0))
@@ -61,27 +62,32 @@ class Progress:
         shown = [f"{tokens / 1e6:.2f}M tokens"]
         if rate:
             shown.append(f"{rate / 1e3:.1f}k tokens/s")
-        for name, words in (("train/loss", "loss"), ("validation/macro_f1", "validation F1")):
+        for name, words in _figures(metric):
             if name in line:
                 shown.append(f"{words} {line[name]:.3f}")
         self._bars.update(self._tasks[label], total=total, completed=tokens if total else 0, said="  ".join(shown))
         return min(1.0, tokens / total) if total else None
 
-    def done(self, label: str, result: Result, seconds: float) -> str:
-        """A step is published; the line that says so."""
+    def done(self, label: str, result: Result, seconds: float, metric: str) -> str:
+        """A step is published; the line that says so, with the task's `metric` where it was measured."""
         if label in self._tasks:
             self._bars.remove_task(self._tasks.pop(label))
         words = [f"{label:<{WIDTH}} {_duration(seconds):>7}"]
         if result.tokens:
             words.append(f"{result.tokens / 1e6:6.2f}M tokens")
             words.append(f"{result.tokens / seconds / 1e3:5.1f}k/s")
-        for name, shown in (("validation/macro_f1", "validation F1"), ("train/loss", "loss")):
+        for name, shown in reversed(_figures(metric)):
             if name in result.metrics:
                 words.append(f"{shown} {result.metrics[name]:.3f}")
                 break
         line = "  ".join(words)
         self.say(line)
         return line
+
+
+def _figures(metric: str) -> list[tuple[str, str]]:
+    """Key and words of what is said of a step."""
+    return [("train/loss", "loss"), (f"validation/{metric}", f"validation {metric_name(metric)}")]
 
 
 def _duration(seconds: float) -> str:

@@ -1,7 +1,9 @@
 """The registry: the models a project offers under a name, each version tagged with where it came from.
 
-    cursus-classifier@candidate    the last classifier of an execution, packed so that `mlflow models serve` answers
-    cursus-encoder@candidate       the last encoder before fine-tuning, a Hugging Face folder
+    cursus-classifier@candidate    what an execution ends in, packed so that `mlflow models serve` answers; a model that does
+                                   more than weigh the classes of a text is named after its task: cursus-tagging, …
+    cursus-encoder@candidate       the body it was fine-tuned from, a Hugging Face folder; one that is no encoder is a
+                                   cursus-language-model, cursus-encoder-decoder or cursus-word-vectors
 
 An artifact that is registered already keeps its version; only the alias moves.
 """
@@ -13,29 +15,51 @@ import importlib.util
 import re
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.asking import asked_columns, family_of
+from pipelines.backbones import Backbone
 from pipelines.components import did_you_mean
 from pipelines.errors import CursusError
+from pipelines.inference import weighs_classes
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
+from pipelines.task_families import TaskFamily
+from pipelines.vocabulary import Ability
 from tasks.environment import state_folder
+from tasks.final import ANSWERS
 from tasks.recorder import Recorder
 from tasks.tracked_values import TrackedStep
 from tasks.tracking import Tracker, survives
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
+    from mlflow.models import ModelSignature
 
 CLASSIFIER = "cursus-classifier"
 ENCODER = "cursus-encoder"
+BODIES = {
+    Ability.STATIC: "cursus-word-vectors",
+    Ability.ENCODER_DECODER: "cursus-encoder-decoder",
+    Ability.CAUSAL: "cursus-language-model",
+}
+"""What a body is called that is no encoder, by what it can do; the first that holds."""
 CANDIDATE = "candidate"
 DESCRIPTIONS = {
     CLASSIFIER: "A text classifier that answers with a label and the probability of every label.",
     ENCODER: "An encoder after its last pre-training stage: a Hugging Face folder to fine-tune from.",
+    BODIES[
+        Ability.STATIC
+    ]: "A table of word vectors after its last training stage on plain text, in a Hugging Face folder.",
+    BODIES[Ability.ENCODER_DECODER]: "An encoder and decoder after the last pre-training stage: a Hugging Face folder.",
+    BODIES[
+        Ability.CAUSAL
+    ]: "A language model that reads from left to right: a Hugging Face folder to prompt or fine-tune.",
 }
+COLUMNS = {"string": "string", "double": "double", "int64": "long"}
+"""What a family's column holds, in the words of pyarrow → of MLflow."""
 SERVING = ("mlflow", "numpy", "pandas", "pydantic", "tokenizers", "transformers")
 """What a served classifier needs, and onnxruntime or torch."""
 REFERENCE = re.compile(r"(?:models:/)?(?P<name>[^/@]+)(?:/(?P<version>\d+)|@(?P<alias>[^/@]+))?")
@@ -50,19 +74,19 @@ class Registry:
 
     @survives
     def register_final(
-        self, store: Store, provenances: Sequence[Provenance], scores: Mapping[str, float]
+        self, store: Store, answering: Provenance | None, body: Provenance | None, scores: Mapping[str, float]
     ) -> dict[str, str]:
-        """Register what an execution offers, given its steps in the order they ran; model name to version.
+        """Register what an execution ends in, and the body that it continues; model name to version.
 
-        The classifier is the last compressed model, else the first seed of the last fine-tuning; the encoder is the
-        last model trained on plain text. `scores` become tags of the classifier's version.
+        `scores` become tags of the first one's version.
         """
         versions = {}
-        classifier, encoder = final_models(provenances)
-        if classifier is not None:
-            versions[CLASSIFIER] = self.register(CLASSIFIER, classifier, store, scores)
-        if encoder is not None:
-            versions[ENCODER] = self.register(ENCODER, encoder, store, {})
+        if answering is not None:
+            name = task_model_name(store.root / answering.fingerprint)
+            versions[name] = self.register(name, answering, store, scores)
+        if body is not None:
+            name = body_name(body)
+            versions[name] = self.register(name, body, store, {})
         return versions
 
     def register(self, name: str, provenance: Provenance, store: Store, scores: Mapping[str, float]) -> str:
@@ -71,12 +95,12 @@ class Registry:
         folder = store.root / provenance.fingerprint
         known = {model.name for model in client.search_registered_models()}
         if name not in known:
-            client.create_registered_model(name, description=DESCRIPTIONS[name])
+            client.create_registered_model(name, description=description(name))
         version = self._version_of(name, provenance.fingerprint)
         if version is None:
             run = self.recorder.recorded(provenance.fingerprint) or self.recorder.record(provenance, folder)
-            if name == CLASSIFIER:
-                model = self._pack(provenance, folder, run)
+            if provenance.kind in ANSWERS:
+                model = self._pack(name, provenance, folder, run)
             else:
                 model = self.recorder.model_of(provenance.fingerprint) or self.recorder.log_model(
                     name, run, folder, TrackedStep.of(provenance).tags(), provenance.kind
@@ -131,29 +155,23 @@ class Registry:
                 return str(version.version)
         return None
 
-    def _pack(self, provenance: Provenance, folder: Path, run: str) -> str:
+    def _pack(self, name: str, provenance: Provenance, folder: Path, run: str) -> str:
         """The id of a model that MLflow can serve: the artifact's folder, our code, and nothing pickled."""
         with warnings.catch_warnings():
             # MLflow warns about its own type hints when this module of its is first imported
             warnings.filterwarnings("ignore", category=UserWarning, module="mlflow")
             import mlflow.pyfunc
-        from mlflow.models import ModelSignature
-        from mlflow.types import ColSpec, DataType, Schema
-        from mlflow.types.schema import Map
-
-        # a list hint as the signature would refuse data frames over HTTP; this takes both
-        answer = Schema([ColSpec(DataType.string, "label"), ColSpec(Map(DataType.double), "probabilities")])
-        signature = ModelSignature(inputs=Schema([ColSpec(DataType.string, "text")]), outputs=answer)
+        classifies = name == CLASSIFIER
         with tempfile.TemporaryDirectory(dir=state_folder(self.recorder.root)) as aside:
             packed = Path(aside) / "model"
             mlflow.pyfunc.save_model(
                 packed,
-                python_model=str(_source("tasks.serving")),
+                python_model=str(_source("tasks.serving" if classifies else "tasks.serving_answers")),
                 artifacts={"model": str(folder)},
                 code_paths=[str(_source("pipelines").parent)],
                 pip_requirements=_requirements(folder),
-                signature=signature,
-                input_example={"text": ["How to solve a linear system."]},
+                signature=_signature(None if classifies else family_of(folder)),
+                input_example={"text": ["How to solve a linear system."]} if classifies else None,
             )
             tags = {
                 **{
@@ -162,18 +180,43 @@ class Registry:
                 },
                 "cursus.packed": "true",
             }
-            return self.recorder.log_model(CLASSIFIER, run, packed, tags, "classifier")
+            return self.recorder.log_model(name, run, packed, tags, name.removeprefix("cursus-"))
 
 
-def final_models(provenances: Sequence[Provenance]) -> tuple[Provenance | None, Provenance | None]:
-    """The classifier and the encoder that steps, in the order they ran, end in; None where there is no such step."""
-    compressed = [step for step in provenances if step.kind == "compress"]
-    tuned = [step for step in provenances if step.kind == "finetune"]
-    encoders = [step for step in provenances if step.kind in ("pretrain", "adapt_domain", "adapt_task")]
-    classifier = compressed[-1] if compressed else None
-    if classifier is None and tuned:
-        classifier = min((step for step in tuned if step.stage == tuned[-1].stage), key=lambda step: step.seed)
-    return classifier, encoders[-1] if encoders else None
+def task_model_name(folder: Path) -> str:
+    """What a model that answers a task is called: a classifier where it weighs the classes of a text, else after its task."""
+    family = family_of(folder)
+    return CLASSIFIER if family.of_one_text and weighs_classes(folder) else f"cursus-{family.name.replace('_', '-')}"
+
+
+def body_name(provenance: Provenance) -> str:
+    """What a model trained on plain text is called, by what its body can do."""
+    backbone = provenance.identity.get("stage", {}).get("backbone")
+    offers = Backbone.model_validate(backbone).offers if backbone else frozenset()
+    return next((name for ability, name in BODIES.items() if ability in offers), ENCODER)
+
+
+def description(name: str) -> str:
+    """What MLflow's UI says of a registered model."""
+    task = name.removeprefix("cursus-").replace("-", " ")
+    return DESCRIPTIONS.get(name, f"Answers {task}: a data frame with the task's columns in, an answer a row out.")
+
+
+def _signature(family: TaskFamily | None) -> ModelSignature:
+    """What is asked and answered: a text and its classes, or the columns of `family` and an answer of any form."""
+    from mlflow.models import ModelSignature
+    from mlflow.types import ColSpec, DataType, Schema
+    from mlflow.types.schema import Array, Map
+
+    if family is None:
+        # a list hint as the signature would refuse data frames over HTTP; this takes both
+        answer = Schema([ColSpec(DataType.string, "label"), ColSpec(Map(DataType.double), "probabilities")])
+        return ModelSignature(inputs=Schema([ColSpec(DataType.string, "text")]), outputs=answer)
+    columns = []
+    for name, kind in asked_columns(family).items():
+        inside = DataType[COLUMNS[kind.removeprefix("list<").removesuffix(">")]]
+        columns.append(ColSpec(Array(inside) if kind.startswith("list<") else inside, name))
+    return ModelSignature(inputs=Schema(columns))
 
 
 def _tags(provenance: Provenance) -> dict[str, str]:

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipelines.evaluations.stage import EVALUATION
+from pipelines.evaluations import found
+from pipelines.evaluations.found import ScoreTable
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
 from tasks.datasets import Prepared
@@ -76,21 +77,6 @@ def latest_report(root: Path, fingerprints: set[str]) -> Path | None:
     return None
 
 
-def scores(store: Store, plan: Plan) -> list[dict[str, Any]]:
-    """One row a model of the plan's evaluate stages: stage, accuracy and macro-F1 with 95 % intervals."""
-    rows: list[dict[str, Any]] = []
-    for step in plan.steps:
-        path = store.root / step.fingerprint / EVALUATION
-        if path.exists():
-            sections = json.loads(path.read_text(encoding="utf-8"))["sections"]
-            rows += [
-                {"model": row["name"], **_metrics(row)} for row in sections.get("baselines", {}).get("baselines", [])
-            ]
-            rows += [
-                {"model": row["stage"], **_metrics(row)} for row in sections.get("classification", {}).get("stages", [])
-            ]
-    return rows
-
-
-def _metrics(row: dict[str, Any]) -> dict[str, Any]:
-    return {metric: row[metric] for metric in ("accuracy", "macro_f1")}
+def score_tables(store: Store, plan: Plan) -> list[ScoreTable]:
+    """What the plan's evaluate stages found; none where they have not run."""
+    return found.score_tables(found.read_judged(store.root, [(step.name, step.fingerprint) for step in plan.steps]))

@@ -91,9 +91,10 @@ class _Listener:
         self.began = datetime.now(UTC).isoformat(timespec="seconds")
         self.artifact: UUID | None = None
         self.shown = -SHOW_EVERY_SECONDS
+        self.metric = step.family.metrics[0]
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
-        share = self.context.progress.update(self.step.label, lines[-1], job.stage.budget.tokens)
+        share = self.context.progress.update(self.step.label, lines[-1], job.stage.budget.tokens, self.metric)
         with self.context.lock:
             self.context.tracker.log_metrics(self.run, lines)
         if share is not None:
@@ -108,7 +109,7 @@ class _Listener:
         context.seconds[step.fingerprint] = seconds
         with context.lock:
             context.tracker.finish_step(self.run, artifact.provenance, artifact.folder)
-        get_run_logger().info(context.progress.done(step.label, result, seconds))
+        get_run_logger().info(context.progress.done(step.label, result, seconds, self.metric))
         self._show(1.0)
 
     def _show(self, share: float) -> None:

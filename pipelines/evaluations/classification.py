@@ -47,7 +47,8 @@ class Classification(Evaluation, name="classification"):
             stages.append(record)
         steps = list(pairwise(self.ladder))
         return {
-            "texts": int(truth.size),
+            "metrics": list(METRICS),
+            "examples": int(truth.size),
             "resamples": RESAMPLES,
             "verdict_metric": self.metric,
             "stages": stages,

@@ -13,16 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.evaluations.stage import EVALUATION
+from pipelines.evaluations.found import read_judged, score_tables
+from pipelines.task_families import TaskFamily
 
 TEMPLATE = "report.html"
-METRIC_NAMES = {"accuracy": "accuracy", "macro_f1": "macro-F1"}
-BASELINE_NAMES = {"majority": "majority class", "tfidf": "TF-IDF + logistic regression"}
-WHAT_IT_ADDED = {
-    "pretrain": "Pre-training on general text",
-    "adapt_domain": "Further pre-training on the domain",
-    "adapt_task": "Further pre-training on the task's own text",
-}
 STEP_NAMES = {
     "collect": "collecting",
     "clean": "cleaning",
@@ -46,7 +40,7 @@ def render_report(
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    from pipelines.evaluations.page import axes
+    from pipelines.evaluations.page import axes, comparisons, wording, words
     from pipelines.evaluations.page.ancestry import draw_ancestry
     from pipelines.evaluations.page.curves import draw_lineage_curves, draw_stage_curves, read_curves
 
@@ -62,23 +56,48 @@ def render_report(
         "percent": axes.percent,
         "points": axes.points,
         "duration": axes.duration,
+        "score": wording.score,
+        "difference": wording.difference,
+        "measured_in": wording.measured_in,
+        "metric_name": wording.metric_name,
+        "capital": wording.capital,
     }
-    evaluation = _evaluation(execution, store)
-    sections = evaluation.get("sections", {})
-    comparison = _comparison(sections, execution, records)
-    curves = read_curves(execution["steps"], records, store)
+    pages.globals["span"] = wording.span
+    steps = execution["steps"]
+    judged = read_judged(store, [(one["stage"], one["fingerprint"]) for one in steps if one["kind"] == "evaluate"])
+    compared = [comparisons.compare(table, execution, records) for table in score_tables(judged)]
+    vectors = [
+        words.describe_words(one.stage, section)
+        for one in judged
+        for section in one.sections.values()
+        if any("neighbours" in model for model in section.get("models", ()))
+    ]
+    footprints = [
+        section
+        for one in judged
+        for section in one.sections.values()
+        if any("latency_ms" in model for model in section.get("models", ()))
+    ]
+    curves = read_curves(steps, records, store)
     page = pages.get_template(TEMPLATE).render(
         execution=execution,
-        sentences=_sentences(sections, comparison),
+        sentences=[
+            *(sentence for comparison in compared for sentence in comparisons.sentences(comparison)),
+            *(sentence for table in vectors for sentence in words.sentences(table)),
+            *(sentence for footprint in footprints for sentence in _cheaper(footprint["models"])),
+        ],
         data=_data(summary, verdict),
         curves=draw_lineage_curves(curves) if curves else None,
         stage_curves=draw_stage_curves(curves),
-        comparison=comparison,
-        footprint=sections.get("footprint"),
-        ancestry=draw_ancestry(execution["steps"], records) if records else None,
-        steps=[_step(step, records) for step in execution["steps"]],
+        comparisons=compared,
+        vectors=vectors,
+        footprints=footprints,
+        ancestry=draw_ancestry(steps, records) if records else None,
+        steps=[_step(step, records) for step in steps],
         environment=_environment(execution, records),
-        language=evaluation.get("dataset", {}).get("language") or summary.get("language") or "en",
+        language=next((one.dataset["language"] for one in judged if "language" in one.dataset), None)
+        or summary.get("language")
+        or "en",
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     aside = out.with_name(f".{out.name}")
@@ -87,109 +106,23 @@ def render_report(
     return out
 
 
-def _evaluation(execution: Mapping[str, Any], store: Path) -> dict[str, Any]:
-    """What the evaluate stages found, later ones adding sections to earlier ones."""
-    found: dict[str, Any] = {}
-    for step in execution["steps"]:
-        path = store / step["fingerprint"] / EVALUATION
-        if step["kind"] == "evaluate" and path.is_file():
-            document = json.loads(path.read_text(encoding="utf-8"))
-            found = {**document, "sections": {**found.get("sections", {}), **document["sections"]}}
-    return found
+def _cheaper(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the last of the models that were measured side by side saves."""
+    from pipelines.evaluations.page.axes import percent
 
-
-def _comparison(
-    sections: Mapping[str, Any], execution: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any] | None:
-    """Rows and drawings for each metric, and each step of the ladder in words."""
-    from pipelines.evaluations.page.scores import Row, draw_scores
-
-    classification = sections.get("classification")
-    if classification is None:
-        return None
-    baselines = sections.get("baselines", {}).get("baselines", [])
-    plots = []
-    for metric, title in METRIC_NAMES.items():
-        rows = [_row(Row, BASELINE_NAMES.get(entry["name"], entry["name"]), entry[metric], True) for entry in baselines]
-        rows += [_row(Row, entry["stage"], entry[metric], False) for entry in classification["stages"]]
-        plots.append({"metric": title, "rows": rows, "svg": draw_scores(rows, title)})
-    metric = classification["verdict_metric"]
-    ladder = [
-        {"what": _what(step, execution, records), "measured": step[metric], **step} for step in classification["ladder"]
+    first, last = models[0], models[-1]
+    if first is last:
+        return []
+    faster = first["latency_ms"]["1"]["median"] / last["latency_ms"]["1"]["median"]
+    return [
+        f"{last['stage']} is {first['bytes'] / last['bytes']:.1f} times smaller than {first['stage']}, answers "
+        f"one text {faster:.1f} times as fast, and agrees with it on {percent(last['agreement'])} of the texts."
     ]
-    whole = classification["whole_ladder"]
-    return {
-        "texts": classification["texts"],
-        "resamples": classification["resamples"],
-        "metric": METRIC_NAMES[metric],
-        "plots": plots,
-        "ladder": ladder,
-        "whole": {"measured": whole[metric], **whole} if whole else None,
-        "stages": classification["stages"],
-        "baselines": [{**entry, "title": BASELINE_NAMES.get(entry["name"], entry["name"])} for entry in baselines],
-    }
-
-
-def _row(row: type[Any], name: str, estimate: Mapping[str, Any], baseline: bool) -> Any:
-    return row(name, estimate["mean"], estimate["low"], estimate["high"], tuple(estimate["per_seed"]), baseline)
-
-
-def _what(step: Mapping[str, Any], execution: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]) -> str:
-    """What the later stage of a ladder's step starts from that the earlier did not."""
-    for planned in execution["steps"]:
-        if planned["stage"] == step["to"]:
-            parent = records.get(planned["parents"].get("start", ""))
-            if parent is not None and parent["kind"] in WHAT_IT_ADDED:
-                return WHAT_IT_ADDED[parent["kind"]]
-    return f"{step['to']} instead of {step['from']}"
-
-
-def _sentences(sections: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> list[str]:
-    """What was found, in the words of someone who has to decide something."""
-    from pipelines.evaluations.page.axes import percent, points
-
-    sentences = []
-    if comparison:
-        best = max(comparison["stages"], key=lambda entry: float(entry["accuracy"]["mean"]))
-        score = best["accuracy"]
-        sentences.append(
-            f"The best model, {best['stage']}, classifies {percent(score['mean'])} of {comparison['texts']} test texts "
-            f"correctly (95 % interval {percent(score['low'])} to {percent(score['high'])})."
-        )
-        sentences += [
-            f"{entry['title']} reaches {percent(entry['accuracy']['mean'])} "
-            f"({percent(entry['accuracy']['low'])} to {percent(entry['accuracy']['high'])})."
-            for entry in comparison["baselines"]
-            if entry["name"] != "majority"
-        ]
-        groups: dict[str, list[str]] = {}
-        for step in comparison["ladder"]:
-            groups.setdefault(step["verdict"], []).append(step["what"][0].lower() + step["what"][1:])
-        words = {
-            "pays": "What paid: {}.",
-            "does not pay": "What did harm: {}.",
-            "cannot tell": "Too close to tell: {}.",
-        }
-        sentences += [words[group].format("; ".join(groups[group])) for group in words if group in groups]
-        if comparison["whole"]:
-            whole = comparison["whole"]
-            sentences.append(
-                f"From {whole['from']} to {whole['to']}: {points(whole['measured']['difference'])} points of "
-                f"{comparison['metric']} ({points(whole['measured']['low'])} to {points(whole['measured']['high'])})."
-            )
-    if models := sections.get("footprint", {}).get("models"):
-        first, last = models[0], models[-1]
-        if first is not last:
-            faster = first["latency_ms"]["1"]["median"] / last["latency_ms"]["1"]["median"]
-            sentences.append(
-                f"{last['stage']} is {first['bytes'] / last['bytes']:.1f} times smaller than {first['stage']}, answers "
-                f"one text {faster:.1f} times as fast, and agrees with it on {percent(last['agreement'])} of the texts."
-            )
-    return sentences
 
 
 def _data(summary: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Counts of every table, what each step dropped and why, and what the validation said."""
+    family = TaskFamily.model_validate(summary["family"]) if "family" in summary else TaskFamily.usually()
     drops = []
     before: dict[str, int] = {}
     for step in summary.get("steps", []):
@@ -217,15 +150,24 @@ def _data(summary: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, A
     tables = summary.get("tables", {})
     return {
         "language": summary.get("language", ""),
+        "family": family.name.replace("_", " "),
         "labels": summary.get("labels", []),
+        "classes": bool(summary.get("examples_of_label", {}).get("train")),
         "tables": [(name, tables[name], checks.get(name)) for name in order if name in tables],
-        "shown": summary.get("shown", [])[:3],
+        "shown": [_example(family, example) for example in summary.get("shown", [])[:3]],
         "drops": drops,
         "success": verdict.get("success"),
         "checked": sum(table["checked"] for table in checks.values()),
         "failed": [(table, entry) for table, result in checks.items() for entry in result["failed"]],
         "data_docs": verdict.get("data_docs"),
     }
+
+
+def _example(family: TaskFamily, example: Mapping[str, Any]) -> dict[str, str]:
+    """An example's words and its right answer."""
+    targets = [name for name in family.target if family.columns[name] in ("string", "double")]
+    answer = str(example[targets[0]]) if targets else family.answer_text(example)
+    return {"answer": answer, "text": family.text(example)}
 
 
 def _step(step: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

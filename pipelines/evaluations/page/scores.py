@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from pipelines.evaluations.page.axes import Scale, horizontal_axis, ticks
+from pipelines.evaluations.page.wording import metric_name, score, span, tick
 
 ROW = 30
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the plot; scores between 0 and 1."""
+    """One line of the plot; scores between −1 and 1."""
 
     name: str
     mean: float
@@ -30,23 +31,23 @@ def draw_scores(rows: Sequence[Row], metric: str) -> Markup:
     bottom = top + ROW * len(rows)
     every = [value for row in rows for value in (row.low, row.high, *row.per_seed)]
     margin = 0.04 * ((max(every) - min(every)) or 0.1)
-    x = Scale(max(0.0, min(every) - margin), min(1.0, max(every) + margin), left, width - right)
-    parts = [horizontal_axis(x, ticks(x.first, x.last, 8), top, bottom, lambda value: f"{100 * value:g} %")]
+    lowest = 0.0 if min(every) >= 0 else -1.0
+    x = Scale(max(lowest, min(every) - margin), min(1.0, max(every) + margin), left, width - right)
+    parts = [horizontal_axis(x, ticks(x.first, x.last, 8), top, bottom, lambda value: tick(value, metric))]
     for position, row in enumerate(rows):
         y = top + ROW * (position + 0.5)
         colour = "var(--muted)" if row.baseline else "var(--accent)"
         parts.append(
             Markup(
-                '<g style="color:{c}"><title>{n}: {m:.1f} %, interval {l:.1f} to {h:.1f} %</title>'
+                '<g style="color:{c}"><title>{n}: {m}, interval {i}</title>'
                 '<text class="name" x="{nx}" y="{ny}" text-anchor="end">{n}</text>'
                 '<line class="interval" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/>{seeds}'
                 '<circle class="mean" cx="{x}" cy="{y}" r="5.5"/></g>'
             ).format(
                 c=colour,
                 n=row.name,
-                m=100 * row.mean,
-                l=100 * row.low,
-                h=100 * row.high,
+                m=score(row.mean, metric),
+                i=span(row.low, row.high, metric),
                 nx=left - 14,
                 ny=y + 4,
                 a=x(row.low),
@@ -60,5 +61,5 @@ def draw_scores(rows: Sequence[Row], metric: str) -> Markup:
             )
         )
     return Markup('<svg viewBox="0 0 {w} {h}" role="img" aria-label="{m} of every stage">{p}</svg>').format(
-        w=width, h=bottom + 26, m=metric, p=Markup("").join(parts)
+        w=width, h=bottom + 26, m=metric_name(metric), p=Markup("").join(parts)
     )

@@ -1,0 +1,85 @@
+"""`cursus predict`: texts or examples in, answers out, from any model that answers a task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from pipelines.errors import CursusError
+from tasks.environment import prepare_environment
+
+if TYPE_CHECKING:
+    from pipelines.task_families import Row
+
+LONGEST_SHOWN = 80
+"""Characters shown of a text beside its answer."""
+
+
+def predict(root: Path, texts: Sequence[str], lines: Iterable[str], model: str | None, as_json: bool) -> None:
+    """Print an answer for each of `texts`, or for each of `lines` where there are none.
+
+    A line is a text; under `as_json` it is an object with the family's columns, and so is what is printed.
+    """
+    prepare_environment(root)
+    from pipelines.answering import Answerer
+    from pipelines.asking import as_json as written
+    from pipelines.asking import asked_columns, examples, family_of
+    from pipelines.inference import weighs_classes
+
+    folder = _folder(root, model)
+    family = family_of(folder)
+    if texts or not as_json:
+        if not family.of_one_text:
+            wanted = ", ".join(f'"{name}": …' for name in asked_columns(family))
+            raise CursusError(
+                f"this model answers {family.name}, of which one text is no example: give JSON on standard input with "
+                f"--json, one object a line: {{{wanted}}}"
+            )
+        rows: list[Row] = [{"text": text} for text in texts or (line.rstrip("\n") for line in lines)]
+    else:
+        rows = list(examples(family, lines))
+    if not rows:
+        raise CursusError("nothing to answer: give texts as arguments, or lines on standard input")
+    if family.of_one_text and weighs_classes(folder):
+        _classify(folder, [str(row["text"]) for row in rows], as_json)
+        return
+    for row, answer in zip(rows, Answerer(folder).answer(rows), strict=True):
+        if as_json:
+            typer.echo(json.dumps({"answer": written(answer)}, ensure_ascii=False))
+        else:
+            typer.echo(f"{answer}  {_shown(row['text'])}")
+
+
+def _classify(folder: Path, texts: Sequence[str], as_json: bool) -> None:
+    """The label of each text with its probability; as JSON, that of every label."""
+    from pipelines.inference import load_predictor
+
+    predictor = load_predictor(folder)
+    for text, row in zip(texts, predictor.predict(texts), strict=True):
+        best = int(row.argmax())
+        if as_json:
+            probabilities = {label: round(float(p), 6) for label, p in zip(predictor.labels, row, strict=True)}
+            told = {"label": predictor.labels[best], "probabilities": probabilities}
+            typer.echo(json.dumps(told, ensure_ascii=False))
+        else:
+            typer.echo(f"{predictor.labels[best]}  {row[best]:.3f}  {_shown(text)}")
+
+
+def _folder(root: Path, model: str | None) -> Path:
+    """The folder that `model` names: itself, or that of an artifact; the latest execution's where nothing is named."""
+    from pipelines.lineage.store import Store
+    from tasks.lineage import latest_model, resolve
+    from tasks.planning import store_folder
+
+    if model is not None and Path(model).is_dir():
+        return Path(model)
+    store = Store(store_folder(root))
+    return store.find(resolve(root, store, model)[1] if model else latest_model(root)).folder
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"

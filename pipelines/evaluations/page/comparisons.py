@@ -1,0 +1,139 @@
+"""Tables of scores as the page shows them, and each step of a ladder in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.evaluations.found import ScoreTable
+from pipelines.evaluations.page.scores import Row, draw_scores
+from pipelines.evaluations.page.wording import capital, difference, measured_in, metric_name, score, span
+
+ADDED = {
+    "pretrain": "pre-training on general text",
+    "adapt_domain": "further pre-training on the domain",
+    "adapt_task": "further pre-training on the task's own text",
+}
+"""What a stage on plain text adds to the models that continue it, by its kind."""
+PARTS = ("head", "objective", "strategy", "corruption")
+"""Where fine-tuned models differ in these, more was changed than what they start from."""
+Records = Mapping[str, Mapping[str, Any]]
+
+
+def compare(table: ScoreTable, execution: Mapping[str, Any], records: Records) -> dict[str, Any]:
+    """What the page's template needs of one table of scores."""
+    record = table.record
+    verdict_on = record.get("verdict_metric", table.metrics[0])
+    ladder = [
+        {"what": _what(step, execution, records), "measured": step[verdict_on], **step}
+        for step in record.get("ladder", ())
+    ]
+    whole = record.get("whole_ladder")
+    return {
+        "stage": table.stage,
+        "prompted": table.prompted,
+        "calibrated": record.get("calibrated", False),
+        "examples": record["examples"],
+        "resamples": record["resamples"],
+        "verdict_on": verdict_on,
+        "metrics": table.metrics,
+        "rows": table.rows,
+        "plots": [_plot(table, metric) for metric in _worth_drawing(table, verdict_on)],
+        "ladder": ladder,
+        "whole": {"measured": whole[verdict_on], **whole} if whole else None,
+    }
+
+
+def sentences(comparison: Mapping[str, Any]) -> list[str]:
+    """What a comparison found, in the words of someone who has to decide something."""
+    metric = comparison["verdict_on"]
+    models = [row for row in comparison["rows"] if not row.baseline]
+    best = max(models, key=lambda row: float(row.scores[metric]["mean"]))
+    reached = best.scores[metric]
+    where = f"{comparison['examples']} test examples"
+    # a metric of "accuracy" is the share of right answers, which every reader knows by that name
+    does = "answers {} of {} correctly" if metric == "accuracy" else f"reaches {{}} {metric_name(metric)} on {{}}"
+    told = [
+        f"The best {'prompt' if comparison['prompted'] else 'model'}, {best.name}, "
+        f"{does.format(score(reached['mean'], metric), where)} "
+        f"(95 % interval {span(reached['low'], reached['high'], metric)})."
+    ]
+    told += [
+        f"{row.name} reaches {score(row.scores[metric]['mean'], metric)} "
+        f"({span(row.scores[metric]['low'], row.scores[metric]['high'], metric)})."
+        for row in comparison["rows"]
+        if row.baseline and row.note and metric in row.scores
+    ]
+    groups: dict[str, list[str]] = {}
+    for step in comparison["ladder"]:
+        groups.setdefault(step["verdict"], []).append(step["what"])
+    words = {
+        "pays": "What paid: {}.",
+        "does not pay": "What did harm: {}.",
+        "better": "What scored higher: {}.",
+        "worse": "What scored lower: {}.",
+        "cannot tell": "Too close to tell: {}.",
+    }
+    told += [words[group].format("; ".join(groups[group])) for group in words if group in groups]
+    whole = comparison["whole"]
+    if whole:
+        measured = whole["measured"]
+        told.append(
+            f"From {whole['from']} to {whole['to']}: {difference(measured['difference'], metric)} {measured_in(metric)} "
+            f"({difference(measured['low'], metric)} to {difference(measured['high'], metric)})."
+        )
+    return told
+
+
+def _worth_drawing(table: ScoreTable, verdict_on: str) -> list[str]:
+    """The metric that verdicts are about and one more; the table has all of them."""
+    return [verdict_on, *[metric for metric in table.metrics if metric != verdict_on][:1]]
+
+
+def _plot(table: ScoreTable, metric: str) -> dict[str, Any]:
+    rows = []
+    for row in table.rows:
+        if metric in row.scores:
+            found = row.scores[metric]
+            rows.append(
+                Row(row.name, found["mean"], found["low"], found["high"], tuple(found["per_seed"]), row.baseline)
+            )
+    return {"title": capital(metric_name(metric)), "svg": draw_scores(rows, metric)}
+
+
+def _what(step: Mapping[str, Any], execution: Mapping[str, Any], records: Records) -> str:
+    """What the later stage of a ladder's step has that the earlier has not: training on more text, or itself."""
+    before, after = (_record(step[side], execution, records) for side in ("from", "to"))
+    if before and after and _parts(before) == _parts(after):
+        behind, ahead = _texts(before, records), _texts(after, records)
+        if ahead[: len(behind)] == behind and len(ahead) > len(behind):
+            return " and ".join(ADDED[kind] for kind, _ in ahead[len(behind) :])
+    return f"{step['to']} instead of {step['from']}"
+
+
+def _record(stage: str, execution: Mapping[str, Any], records: Records) -> Mapping[str, Any] | None:
+    """The record of a stage's first model."""
+    return next((records.get(one["fingerprint"]) for one in execution["steps"] if one["stage"] == stage), None)
+
+
+def _parts(record: Mapping[str, Any]) -> list[Any]:
+    """The names of what a model was fine-tuned with."""
+    stage = record["identity"].get("stage", {})
+    return [_names(stage.get(part)) for part in PARTS]
+
+
+def _names(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return value.get("name")
+    return [_names(one) for one in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _texts(record: Mapping[str, Any], records: Records) -> list[tuple[str, str]]:
+    """Kind and fingerprint of the stages on plain text that a model's weights went through, the first one first."""
+    found: list[tuple[str, str]] = []
+    current: Mapping[str, Any] | None = record
+    while current is not None and not current["identity"].get("untrained"):
+        current = records.get(current["parents"].get("start", ""))
+        if current is not None and current["kind"] in ADDED:
+            found.insert(0, (current["kind"], current["fingerprint"]))
+    return found

@@ -1,0 +1,61 @@
+"""Metrics as people name and write them: shares in per cent, translation scores out of a hundred, correlations as they are."""
+
+from __future__ import annotations
+
+from pipelines.evaluations.page.axes import percent, points
+
+NAMES = {
+    "macro_f1": "macro-F1",
+    "f1": "F1",
+    "mcc": "Matthews correlation",
+    "spearman": "Spearman correlation",
+    "pearson": "Pearson correlation",
+    "chrf": "chrF2",
+    "bleu": "BLEU",
+    "legal": "legal tags",
+}
+"""Names that are not the metric's own with spaces."""
+CORRELATIONS = frozenset({"mcc", "spearman", "pearson"})
+OUT_OF_A_HUNDRED = frozenset({"chrf", "bleu"})
+
+
+def metric_name(metric: str) -> str:
+    """`exact_match` → `exact match`."""
+    return NAMES.get(metric, metric.replace("_", " "))
+
+
+def capital(words: str) -> str:
+    """`words` with a capital letter, the rest as it is."""
+    return words[:1].upper() + words[1:]
+
+
+def score(value: float, metric: str) -> str:
+    """0.6132 → `61.3 %`, `61.3` out of a hundred, or `0.613` of a correlation."""
+    if metric in CORRELATIONS:
+        return f"{value:.3f}".replace("-", "−")
+    return f"{100 * value:.1f}" if metric in OUT_OF_A_HUNDRED else percent(value)
+
+
+def tick(value: float, metric: str) -> str:
+    """A score on an axis, no longer than it must be."""
+    if metric in CORRELATIONS:
+        return f"{value:g}".replace("-", "−")
+    return f"{100 * value:g}" if metric in OUT_OF_A_HUNDRED else f"{100 * value:g} %"
+
+
+def span(low: float, high: float, metric: str) -> str:
+    """The ends of an interval: `58.2–64.0`, or `0.582 to 0.640` of a correlation."""
+    if metric in CORRELATIONS:
+        return f"{score(low, metric)} to {score(high, metric)}"
+    return f"{100 * low:.1f}–{100 * high:.1f}"
+
+
+def difference(value: float, metric: str) -> str:
+    """`+2.1`, in points or out of a hundred; `+0.021` of a correlation."""
+    return f"{value:+.3f}".replace("-", "−") if metric in CORRELATIONS else points(value)
+
+
+def measured_in(metric: str) -> str:
+    """What a difference counts: `points of accuracy`, `BLEU`, `Spearman correlation`."""
+    whole = metric in CORRELATIONS or metric in OUT_OF_A_HUNDRED
+    return metric_name(metric) if whole else f"points of {metric_name(metric)}"
