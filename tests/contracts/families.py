@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pipelines.components import Component
 from pipelines.components.catalogue import FAMILIES, members_of
 
-REQUIRED = {
+REQUIRED: dict[str, dict[str, Any]] = {
     "shift_positions": {"positions": 64},
     "classification": {"ladder": ["scratch", "classify"]},
     "footprint": {"stages": ["classify", "small"]},

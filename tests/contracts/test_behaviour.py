@@ -1,173 +1,136 @@
-"""What the members of each family promise when they run: on real tokens, real networks, any shape."""
+"""What the members of each family promise when they run. Tokenizers, segmentations, layouts, corruptions, strategies and
+schedules keep theirs beside their other tests; heads, and parts in a training step, have files of their own here."""
 
 from __future__ import annotations
 
-from functools import cache
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, cast
 
 import numpy as np
+import pyarrow.parquet as parquet
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from transformers import AutoModel, PreTrainedTokenizerFast
 
 from pipelines.backbones import Backbone
-from pipelines.components import Component
+from pipelines.components import Component, discover
 from pipelines.compressions import Compression
-from pipelines.corruptions import Arrays, Corruption, TokenIds
-from pipelines.heads import Head
-from pipelines.objectives import Objective, TrainingStep
-from pipelines.strategies import Strategy
-from pipelines.tokenizers import Tokenizer
-from pipelines.opening import open_tokenizer
-from pipelines.vocabulary import Field, Signal
+from pipelines.evaluations import Evaluation
+from pipelines.evaluations.stage import EVALUATION, evaluate
+from pipelines.job import Subject
+from pipelines.networks import register
+from pipelines.task_families import TaskFamily
 from tests.contracts.families import build, members
-from tests.small_corpus import documents
+from tests.contracts.trials import job_for, stages, tables, tried, where_used
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
-
-LABELS = ("email", "unittest", "xml")
-
-
-def each(package: str) -> pytest.MarkDecorator:
-    """A test for each member of a family, tiny where the family has a tiny form."""
-    values = [build(member) for member in members(package).values()]
-    return pytest.mark.parametrize("part", [getattr(v, "tiny", lambda v=v: v)() for v in values], ids=members(package))
-
-
-@cache
-def small_tokenizer() -> PreTrainedTokenizerFast:
-    from pipelines.tokenizers.wordpiece import WordPiece
-
-    return WordPiece(vocab_size=300).train(documents("json"))
+KEPT_ELSEWHERE = {
+    "tokenizers": "tests/tokenizers/test_tokenizers.py",
+    "segmentations": "tests/segmentations/test_segmentations.py",
+    "layouts": "tests/layouts/test_layouts.py",
+    "corruptions": "tests/contracts/test_corruptions.py",
+    "strategies": "tests/strategies/test_contract.py",
+    "schedules": "tests/schedules/test_schedules.py",
+    "heads": "tests/contracts/test_heads.py",
+    "objectives": "tests/contracts/test_stages.py",
+}
+"""Package of a family → the test that is run for every member of it."""
+discover("pipelines.backbones")
+BODIES = [body for member in Backbone.members.values() for body in cast("type[Backbone]", member).kinds()]
 
 
-@cache
-def stream() -> np.ndarray:
-    ids = small_tokenizer().backend_tokenizer.encode_batch(documents("logging"), add_special_tokens=False)
-    return np.concatenate([[*encoding.ids, small_tokenizer().sep_token_id] for encoding in ids]).astype(np.int64)
+@pytest.mark.parametrize("package", KEPT_ELSEWHERE)
+def test_every_family_has_a_contract_over_all_its_members(package: str) -> None:
+    root = Path(__file__).parents[2]
+    text = (root / KEPT_ELSEWHERE[package]).read_text(encoding="utf-8")
+    assert f'members("{package}")' in text or f'discover("pipelines.{package}")' in text
 
 
-def plain_batch(rows: int, length: int, begin: int) -> Arrays:
-    """Rows of real tokens between [CLS] and [SEP], as plain text is batched."""
-    tokenizer, inner = small_tokenizer(), length - 2
-    ids = np.empty((rows, length), dtype=np.int64)
-    ids[:, 0], ids[:, -1] = tokenizer.cls_token_id, tokenizer.sep_token_id
-    ids[:, 1:-1] = np.take(stream(), np.arange(begin, begin + rows * inner), mode="wrap").reshape(rows, inner)
-    documents_of = np.cumsum(ids == tokenizer.sep_token_id, axis=1)
-    return {Field.INPUT_IDS: ids, Field.ORIGINAL_IDS: ids.copy(), Field.DOCUMENTS: documents_of}
+@pytest.mark.parametrize("name", members("task_families"))
+def test_a_task_family_scores_right_answers_best_and_wrong_ones_worse(name: str) -> None:
+    family = TaskFamily.model_validate(name)
+    rows = parquet.read_table(tables(name)["train"]).to_pylist()
+    assert set(family.columns) <= set(rows[0]) and set(family.target) <= set(family.columns)
+    assert [family.problem(row) for row in rows] == [None] * len(rows)
+    labels = family.labels(rows)
+    assert labels == family.labels(rows[::-1]), "the order of labels hangs on that of the rows"
+    gold = [family.gold(row) for row in rows]
+    # what is right, written as text and read again
+    right = [family.read_answer(family.answer_text(row), row, labels) for row in rows]
+    statistics = family.statistics(gold, right, labels)
+    assert statistics.shape[0] == len(rows) and statistics.dtype == np.float64
+    scores, first = family.scores(statistics), family.metrics[0]
+    assert tuple(scores) == family.metrics and family.scores(statistics[::-1])[first] == pytest.approx(scores[first])
+    # numbers are rounded when they are written
+    assert scores[first] == pytest.approx(1, abs=1e-9) or all(isinstance(answer, float) for answer in right)
+    # answers of other rows, and text that answers nothing
+    for wrong in (right[1:] + right[:1], [family.read_answer("§", row, labels) for row in rows]):
+        worse = family.scores(family.statistics(gold, wrong, labels))
+        assert all(-1 <= value <= 1 for value in worse.values()) and worse[first] < scores[first]
+    for row in rows[:5]:
+        assert family.repaired(row, lambda text: text) == {key: row[key] for key in family.columns}
+        assert family.text(row) and family.source(row, labels)
 
 
-def token_ids() -> TokenIds:
-    tokenizer = small_tokenizer()
-    return TokenIds(len(tokenizer), tokenizer.mask_token_id, tuple(sorted(tokenizer.all_special_ids)))
-
-
-@each("tokenizers")
-def test_a_tokenizer_is_deterministic_and_survives_saving(part: Tokenizer, tmp_path: Path) -> None:
-    texts = documents("argparse")
-    first, second = part.train(iter(texts)), part.train(iter(texts))
-    assert first.backend_tokenizer.to_str() == second.backend_tokenizer.to_str()
-    first.save_pretrained(tmp_path)
-    opened = open_tokenizer(tmp_path)
-    assert opened(texts[:20])["input_ids"] == first(texts[:20])["input_ids"]
-    assert len(first) <= getattr(part, "vocab_size", len(first))
-
-
-def network_of(head: Head, labels: tuple[str, ...] = LABELS) -> PreTrainedModel:
-    torch.manual_seed(0)
-    backbone = build(members("backbones")["transformer"])
-    assert isinstance(backbone, Backbone)
-    config = backbone.tiny().config(small_tokenizer(), 64)
-    config._attn_implementation = "eager"
-    return head.build(config, labels).eval()
-
-
-def full_batch(seed: int = 0) -> dict[Field, torch.Tensor]:
-    """Every field of the vocabulary, from every corruption."""
-    arrays = plain_batch(6, 24, 100 * seed)
-    for member in members("corruptions").values():
-        corruption = build(member)
-        assert isinstance(corruption, Corruption)
-        arrays = corruption.apply(arrays, token_ids(), np.random.default_rng(seed))
-    arrays[Field.ATTENTION_MASK] = np.ones_like(arrays[Field.INPUT_IDS])
-    arrays[Field.LABELS] = np.arange(6) % len(LABELS)
-    # passages that span both halves are rare at this size: let most rows have their partner
-    arrays[Field.PARTNER] = np.roll(np.arange(6), 3)
-    return {name: torch.from_numpy(value) for name, value in arrays.items()}
-
-
-@each("backbones")
-def test_a_backbone_describes_a_body_for_its_tokenizer(part: Backbone) -> None:
-    config = part.config(small_tokenizer(), 64)
-    assert config.vocab_size >= len(small_tokenizer()) and config.pad_token_id == small_tokenizer().pad_token_id
-
-
-@each("heads")
+@pytest.mark.parametrize("part", BODIES, ids=lambda part: part.described)
 @torch.no_grad()
-def test_a_head_says_what_it_provides(part: Head) -> None:
-    network, batch = network_of(part), full_batch()
-    said = part.signals(network, batch, part.provides)
-    assert part.provides <= said.keys()
-    rows, length = batch[Field.INPUT_IDS].shape
-    hidden = network.config.hidden_size
-    shapes = {
-        Signal.MASKED_LOGITS: (len(batch[Field.MASKED_POSITIONS]), network.config.vocab_size),
-        Signal.POOLED: (rows, hidden),
-        Signal.LOGITS: (rows, len(LABELS)),
-    }
-    for signal in part.provides - {Signal.HIDDEN_STATES}:
-        assert tuple(said[signal].shape) == shapes[signal], signal
-    if Signal.HIDDEN_STATES in part.provides:
-        assert [tuple(layer.shape) for layer in said[Signal.HIDDEN_STATES]] == [(rows, length, hidden)] * 3
-    assert any(name.startswith(network.base_model_prefix + ".") for name in network.state_dict())
+def test_a_body_is_built_for_its_tokenizer_saved_opened_and_recognised(
+    part: Backbone, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    register()
+    tiny = part.tiny()
+    config = tiny.config(tokenizer, 32)
+    assert config.vocab_size >= len(tokenizer) and config.pad_token_id == tokenizer.pad_token_id
+    torch.manual_seed(0)
+    body = AutoModel.from_config(config).eval()
+    body.save_pretrained(tmp_path)
+    opened, unmatched = AutoModel.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(unmatched[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    assert all(torch.equal(value, opened.state_dict()[key]) for key, value in body.state_dict().items())
+    found = recognised(tmp_path)
+    assert found.described == part.described
+    assert (found.offers, found.longest) == (part.offers, part.longest)
 
 
-@each("objectives")
-def test_an_objective_gives_finite_terms_with_gradient(part: Objective) -> None:
-    batch = full_batch()
-    heads = [build(member) for member in members("heads").values()]
-    head = next(h for h in heads if isinstance(h, Head) and part.needs_signals <= h.provides)
-    network, teacher = network_of(head), network_of(head)
-    with torch.no_grad():
-        for value in teacher.parameters():
-            value.add_(torch.randn_like(value) * 0.05)
-        taught = head.signals(teacher, batch, part.needs_signals)
-    step = TrainingStep(batch, head.signals(network, batch, part.needs_signals), network, lambda _: taught)
-    terms = part.loss(step)
-    assert terms and all(value.ndim == 0 and torch.isfinite(value) for value in terms.values())
-    torch.stack([*terms.values()]).sum().backward()
-    gradients = [value.grad for value in network.parameters() if value.grad is not None]
-    assert all(torch.isfinite(g).all() for g in gradients) and any(bool(g.abs().sum() > 0) for g in gradients)
-    assert part.needs_teacher == bool(part.companions(lambda _: teacher))
+def recognised(folder: Path) -> Backbone:
+    """What the one member that knows it takes the configuration in `folder` for."""
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    found = [cast("type[Backbone]", member).recognise(config) for member in Backbone.members.values()]
+    (one,) = [body for body in found if body is not None]
+    return one
 
 
-@each("strategies")
-@pytest.mark.parametrize("head", members("heads"))
-def test_a_strategy_covers_each_parameter_once(part: Strategy, head: str) -> None:
-    chosen = build(members("heads")[head])
-    assert isinstance(chosen, Head)
-    network = network_of(chosen)
-    groups = part.groups(network, 1e-3, 0.01)
-    grouped = [id(value) for group in groups for value in group["params"]]
-    assert len(grouped) == len(set(grouped)), "a parameter is in two groups"
-    assert set(grouped) == {id(value) for value in network.parameters() if value.requires_grad}
-    assert all(group["lr"] > 0 and group["weight_decay"] >= 0 for group in groups)
-
-
-@each("strategies")
-@given(total=st.integers(1, 5000), data=st.data())
-@settings(max_examples=60, deadline=None, derandomize=True)
-def test_a_schedule_stays_between_zero_and_one(part: Strategy, total: int, data: st.DataObject) -> None:
-    step = data.draw(st.integers(0, total))
-    assert 0 <= part.factor(step, total) <= 1
-    assert max(part.factor(at, total) for at in range(min(total, 600))) > 0, "nothing would train"
-
-
-@each("compressions")
-def test_a_compression_overrides_exactly_one_of_its_two_methods(part: Compression) -> None:
+@pytest.mark.parametrize("name", members("compressions"))
+def test_a_compression_overrides_exactly_one_of_its_two_methods(name: str) -> None:
+    part = build(members("compressions")[name])
+    assert isinstance(part, Compression)
     own: type[Component] = type(part)
-    assert (own.convert is not Compression.convert) == part.replaces_weights
-    assert (own.shrink is not Compression.shrink) != part.replaces_weights
+    assert (own.convert is not Compression.convert) == part.replaces_weights  # type: ignore[attr-defined]
+    assert (own.shrink is not Compression.shrink) != part.replaces_weights  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", members("evaluations"))
+def test_an_evaluation_writes_numbers_that_json_can_hold(name: str) -> None:
+    where = where_used()["evaluations", name]
+    recipe, stage = where.partition("/")[0], stages()[where]
+    suite = tuple(one for one in stage.suite if one.name == name)
+    assert isinstance(suite[0], Evaluation)
+    subjects, one = list[Subject](), ""
+    for subject in (stage.start,) if isinstance(stage.start, str) else cast("tuple[str, ...]", stage.start):
+        judged = f"{recipe}/{subject}" if "/" not in subject else subject
+        answers = not stages()[judged].kind.reads_plain_text
+        # the first that answers stands for all
+        one = one or judged if answers else one
+        folder = tried(one if answers else judged).folder
+        subjects.append(
+            Subject(stage=subject, seed=0, fingerprint=f"{len(subjects):0<64}", folder=folder, answers=answers)
+        )
+    job = job_for(stage.model_copy(update={"suite": suite}), where).model_copy(update={"subjects": tuple(subjects)})
+    result = evaluate(job)
+    assert all(np.isfinite(value) for value in result.metrics.values())
+    record = json.loads((job.out / EVALUATION).read_text(encoding="utf-8"), parse_constant=refuse)["sections"][name]
+    assert record and isinstance(record, dict)
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")

@@ -37,7 +37,9 @@ def classifier(pooling: str = "mean", layers: int = 2) -> PreTrainedModel:
     config._attn_implementation = "eager"
     torch.manual_seed(0)
     head = SequenceClassification(pooling=pooling)
-    return put_together(Record(head=head, family=TASK.family, labels=TASK.labels), config).eval()
+    network = put_together(Record(head=head, family=TASK.family, labels=TASK.labels), config)
+    network.eval()
+    return network
 
 
 @pytest.fixture(scope="module")

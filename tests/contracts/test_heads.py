@@ -1,0 +1,168 @@
+"""What every head promises, on every kind of body that it may be put upon and for every kind of task that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+import torch
+
+from pipelines.backbones import Backbone
+from pipelines.components import discover
+from pipelines.encoding import Encoded
+from pipelines.errors import RecipeError
+from pipelines.heads import Head
+from pipelines.task_families import Row, Task, TaskFamily
+from pipelines.tokenizers import Tokenizer
+from pipelines.training.assemble import body_prefix
+from pipelines.training.plain_text import PlainBatches, TokenStream
+from pipelines.vocabulary import Field, Signal
+from tests.contracts.families import build, members
+from tests.contracts.trials import stages, tables, where_used
+from tests.small_corpus import documents
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+LENGTH, EXAMPLES = 96, 6
+discover("pipelines.backbones")
+BODIES = {
+    body.described: body for member in Backbone.members.values() for body in cast("type[Backbone]", member).kinds()
+}
+HEADS = {name: cast("Head", build(member)) for name, member in members("heads").items()}
+REFUSED = {("continuation", "awd_lstm")}
+"""Heads and bodies that would meet by what they say of themselves, and are refused where a network is built."""
+ON_PLAIN_TEXT = [
+    (name, body)
+    for name, head in HEADS.items()
+    if not head.reads
+    for body in BODIES
+    if head.needs_body <= BODIES[body].offers
+]
+ON_LABELS = [
+    (name, family, body)
+    for name, head in HEADS.items()
+    for family in sorted(head.reads)
+    for body in BODIES
+    if head.needs_body <= BODIES[body].offers and head.unfit(TaskFamily.model_validate(family)) is None
+]
+
+
+@cache
+def tokenizer_of(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
+    return tokenizer.tiny().train(documents("logging", "json"))
+
+
+def tokenizer_for(body: str) -> PreTrainedTokenizerFast:
+    """The tokenizer with which a recipe uses a kind of body."""
+    used = (stage for stage in stages().values() if stage.backbone is not None and stage.backbone.described == body)
+    return tokenizer_of(next(stage.tokenizer for stage in used if stage.tokenizer is not None))
+
+
+def network(head: Head, body: str, tokenizer: PreTrainedTokenizerFast, task: Task | None) -> PreTrainedModel:
+    config = BODIES[body].tiny().config(tokenizer, LENGTH)
+    config._attn_implementation = "eager"
+    torch.manual_seed(0)
+    built = head.build(config, task)
+    built.eval()
+    return built
+
+
+def tensors(arrays: dict[Field, Any]) -> dict[Field, torch.Tensor]:
+    return {name: torch.from_numpy(value) for name, value in arrays.items()}
+
+
+def check_signals(head: Head, body: str, network: PreTrainedModel, batch: dict[Field, torch.Tensor]) -> None:
+    """All that the head says of this body is said, in the shapes of the vocabulary, and finite."""
+    abilities = BODIES[body].offers
+    wanted = {one for one in head.provides if head.needs_body_for.get(one) in (None, *abilities)}
+    said = head.signals(network, batch, frozenset(wanted))
+    assert wanted <= said.keys()
+    rows, length = batch[Field.INPUT_IDS].shape
+    size, hidden = network.config.vocab_size, network.config.hidden_size
+    asked = len(batch.get(Field.MASKED_LABELS, ()))
+    shapes: dict[Signal, tuple[int | None, ...]] = {
+        Signal.MASKED_LOGITS: (asked, size),
+        Signal.BOUNDARY_LOGITS: (asked, size),
+        Signal.NEXT_LOGITS: (rows, length, size),
+        Signal.REPLACED_LOGITS: (rows, length),
+        Signal.POOLED: (rows, hidden),
+        Signal.TAG_LOGITS: (rows, length, None),
+        Signal.SPAN_LOGITS: (rows, length, 2),
+        Signal.SCORE: (len(batch.get(Field.SCORES, ())),),
+        Signal.LOGITS: (len(batch.get(Field.LABELS, ())), None),
+        Signal.NOISE_LOGITS: (None, 1 + batch.get(Field.NEGATIVES, torch.empty(0, 0)).shape[-1]),
+    }
+    if Field.TARGET_IDS in batch:
+        shapes[Signal.TARGET_LOGITS] = (*batch[Field.TARGET_IDS].shape, size)
+    for signal in wanted:
+        value = said[signal]
+        assert all(not bool(one.isnan().any()) for one in (value if isinstance(value, tuple) else (value,))), signal
+        if signal in shapes:
+            assert len(value.shape) == len(shapes[signal]), signal
+            assert all(w is None or w == h for w, h in zip(shapes[signal], value.shape, strict=True)), signal
+    if Signal.HIDDEN_STATES in wanted:
+        assert all(layer.shape[:2] == (rows, length) for layer in said[Signal.HIDDEN_STATES])
+
+
+@pytest.mark.parametrize(("name", "body"), ON_PLAIN_TEXT)
+@torch.no_grad()
+def test_a_head_on_plain_text_says_what_it_provides(name: str, body: str) -> None:
+    head, stage = HEADS[name], stages()[where_used()["heads", name]]
+    assert stage.tokenizer is not None
+    tokenizer = tokenizer_of(stage.tokenizer)
+    stream = TokenStream.encode(documents("logging"), tokenizer, None, 0, stage.segmentation)
+    made = PlainBatches(stream, tokenizer, stage.layout, stage.corruption, rows=6, length=LENGTH, steps=1, seed=0)
+    batch = tensors(made.batch(0))
+    assert head.needs - {Field.MEMORY} <= batch.keys()
+    built = network(head, body, tokenizer, None)
+    check_signals(head, body, built, batch)
+    with pytest.raises(NotImplementedError, match="plain text"):
+        head.encode([], Task(TaskFamily.usually(), ()), tokenizer, LENGTH)
+
+
+@cache
+def examples(family: str) -> tuple[tuple[Row, ...], Task]:
+    rows = parquet.read_table(tables(family)["train"]).to_pylist()
+    chosen = TaskFamily.model_validate(family)
+    # short ones: what a head writes has a longest length
+    short = sorted(rows, key=lambda row: len(row["text"]))[:EXAMPLES]
+    return tuple(short), Task(chosen, tuple(chosen.labels(rows)))
+
+
+@pytest.mark.parametrize(("name", "family", "body"), ON_LABELS)
+@torch.no_grad()
+def test_a_head_encodes_and_answers_every_example(name: str, family: str, body: str) -> None:
+    head, tokenizer, (rows, task) = HEADS[name], tokenizer_for(body), examples(family)
+    encoded = head.encode(rows, task, tokenizer, LENGTH)
+    assert np.array_equal(np.unique(encoded.owners), np.arange(len(rows))) and (np.diff(encoded.owners) >= 0).all()
+    assert len(encoded) == len(encoded.lengths) == len(encoded.owners)
+    known, unknown = (encoded.collate(np.arange(2)), head.encode(rows, task, tokenizer, LENGTH, answers=False))
+    assert head.labels | head.needs <= known.keys() and known[Field.INPUT_IDS].shape[1] <= LENGTH
+    assert not head.labels & unknown.collate(np.arange(2)).keys(), "answers are in a batch that should have none"
+    if (name, body) in REFUSED:
+        with pytest.raises(RecipeError, match=body):
+            network(head, body, tokenizer, task)
+        return
+    built = network(head, body, tokenizer, task)
+    assert any(key.startswith(body_prefix(built)) for key in built.state_dict()), "the body is not found in it"
+    check_signals(head, body, built, tensors(known))
+    answers = head.answer(built, unknown, heard(head, built, unknown), task, tokenizer)
+    gold = [task.family.gold(row) for row in rows]
+    scores = task.family.scores(task.family.statistics(gold, answers, task.labels))
+    assert len(answers) == len(rows) and tuple(scores) == task.family.metrics
+    assert all(-1 <= score <= 1 for score in scores.values())
+
+
+def heard(
+    head: Head, network: PreTrainedModel, encoded: Encoded
+) -> Iterator[tuple[NDArray[np.int64], dict[Field, torch.Tensor], dict[Signal, Any]]]:
+    """What `network` says of all items, last items first."""
+    for chosen in np.array_split(np.arange(len(encoded))[::-1], 3):
+        batch = tensors(encoded.collate(chosen))
+        yield chosen, batch, head.signals(network, batch, head.answers_from) if head.answers_from else {}

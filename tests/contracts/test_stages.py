@@ -1,0 +1,48 @@
+"""Every part that a recipe names takes one real step: the loss is finite, and weights move. A new recipe's parts come by
+themselves; a part of no recipe is listed here, with the test that runs it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from pipelines.job import RESULT
+from tests.contracts.families import EVERY, members
+from tests.contracts.trials import Part, stages_that_try, tried, where_used
+from tests.steps import ROOT
+
+ELSEWHERE: dict[Part, str] = {
+    ("heads", "continuation"): "tests/heads/test_continuation.py",
+    ("heads", "multiple_choice"): "tests/heads/test_regression_and_choice.py",
+    ("heads", "regression"): "tests/heads/test_regression_and_choice.py",
+    ("objectives", "squared_error"): "tests/heads/test_regression_and_choice.py",
+    ("schedules", "polynomial"): "tests/schedules/test_schedules.py",
+}
+"""Parts that no recipe names → the test that runs them."""
+TRIED = stages_that_try({part for part in where_used() if part[0] not in ("evaluations", "objectives")})
+
+
+def test_every_part_is_run_by_a_recipe_or_by_a_test_that_is_named_here() -> None:
+    unused = {part for part in EVERY if part[0] != "task_families"} - set(where_used())
+    assert unused == set(ELSEWHERE), "a part of no recipe is listed with the test that runs it, and no other part is"
+    for (_, name), test in ELSEWHERE.items():
+        assert name in (ROOT / test).read_text(encoding="utf-8"), f"{test} does not run {name}"
+
+
+@pytest.mark.parametrize("name", sorted(set(TRIED.values())))
+def test_a_stage_takes_a_step(name: str) -> None:
+    done = tried(name)
+    assert (done.folder / RESULT).exists() and (done.folder / "config.json").exists()
+    assert all(bool(torch.isfinite(value).all()) for value in done.weights.values() if value.is_floating_point())
+    if done.stage.trains:
+        assert done.result.steps == 1 and math.isfinite(done.loss) and done.moved
+
+
+@pytest.mark.parametrize("name", [name for name in members("objectives") if ("objectives", name) in where_used()])
+def test_an_objective_alone_has_a_finite_loss_and_a_gradient(name: str) -> None:
+    done = tried(where_used()["objectives", name], name)
+    assert math.isfinite(done.loss) and done.loss != 0
+    # without weight decay, only a weight with a gradient moves
+    assert done.moved and all(bool(torch.isfinite(done.weights[key]).all()) for key in done.moved)

@@ -1,0 +1,173 @@
+"""What the recipes are made of, each stage as one tiny step from random weights on real text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pyarrow.parquet as parquet
+import pytorch_lightning as lightning
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from pipelines.components import Component
+from pipelines.components.catalogue import PARTS
+from pipelines.job import METRICS, SCRATCH, Job, Result
+from pipelines.opening import open_tokenizer
+from pipelines.recipe.load import Library
+from pipelines.recipe.profiles import smoke
+from pipelines.recipe.schema import Kind, Recipe, Stage
+from pipelines.task_families import Task, TaskFamily
+from pipelines.training.assemble import assemble
+from pipelines.training.reporting import read_metrics
+from pipelines.training.run import run
+from tests.small_tasks import write_family
+from tests.steps import RECIPES
+
+Part = tuple[str, str]
+"""Package of a family, and name of a member."""
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """Every recipe, on its smoke profile."""
+    library = Library(RECIPES)
+    return {name: smoke(library.load(name)) for name in library.names()}
+
+
+@cache
+def stages() -> dict[str, Stage]:
+    """`recipe/stage` → stage, of all recipes."""
+    return {f"{name}/{stage}": value for name, recipe in recipes().items() for stage, value in recipe.stages.items()}
+
+
+def parts_of(stage: Stage) -> set[Part]:
+    """The parts that mean something to a stage."""
+    idle = {"layout"} if not stage.kind.reads_plain_text else set()
+    idle |= set() if stage.trains else {"layout", "schedule", "strategy"}
+    found: set[Part] = set()
+    for key in set(PARTS) - idle:
+        value = getattr(stage, key)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Component):
+                found.add((type(part).family().__module__.rpartition(".")[2], part.name))
+    return found
+
+
+@cache
+def where_used() -> dict[Part, str]:
+    """Part → the first stage of a recipe that it is a part of."""
+    found: dict[Part, str] = {}
+    for name, stage in stages().items():
+        for part in sorted(parts_of(stage)):
+            found.setdefault(part, name)
+    return found
+
+
+def stages_that_try(parts: set[Part]) -> dict[Part, str]:
+    """A stage for each part, few in all: each next one is that with most of what is left."""
+    left, chosen = set(parts), dict[Part, str]()
+    trying = {name: parts_of(stage) for name, stage in stages().items() if stage.kind is not Kind.EVALUATE}
+    while left:
+        best = max(trying, key=lambda name: len(trying[name] & left))
+        assert trying[best] & left, f"no recipe uses {sorted(left)}"
+        chosen |= dict.fromkeys(trying[best] & left, best)
+        left -= trying[best]
+    return chosen
+
+
+def family_of(stage: Stage) -> str:
+    """The kind of task that a stage is tried on: the usual one where its head reads it."""
+    reads = stage.head.reads if stage.head is not None else frozenset()
+    return TaskFamily.usual if not reads or TaskFamily.usual in reads else min(reads)
+
+
+def language_of(stage: Stage) -> str:
+    """A language in which the stage's segmentation finds words."""
+    found = stage.segmentation.languages if stage.segmentation is not None else None
+    return min(found) if found else "en"
+
+
+@cache
+def tables(family: str, language: str = "en") -> dict[str, Path]:
+    """Small tables of a family."""
+    return write_family(Path(mkdtemp(prefix="trials-")), family, language)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A stage after its one step."""
+
+    stage: Stage
+    folder: Path
+    result: Result
+    loss: float
+    moved: frozenset[str]
+    """Names of the weights that the step changed."""
+    weights: dict[str, Tensor]
+
+
+@cache
+def tried(name: str, objective: str | None = None) -> Tried:
+    """One optimizer step of the stage `name`, without weight decay, for `objective` alone where it is given.
+
+    A stage with a teacher starts from it; it too was made by one step.
+    """
+    stage = stages()[name]
+    if objective is not None:
+        stage = stage.model_copy(update={"objective": tuple(one for one in stage.objective if one.name == objective)})
+    teacher = None
+    if stage.teacher is not None:
+        teacher = tried(f"{name.partition('/')[0]}/{stage.teacher}").folder
+    length = stage.budget.length
+    budget: dict[str, float | None] = {"batch_tokens": 32 * length, "batch_texts": 8, "patience": None}
+    budget |= {"tokens": 32 * length} if stage.kind.reads_plain_text else {"epochs": 1e-6}
+    stage = stage.model_copy(
+        update={
+            "budget": stage.budget.model_copy(update=budget),
+            "optimizer": stage.optimizer.model_copy(update={"weight_decay": 0.0, "precision": "32-true"}),
+        }
+    )
+    job = job_for(stage, name, teacher)
+    result = run(job)
+    if not (job.out / "model.safetensors").exists():
+        return Tried(stage, job.out, result, 0.0, frozenset(), {})
+    after = load_file(job.out / "model.safetensors")
+    before = start_of(job)
+    moved = frozenset(key for key, value in after.items() if not torch.equal(value, before[key]))
+    lines = read_metrics(job.out / METRICS) if stage.trains else []
+    losses = [line["train/loss"] for line in lines if "train/loss" in line]
+    return Tried(stage, job.out, result, float(losses[-1]) if losses else 0.0, moved, after)
+
+
+def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
+    """The job of a stage that starts from its teacher, or from nothing."""
+    out = Path(mkdtemp(prefix="trial-"))
+    (out / SCRATCH).mkdir()
+    family, language = family_of(stage), language_of(stage)
+    return Job(
+        fingerprint="0" * 64,
+        recipe=name.partition("/")[0],
+        stage_name=name.partition("/")[2],
+        stage=stage,
+        seed=0,
+        language=language,
+        family=TaskFamily.model_validate(family),
+        start=teacher,
+        teacher=teacher,
+        tables=tables(family, language),
+        out=out,
+    )
+
+
+def start_of(job: Job) -> dict[str, Tensor]:
+    """The weights from which the stage of `job` began."""
+    task = None
+    if not job.stage.kind.reads_plain_text:
+        rows = parquet.read_table(job.tables["train"]).to_pylist()
+        task = Task(job.family, tuple(job.family.labels(rows)))
+    lightning.seed_everything(job.seed, verbose=False)
+    return dict(assemble(job.stage, job.start, open_tokenizer(job.out), task, "cpu").state_dict())
