@@ -41,21 +41,29 @@ def test_a_claim_trains_what_it_compares_and_nothing_else(name: str, claim: str)
     assert stages[told.system].seeds == stages[told.baseline].seeds == (0, 1)
     assert stages[COMPARISON].kind is Kind.EVALUATE and stages[COMPARISON].start == (told.baseline, told.system)
     needed = {COMPARISON, told.baseline, told.system}
-    while more := {
-        start
-        for stage in needed
-        if isinstance(start := getattr(stages[stage].start, "untrained", stages[stage].start), str) and "/" not in start
-    } - needed:
+    while (
+        more := {
+            start
+            for stage in needed
+            if isinstance(start := getattr(stages[stage].start, "untrained", stages[stage].start), str)
+            and "/" not in start
+        }
+        - needed
+    ):
         needed |= more
     assert set(stages) == needed
 
 
 def test_a_claim_that_nobody_makes_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r"recipe adapter makes no claim 'within_a_pint'. Did you mean 'within_a_point'"):
+    with pytest.raises(
+        RecipeError, match=r"recipe adapter makes no claim 'within_a_pint'. Did you mean 'within_a_point'"
+    ):
         narrowed(LIBRARY.load("adapter"), "within_a_pint")
     text = (RECIPES / "adapter.yaml").read_text().replace("system: adapter", "system: adaptor")
     library = library_of(tmp_path, adapter=text, bert=(RECIPES / "bert.yaml").read_text())
-    with pytest.raises(RecipeError, match=r"adapter.yaml:\d+: claims.within_a_point.system: no stage is called 'adaptor'"):
+    with pytest.raises(
+        RecipeError, match=r"adapter.yaml:\d+: claims.within_a_point.system: no stage is called 'adaptor'"
+    ):
         library.load("adapter")
 
 

@@ -118,7 +118,9 @@ def test_it_ends_as_if_never_interrupted(
 
 
 def test_a_generator_is_taken_over_and_never_part_of_the_model(shapes: Plan, whole: dict[str, Path]) -> None:
-    first, second = (whole[next(s.fingerprint for s in shapes.steps if s.name == name)] for name in ("generator", "continued"))
+    first, second = (
+        whole[next(s.fingerprint for s in shapes.steps if s.name == name)] for name in ("generator", "continued")
+    )
     before = load_file(first / COMPANIONS / "generator" / "model.safetensors")
     after = load_file(second / COMPANIONS / "generator" / "model.safetensors")
     assert before.keys() == after.keys() and before
