@@ -205,14 +205,14 @@ def description(name: str) -> str:
 def _signature(family: TaskFamily | None) -> ModelSignature:
     """What is asked and answered: a text and its classes, or the columns of `family` and an answer of any form."""
     from mlflow.models import ModelSignature
-    from mlflow.types import ColSpec, DataType, Schema
+    from mlflow.types import ColSpec, DataType, Schema, TensorSpec
     from mlflow.types.schema import Array, Map
 
     if family is None:
         # a list hint as the signature would refuse data frames over HTTP; this takes both
         answer = Schema([ColSpec(DataType.string, "label"), ColSpec(Map(DataType.double), "probabilities")])
         return ModelSignature(inputs=Schema([ColSpec(DataType.string, "text")]), outputs=answer)
-    columns = []
+    columns: list[ColSpec | TensorSpec] = []
     for name, kind in asked_columns(family).items():
         inside = DataType[COLUMNS[kind.removeprefix("list<").removesuffix(">")]]
         columns.append(ColSpec(Array(inside) if kind.startswith("list<") else inside, name))
