@@ -1,0 +1,83 @@
+"""A checkpoint that does not fit is refused when a recipe is loaded, with its place, the reason and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from pipelines.recipe.check import Setting
+from tests.recipes.test_parts_that_cannot_meet import GPT, refusal, written
+from tests.steps import library_of
+
+BERT: dict[str, Any] = {"model_type": "bert", "vocab_size": 40, "hidden_size": 8, "max_position_embeddings": 64}
+
+
+def checkpoint(folder: Path, config: dict[str, Any], rows: int = 40, weights: str = "model.safetensors") -> Path:
+    """A Hugging Face folder with one matrix of `rows` words."""
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    save_file({"embeddings.word_embeddings.weight": np.zeros((rows, 8), dtype=np.float32)}, folder / weights)
+    return folder
+
+
+def from_checkpoint(folder: Path, **parts: str) -> str:
+    """A recipe whose stage on plain text takes over the checkpoint in `folder`."""
+    lines = written(**parts).replace("kind: pretrain", f"kind: pretrain\n    start: {{checkpoint: {folder}}}")
+    kept = [line for line in lines.splitlines() if not line.strip().startswith("tokenizer:")]
+    if "backbone" not in parts:
+        kept = [line for line in kept if not line.strip().startswith("backbone:")]
+    return "\n".join(kept) + "\n"
+
+
+def test_a_checkpoint_that_fits_is_taken(tmp_path: Path) -> None:
+    recipe = from_checkpoint(checkpoint(tmp_path / "theirs", BERT))
+    stage = library_of(tmp_path, meeting=recipe).load("meeting").stages["general"]
+    assert stage.backbone is not None and stage.backbone.longest == 64
+
+
+@pytest.mark.parametrize(
+    ("config", "rows", "parts", "says"),
+    [
+        (
+            BERT,
+            50,
+            {},
+            ("config.json states a vocabulary of 40, and no matrix in model.safetensors has as many", "(50, 8)"),
+        ),
+        ({**BERT, "model_type": "mamba"}, 40, {}, ("its architecture 'mamba' is none of those known here: ", "bert")),
+        (BERT, 40, GPT, ("the checkpoint holds another body: transformer bert, 64 positions", "leave backbone out")),
+        (BERT, 40, {"length": "80"}, ("length: rows of 80 tokens do not fit the 64 positions", "lower length")),
+        (
+            BERT,
+            40,
+            {"corruption": "permutation", "head": "permuted_lm", "objective": "permuted_lm"},
+            ("permuted_lm needs a body that is two_stream, and this one (transformer bert)", "transformer xlnet"),
+        ),
+    ],
+    ids=["weights of another", "architecture unknown", "body of another", "rows too long", "body without an ability"],
+)
+def test_a_checkpoint_of_another_shape_is_refused(
+    config: dict[str, Any], rows: int, parts: dict[str, str], says: tuple[str, ...], tmp_path: Path
+) -> None:
+    recipe = from_checkpoint(checkpoint(tmp_path / "theirs", config, rows), **parts)
+    message = refusal(tmp_path, recipe, Setting())
+    for part in says:
+        assert part in message
+
+
+def test_a_checkpoint_that_is_pickled_or_damaged_is_refused(tmp_path: Path) -> None:
+    pickled = checkpoint(tmp_path / "pickled", BERT, weights="pytorch_model.bin")
+    message = refusal(tmp_path, from_checkpoint(pickled), Setting())
+    assert "no model.safetensors" in message and "convert it with save_pretrained first" in message
+    damaged = checkpoint(tmp_path / "damaged", BERT)
+    (damaged / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header at all")
+    assert "is damaged or not a safetensors file" in refusal(tmp_path, from_checkpoint(damaged), Setting())
+    (damaged / "config.json").write_text("{", encoding="utf-8")
+    assert "config.json is not JSON" in refusal(tmp_path, from_checkpoint(damaged), Setting())
+    absent = refusal(tmp_path, from_checkpoint(tmp_path / "nowhere"), Setting())
+    assert "no config.json" in absent and ":6: stages.general.start.checkpoint" in absent
