@@ -59,7 +59,7 @@ def show_scores(console: Console, store: Store, plan: Plan) -> None:
 
     for found in score_tables(store, plan):
         what = "answers to prompts" if found.prompted else "test scores"
-        title = f"{found.stage}: {what} [95 % interval], {found.record['examples']} examples"
+        title = f"{found.stage}: {what} with 95 % intervals, {found.record['examples']} examples"
         table = Table("model", *map(metric_name, found.metrics), title=Text(title), title_justify="left")
         for row in found.rows:
             cells = [_estimate(row.scores[metric]) if metric in row.scores else "" for metric in found.metrics]
@@ -68,7 +68,7 @@ def show_scores(console: Console, store: Store, plan: Plan) -> None:
 
 
 def _estimate(score: Mapping[str, Any]) -> str:
-    return f"{score['mean']:.3f} [{score['low']:.3f}, {score['high']:.3f}]"
+    return f"{score['mean']:.3f} {score['low']:.3f}–{score['high']:.3f}"
 
 
 def show_next(console: Console, plan: Plan, models: Mapping[str, str]) -> None:

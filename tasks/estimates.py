@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
@@ -17,6 +18,9 @@ FLOPS_PER_SECOND = 1.5e11
 """What one processor core sustains on small models, in the absence of a record. Replaced by records as soon as there are some."""
 TOKENS_IN_TEXT = 90
 """Tokens of a short text, in the absence of a record."""
+WIDTHS = ("hidden_size", "n_embd", "d_model")
+LAYERS = ("num_hidden_layers", "n_layer", "num_layers")
+"""What architectures call their hidden size and their number of layers."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,9 @@ def estimate(step: Step, plan: Plan, store: Store, threads: int | None) -> Estim
     if not step.stage.trains:
         tokens = 0
     rate = FLOPS_PER_SECOND * (threads or hardware.cores())
-    return Estimate(
-        tokens, (START_SECONDS + tokens * 6 * _weights(dims or getattr(step.stage.backbone, "dims", {})) / rate) / 60
-    )
+    body = step.stage.backbone
+    described = dims or ({**body.model_dump(), **getattr(body, "dims", {})} if body else {})
+    return Estimate(tokens, (START_SECONDS + tokens * 6 * _weights(described) / rate) / 60)
 
 
 def _alike(step: Step, store: Store) -> Iterator[Provenance]:
@@ -56,21 +60,27 @@ def _alike(step: Step, store: Store) -> Iterator[Provenance]:
             yield record
 
 
-def _dims(step: Step, steps: Mapping[str, Step]) -> dict[str, float]:
+def _dims(step: Step, steps: Mapping[str, Step]) -> dict[str, Any]:
     """The dimensions of the foreign checkpoint that `step` goes back to; empty where it goes back to none."""
     while step.checkpoint is None:
         parent = steps.get(step.parents.get("start", ""))
         if parent is None:
             return {}
         step = parent
-    described: dict[str, float] = json.loads((step.checkpoint / "config.json").read_text(encoding="utf-8"))
+    described: dict[str, Any] = json.loads((step.checkpoint / "config.json").read_text(encoding="utf-8"))
     return described
 
 
-def _weights(dims: Mapping[str, float]) -> float:
+def _weights(dims: Mapping[str, Any]) -> float:
     """Weights that each token meets, roughly: 12 h² a layer, and the vocabulary for one token in six."""
-    hidden, layers = float(dims.get("hidden_size", 768)), float(dims.get("num_hidden_layers", 12))
+    hidden = _first(dims, WIDTHS, 768.0)
+    # a table of vectors says its width and no layers
+    layers = _first(dims, LAYERS, 0.0 if "hidden_size" in dims else 12.0)
     return 12 * hidden**2 * layers + 2000 * hidden
+
+
+def _first(dims: Mapping[str, Any], names: Sequence[str], otherwise: float) -> float:
+    return next((float(dims[name]) for name in names if dims.get(name)), otherwise)
 
 
 def _rows(step: Step) -> int:

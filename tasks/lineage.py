@@ -223,25 +223,21 @@ def _cells(record: Provenance) -> tuple[str, ...]:
         record.kind,
         ", ".join(dict.fromkeys("task" if table in LABELLED else table for table in record.data)) or "-",
         _short_number(int(record.result.get("tokens", 0))),
-        _key_figure(record.result.get("metrics", {}), record.identity.get("family")),
+        key_figure(record.result.get("metrics", {}), record.identity.get("family")),
         f"{started:%m-%d %H:%M}",
         _duration(record.environment.seconds),
     )
 
 
-def _key_figure(metrics: Mapping[str, Any], family: Mapping[str, Any] | None) -> str:
-    for figure in (*figures(family), *KEY_FIGURES):
+def key_figure(metrics: Mapping[str, Any], family: Mapping[str, Any] | None) -> str:
+    """`f1 0.612`: what is worth seeing of a step's `metrics`; `family` is the one in its record, None on plain text."""
+    for figure in (*(TaskFamily.model_validate(family).metrics if family else ()), *KEY_FIGURES):
         for split in SPLITS:
             value = metrics.get(split + figure)
             if isinstance(value, (int, float)):
                 # what is not said to be of training or test is of validation
                 return f"{split.replace('validation/', '')}{figure} {value:.3f}"
     return "-"
-
-
-def figures(family: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The metrics of the family that a record names; none for a step that was asked no task."""
-    return TaskFamily.model_validate(family).metrics if family else ()
 
 
 def _short_number(value: int) -> str:

@@ -26,7 +26,6 @@ from pipelines.errors import CursusError
 from pipelines.inference import weighs_classes
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from pipelines.task_families import TaskFamily
 from pipelines.vocabulary import Ability
 from tasks.environment import state_folder
 from tasks.final import ANSWERS
@@ -157,21 +156,25 @@ class Registry:
 
     def _pack(self, name: str, provenance: Provenance, folder: Path, run: str) -> str:
         """The id of a model that MLflow can serve: the artifact's folder, our code, and nothing pickled."""
-        with warnings.catch_warnings():
-            # MLflow warns about its own type hints when this module of its is first imported
+        asked = {"text": "string"} if name == CLASSIFIER else asked_columns(family_of(folder))
+        with (
+            warnings.catch_warnings(),
+            tempfile.TemporaryDirectory(dir=state_folder(self.recorder.root)) as aside,
+        ):
+            # MLflow warns about its own type hints when it is first imported, and of examples that its signatures refuse
             warnings.filterwarnings("ignore", category=UserWarning, module="mlflow")
             import mlflow.pyfunc
-        classifies = name == CLASSIFIER
-        with tempfile.TemporaryDirectory(dir=state_folder(self.recorder.root)) as aside:
+
             packed = Path(aside) / "model"
             mlflow.pyfunc.save_model(
                 packed,
-                python_model=str(_source("tasks.serving" if classifies else "tasks.serving_answers")),
+                python_model=str(_source("tasks.serving" if name == CLASSIFIER else "tasks.serving_answers")),
                 artifacts={"model": str(folder)},
                 code_paths=[str(_source("pipelines").parent)],
                 pip_requirements=_requirements(folder),
-                signature=_signature(None if classifies else family_of(folder)),
-                input_example={"text": ["How to solve a linear system."]} if classifies else None,
+                signature=_signature(asked, weighs=name == CLASSIFIER),
+                # a column of lists is none that MLflow takes as an example
+                input_example={"text": ["How to solve a linear system."]} if name == CLASSIFIER else None,
             )
             tags = {
                 **{
@@ -202,12 +205,13 @@ def description(name: str) -> str:
     return DESCRIPTIONS.get(name, f"Answers {task}: a data frame with the task's columns in, an answer a row out.")
 
 
-def _signature(family: TaskFamily | None) -> ModelSignature:
-    """What is asked and answered: a text and its classes, or the columns of `family` and an answer of any form."""
+def _signature(asked: Mapping[str, str], weighs: bool) -> ModelSignature:
+    """The columns `asked` in; out the label and probabilities of one that `weighs` classes, else an answer of any form."""
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, DataType, Schema, TensorSpec
     from mlflow.types.schema import Array, Map
 
+<<<<<<< HEAD
     if family is None:
         # a list hint as the signature would refuse data frames over HTTP; this takes both
         answer = Schema([ColSpec(DataType.string, "label"), ColSpec(Map(DataType.double), "probabilities")])
@@ -215,8 +219,20 @@ def _signature(family: TaskFamily | None) -> ModelSignature:
     columns: list[ColSpec | TensorSpec] = []
     for name, kind in asked_columns(family).items():
         inside = DataType[COLUMNS[kind.removeprefix("list<").removesuffix(">")]]
+=======
+    columns: list[ColSpec | TensorSpec] = []
+    for name, kind in asked.items():
+        inside = DataType[COLUMNS[_member(kind)]]
+>>>>>>> surface
         columns.append(ColSpec(Array(inside) if kind.startswith("list<") else inside, name))
-    return ModelSignature(inputs=Schema(columns))
+    # a list hint as the signature would refuse data frames over HTTP; this takes both
+    answer = Schema([ColSpec(DataType.string, "label"), ColSpec(Map(DataType.double), "probabilities")])
+    return ModelSignature(inputs=Schema(columns), outputs=answer if weighs else None)
+
+
+def _member(kind: str) -> str:
+    """What a list holds; what is no list is itself."""
+    return kind.removeprefix("list<").removesuffix(">")
 
 
 def _tags(provenance: Provenance) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipelines.corruptions import Arrays, Corruption, TokenIds
+from pipelines.errors import RecipeError
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -151,6 +152,14 @@ class PlainBatches:
         # a corpus shorter than one batch is repeated: a tiny run is a valid run
         self.stream = stream.repeated(-(-(self.windows + 2) * self.width // len(stream.tokens)))
         self.ids = token_ids(tokenizer, stream.tokens)
+        has = {"mask": self.ids.mask >= 0, "sentinels": bool(self.ids.sentinels)}
+        for corruption in corruptions:
+            # a tokenizer that came with a checkpoint is known only now
+            if lacking := sorted(need for need in corruption.needs_tokens if not has[need]):
+                raise RecipeError(
+                    f"corruption {corruption.name} needs a tokenizer with {', '.join(lacking)}, and the checkpoint's has none; "
+                    "use another corruption, or start from another checkpoint"
+                )
 
     @property
     def tokens_per_batch(self) -> int:

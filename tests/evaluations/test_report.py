@@ -128,6 +128,7 @@ def execution(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> tup
 SUMMARY: dict[str, Any] = {
     "language": "zh",
     "labels": ["好评", "差评"],
+    "examples_of_label": {"train": {"好评": 600, "差评": 600}},
     "tables": {"train": {"documents": 1200, "characters": 48000, "bytes": 96000}},
     "shown": [{"label": "好评", "text": "<script>alert(1)</script> 这本书很好看", "source": "x"}],
     "steps": [
@@ -179,7 +180,7 @@ def test_the_page_needs_only_itself_and_tells_what_was_measured(
     assert f"{100 * step['accuracy']['difference']:+.1f}" in page
     assert "What paid: pre-training on general text." in page
     assert f"{sections['footprint']['models'][1]['bytes'] / 1e6:.1f} MB" in page
-    assert "Language <code>zh</code>, 2 classes: 好评, 差评" in page
+    assert "Language <code>zh</code>, text classification, 2 classes: 好评, 差评" in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt; 这本书很好看" in page
     assert "no text is empty — observed 4 % unexpected" in page
     assert "1 of 2 expectations met" in page

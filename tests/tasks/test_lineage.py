@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from pipelines.errors import CursusError, StoreError
-from tasks.lineage import WIDTH, lineage
+from tasks.lineage import WIDTH, key_figure, lineage
 from tests.tasks.conftest import Builder
 
 
@@ -52,6 +52,14 @@ def test_the_tree_leads_from_the_data_to_the_last_model(builder: Builder) -> Non
     for label in ("general", "classify@0", "small"):
         assert sum(made[label][:8] in line for line in tree if "↗" not in line) == 1, "an ancestor is drawn once"
     assert made["classify@1"][:8] not in text, "the other seed is no ancestor"
+
+
+def test_the_key_figure_is_the_first_metric_of_the_task() -> None:
+    metrics = {"validation/loss": 0.4, "validation/recall": 0.5, "validation/f1": 0.6, "test/f1": 0.7}
+    assert key_figure(metrics, {"name": "tagging"}) == "f1 0.600"
+    assert key_figure(metrics, None) == "loss 0.400"
+    assert key_figure({"train/loss": 2.0, "lr": 0.1}, None) == "train/loss 2.000"
+    assert key_figure({"lr": 0.1}, {"name": "tagging"}) == "-"
 
 
 def test_a_report_names_all_it_judges(builder: Builder) -> None:

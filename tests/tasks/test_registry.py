@@ -21,18 +21,18 @@ from pipelines.errors import CursusError
 from pipelines.inference import load_predictor
 from tasks.lineage import lineage
 from tasks.processes import Process, free_port, stop, tree, wait_until_answers
-from tasks.registry import CLASSIFIER, ENCODER, Registry
+from tasks.registry import CLASSIFIER, ENCODER, Registry, body_name, description
 from tasks.tracking import Tracker
 from tests.tasks.conftest import LABELS, TEXTS, Builder
 
 
 def test_the_last_models_are_offered_with_their_ancestry(root: Path, builder: Builder) -> None:
     made = builder.regime()
-    steps = [artifact.provenance for artifact in made.values()]
+    ends = made["int8"].provenance, made["task"].provenance
     tracker = Tracker(root)
     registry = Registry(tracker)
-    assert registry.register_final(builder.store, steps, {"accuracy": 0.58}) == {CLASSIFIER: "1", ENCODER: "1"}
-    assert registry.register_final(builder.store, steps, {"accuracy": 0.58}) == {CLASSIFIER: "1", ENCODER: "1"}
+    assert registry.register_final(builder.store, *ends, {"accuracy": 0.58}) == {CLASSIFIER: "1", ENCODER: "1"}
+    assert registry.register_final(builder.store, *ends, {"accuracy": 0.58}) == {CLASSIFIER: "1", ENCODER: "1"}
     assert registry.failure is None
     client = tracker.recorder.client
     version = client.get_model_version_by_alias(CLASSIFIER, "candidate")
@@ -61,12 +61,17 @@ def test_the_last_models_are_offered_with_their_ancestry(root: Path, builder: Bu
     assert made["general"].fingerprint[:8] in text
 
 
-def test_without_compression_the_first_seed_is_offered(root: Path, builder: Builder) -> None:
-    other, first = (builder.step("classify", "finetune", seed=seed) for seed in (1, 0))
-    registry = Registry(Tracker(root))
-    steps = [other.provenance, first.provenance]
-    assert registry.register_final(builder.store, steps, {}) == {CLASSIFIER: "1"}
-    assert registry.resolve(CLASSIFIER)[1] == first.fingerprint
+def test_a_body_is_named_by_what_it_can_do(builder: Builder) -> None:
+    bodies = {
+        "cursus-language-model": {"name": "transformer", "architecture": "gpt2"},
+        "cursus-encoder-decoder": {"name": "transformer", "architecture": "t5"},
+        "cursus-word-vectors": {"name": "word_vectors"},
+        ENCODER: {"name": "transformer", "architecture": "xlnet"},
+    }
+    for name, backbone in bodies.items():
+        made = builder.step("general", "pretrain", settings={"backbone": backbone})
+        assert body_name(made.provenance) == name
+        assert description(name)
 
 
 @contextmanager

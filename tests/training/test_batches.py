@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from pipelines.corruptions import Corruption
 from pipelines.corruptions.adjacent_halves import AdjacentHalves
 from pipelines.corruptions.token_mask import TokenMask
 from pipelines.encoding import MULTIPLE, Encoded
+from pipelines.errors import RecipeError
 from pipelines.heads.sequence_classification import SequenceClassification
 from pipelines.layouts.windows import Windows
 from pipelines.task_families import Task
@@ -93,6 +95,16 @@ def test_a_corpus_shorter_than_a_batch_is_a_valid_corpus(tokenizer: PreTrainedTo
     stream = TokenStream.encode(["A single short text."], tokenizer, None, 0)
     batches = PlainBatches(stream, tokenizer, Windows(), (TokenMask(),), rows=16, length=64, steps=3, seed=0)
     assert [batch["input_ids"].shape for batch in batches] == [(16, 64)] * 3
+
+
+def test_a_tokenizer_without_what_a_corruption_writes_is_refused(tokenizer: PreTrainedTokenizerFast) -> None:
+    stream = TokenStream.encode(TEXTS, tokenizer, None, 0)
+    foreign = deepcopy(tokenizer)
+    foreign.mask_token = None
+    with pytest.raises(
+        RecipeError, match="corruption token_mask needs a tokenizer with mask, and the checkpoint's has none"
+    ):
+        PlainBatches(stream, foreign, Windows(), (TokenMask(),), rows=8, length=32, steps=3, seed=0)
 
 
 def numbered(tokenizer: PreTrainedTokenizerFast) -> Encoded:

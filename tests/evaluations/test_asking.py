@@ -1,0 +1,57 @@
+"""Examples from outside, of every family: what is asked for, and what is said of one that is not right."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from pipelines.asking import KINDS, as_json, asked_columns, examples
+from pipelines.components.catalogue import members_of
+from pipelines.errors import DataError
+from pipelines.task_families import TaskFamily
+
+QUESTION = {"question": "Who wrote it?", "context": "Ada wrote it."}
+
+
+def family(name: str) -> TaskFamily:
+    return TaskFamily.model_validate(name)
+
+
+@pytest.mark.parametrize("name", sorted(members_of("task_families")[1]))
+def test_every_column_of_every_family_can_be_asked_for(name: str) -> None:
+    columns = asked_columns(family(name))
+    assert columns
+    assert set(columns.values()) <= set(KINDS)
+    assert not set(columns) & set(family(name).target)
+
+
+def test_lines_become_examples_without_their_answers() -> None:
+    lines = [json.dumps({**QUESTION, "answer_texts": ["Ada"], "id": 7}), "  \n", json.dumps(QUESTION)]
+    assert list(examples(family("span_extraction"), lines)) == [QUESTION, QUESTION]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "said"),
+    [
+        (
+            "span_extraction",
+            '{"question": "Who?"}',
+            r"line 1: the column 'context' is missing; .*'question' \(a text\)",
+        ),
+        ("span_extraction", '{"question": "Who?", "context": null}', r"'context' holds null, expected a text"),
+        ("span_extraction", '{"question": "", "context": " "}', r"line 1: its texts are empty"),
+        ("tagging", '{"tokens": "Ada wrote it"}', r"'tokens' holds \"Ada wrote it\", expected a list of texts"),
+        ("tagging", '{"tokens": ["Ada", 1]}', r"expected a list of texts"),
+        ("text_classification", "a text", r"line 1: not JSON"),
+        ("text_classification", '["a text"]', r"line 1: not a JSON object; .*'text' \(a text\)"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(name: str, line: str, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        list(examples(family(name), [line]))
+
+
+def test_a_number_that_is_none_is_null() -> None:
+    assert [as_json(answer) for answer in (math.nan, 0.5, "a", ["O"])] == [None, 0.5, "a", ["O"]]
