@@ -211,19 +211,9 @@ def _signature(asked: Mapping[str, str], weighs: bool) -> ModelSignature:
     from mlflow.types import ColSpec, DataType, Schema, TensorSpec
     from mlflow.types.schema import Array, Map
 
-<<<<<<< HEAD
-    if family is None:
-        # a list hint as the signature would refuse data frames over HTTP; this takes both
-        answer = Schema([ColSpec(DataType.string, "label"), ColSpec(Map(DataType.double), "probabilities")])
-        return ModelSignature(inputs=Schema([ColSpec(DataType.string, "text")]), outputs=answer)
-    columns: list[ColSpec | TensorSpec] = []
-    for name, kind in asked_columns(family).items():
-        inside = DataType[COLUMNS[kind.removeprefix("list<").removesuffix(">")]]
-=======
     columns: list[ColSpec | TensorSpec] = []
     for name, kind in asked.items():
         inside = DataType[COLUMNS[_member(kind)]]
->>>>>>> surface
         columns.append(ColSpec(Array(inside) if kind.startswith("list<") else inside, name))
     # a list hint as the signature would refuse data frames over HTTP; this takes both
     answer = Schema([ColSpec(DataType.string, "label"), ColSpec(Map(DataType.double), "probabilities")])

@@ -56,9 +56,12 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     named: set[str] = set()
     for node in ast.walk(tree):
-        if _is_type_checking_block(node):
-            node.body = []  # type: ignore[attr-defined]  # imported for annotations only: cannot change a result
-        elif isinstance(node, ast.Import):
+        if isinstance(node, ast.If) and _is_type_checking_block(node):
+            # imported for annotations only: cannot change a result. Emptied before any import is looked at, since a walk
+            # holds a node's children as soon as it has met the node
+            node.body = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""

@@ -15,6 +15,9 @@ def check_judging(stage: Stage, resolve: Callable[[str], Stage], family: str | N
     """The first thing wrong with an evaluate stage on a dataset of `family` (None: not known), or None."""
     if not stage.suite:
         return "suite", "an evaluate stage needs at least one evaluation"
+    names = [evaluation.name for evaluation in stage.suite]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        return "suite", f"{twice} is asked twice; put the second into an evaluate stage of its own"
     subjects = stage.start if isinstance(stage.start, tuple) else (stage.start,)
     answering = {}
     for subject in subjects:

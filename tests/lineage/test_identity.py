@@ -219,3 +219,12 @@ def test_a_folder_is_named_by_its_contents_alone(tmp_path: Path) -> None:
     assert first == identity.digest_folder(tmp_path / "two")
     (tmp_path / "two" / "a").write_text("edited")
     assert first != identity.digest_folder(tmp_path / "two")
+
+
+def test_what_is_imported_for_annotations_alone_is_no_part_of_an_identity() -> None:
+    assert (
+        "if TYPE_CHECKING:\n    from pipelines.evaluations.stage"
+        in (ROOT / "pipelines/evaluations/__init__.py").read_text()
+    )
+    assert "pipelines.evaluations.stage" not in closure("pipelines.evaluations")
+    assert "pipelines.evaluations.stage" in closure("pipelines.training.run") | closure("pipelines.evaluations.stage")
