@@ -227,4 +227,3 @@ def test_what_is_imported_for_annotations_alone_is_no_part_of_an_identity() -> N
         in (ROOT / "pipelines/evaluations/__init__.py").read_text()
     )
     assert "pipelines.evaluations.stage" not in closure("pipelines.evaluations")
-    assert "pipelines.evaluations.stage" in closure("pipelines.training.run") | closure("pipelines.evaluations.stage")
