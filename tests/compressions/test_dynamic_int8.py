@@ -15,6 +15,8 @@ from pipelines.compressions.dynamic_int8 import DynamicInt8
 from pipelines.errors import StageError
 from pipelines.heads import Head
 from pipelines.inference import load_predictor
+from pipelines.opening import Record, put_together
+from pipelines.task_families import TaskFamily
 from tests.evaluations.tiny_classifier import PACKAGES, documentation, train_classifier
 
 
@@ -76,9 +78,9 @@ def test_the_classifier_of_this_house_converts_too(source: Path, tmp_path: Path)
         vocab_size=1500, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
     )
     folder = tmp_path / "source"
-    Head.model_validate({"name": "sequence_classification", "pooling": "mean"}).build(config, PACKAGES).save_pretrained(
-        folder
-    )
+    head = Head.model_validate({"name": "sequence_classification", "pooling": "mean"})
+    record = Record(head=head, family=TaskFamily.usually(), labels=tuple(PACKAGES))
+    put_together(record, config).save_pretrained(folder)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(source / name, folder)
     DynamicInt8().convert(folder, tmp_path / "out")
