@@ -1,0 +1,44 @@
+"""Texts of one class draw together while a classifier is tuned (Gunel et al. 2021, §3; Khosla et al. 2020, eq. 2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Option
+
+from pipelines.objectives import Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class SupervisedContrastive(Objective, name="supervised_contrastive"):
+    """A text's vector must be nearer, in cosine, to those of its own class in the batch than to the others.
+
+    Mean over texts i with another of their class in the batch of −1/|P(i)| Σ over p in P(i) of log softmax over j ≠ i of
+    cos(vᵢ, vⱼ) / temperature at p, where P(i) are the other texts of its class. Zero when no two texts share one. Added to
+    cross-entropy with weights that sum to one (eq. 1).
+    """
+
+    paper = "arXiv:2011.01403"
+    needs_fields = frozenset({Field.LABELS})
+    needs_signals = frozenset({Signal.POOLED})
+
+    temperature: float = Option(0.3, gt=0)
+    """Divides the cosines: the smaller, the more the nearest texts count (§4.2: 0.3)."""
+
+    def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        import torch
+        from torch.nn.functional import normalize
+
+        vectors = normalize(step.signals[Signal.POOLED].float(), dim=-1)
+        labels = step.batch[Field.LABELS]
+        itself = torch.eye(len(labels), dtype=torch.bool, device=vectors.device)
+        likelihood = (vectors @ vectors.T / self.temperature).masked_fill(itself, -torch.inf).log_softmax(-1)
+        alike = (labels[:, None] == labels[None, :]) & ~itself
+        counted = alike.sum(1)
+        if not bool(counted.any()):
+            return {"supervised_contrastive": vectors.sum() * 0}
+        drawn = likelihood.masked_fill(~alike, 0.0).sum(1)[counted > 0] / counted[counted > 0]
+        return {"supervised_contrastive": -drawn.mean()}
