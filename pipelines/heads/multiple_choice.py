@@ -10,7 +10,7 @@ import numpy as np
 from pipelines.encoding import Encoded, FieldArrays
 from pipelines.errors import DataError
 from pipelines.heads import Batch, Signals
-from pipelines.heads.pooled_text import PooledText
+from pipelines.heads.pooled_text import PooledText, highest
 from pipelines.heads.token_rows import TokenRows, column, refuse_empty, token_rows
 from pipelines.task_families.writing_systems import joined
 from pipelines.vocabulary import Field, Signal
@@ -75,10 +75,7 @@ class MultipleChoice(PooledText, name="multiple_choice"):
         task: Task,
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
-        best = np.zeros(len(encoded), dtype=np.int64)
-        for chosen, _, signals in heard:
-            best[chosen] = signals[Signal.LOGITS].argmax(-1).cpu().numpy()
-        return best.tolist()
+        return [int(index) for index in highest(encoded, heard)]
 
 
 class EncodedChoices(Encoded):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -10,7 +10,7 @@ from pydantic import Field as Option
 
 from pipelines.encoding import Encoded, FieldArrays
 from pipelines.errors import RecipeError
-from pipelines.heads import Batch, Head, body_inputs
+from pipelines.heads import Batch, Head, Signals, body_inputs
 from pipelines.heads.token_rows import TokenRows, column, refuse_empty, token_rows
 from pipelines.vocabulary import Ability, Field, Signal
 
@@ -121,6 +121,14 @@ def encode_texts(
     rows = token_rows(texts, tokenizer, length)
     refuse_empty(rows, [index // orders for index in range(len(texts))])
     return EncodedTexts(examples, rows, orders)
+
+
+def highest(encoded: Encoded, heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]]) -> NDArray[np.int64]:
+    """int64 [items]: the number of the class, or of the choice, with the highest score."""
+    best = np.zeros(len(encoded), dtype=np.int64)
+    for chosen, _, signals in heard:
+        best[chosen] = signals[Signal.LOGITS].argmax(-1).cpu().numpy()
+    return best
 
 
 def is_pair(task: Task) -> bool:

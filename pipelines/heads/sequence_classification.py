@@ -9,7 +9,7 @@ import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.heads import Batch, Signals
-from pipelines.heads.pooled_text import PooledText, encode_texts, one_order
+from pipelines.heads.pooled_text import PooledText, encode_texts, highest, one_order
 from pipelines.heads.token_rows import column
 from pipelines.vocabulary import Field, Signal
 
@@ -65,10 +65,7 @@ class SequenceClassification(PooledText, name="sequence_classification"):
         task: Task,
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
-        best = np.zeros(len(encoded), dtype=np.int64)
-        for chosen, _, signals in heard:
-            best[chosen] = signals[Signal.LOGITS].argmax(-1).cpu().numpy()
-        return [task.labels[index] for index in best]
+        return [task.labels[index] for index in highest(encoded, heard)]
 
 
 def _numbers(examples: Sequence[Row], task: Task) -> NDArray[np.int64]:
