@@ -51,7 +51,10 @@ ReturnToService=2
 KillWait=20
 SlurmdParameters=config_overrides
 NodeName={host} NodeHostname={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=1000 State=UNKNOWN
-PartitionName=tests Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=tests Nodes=ALL Default=YES MaxTime=INFINITE State=UP GraceTime=20
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
 """
 
 
