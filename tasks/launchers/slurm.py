@@ -160,6 +160,7 @@ class SlurmLaunching(Launching):
             "failure": job.out / failure.FILE,
             "checkpoints": scratch / CHECKPOINTS,
             "reached": scratch / REACHED,
+            "patience": str(self._slurm.warning * 3 // 4),
         }
         script = scratch / SCRIPT
         script.write_text(render(options, training_environment(), values), encoding="utf-8")

@@ -1,7 +1,7 @@
 # Every signal is expected from here on: untrapped, either would end this shell. Slurm sends USR1 when the time limit is
 # near; TERM when the job is cancelled, which the ranks hear as well: this shell waits for the checkpoint they then write.
 leaving=
-trap 'leaving=yes' USR1
+trap 'leaving=${leaving:-$SECONDS}' USR1
 trap ':' TERM
 
 export WORLD_SIZE="$SLURM_NTASKS"
@@ -15,21 +15,27 @@ fi
 
 echo "Slurm job $SLURM_JOB_ID, start $((${SLURM_RESTART_COUNT:-0} + 1)), on $SLURM_JOB_NODELIST: $SLURM_NTASKS ranks"
 # A rank knows nothing of Slurm: Lightning, seeing its variables, would take signals and checkpoints into its own hands.
-srun --export=ALL --kill-on-bad-exit=1 --cpus-per-task="$SLURM_CPUS_PER_TASK" bash -c '
-    export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID"
+srun --export=ALL --kill-on-bad-exit=1 --distribution=block --cpus-per-task="$SLURM_CPUS_PER_TASK" bash -c '
+    export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" GROUP_RANK="$SLURM_NODEID"
     unset "${!SLURM_@}"
     exec "$@"
 ' rank "$python" -m pipelines.training.rank "$order" &
 step=$!
 while kill -0 "$step" 2>/dev/null; do
-    # again and again: a step that is only being started does not hear the first
-    if [ -n "$leaving" ] && [ $((SECONDS % 5)) -eq 0 ]; then
-        scancel --quiet --signal=TERM "$SLURM_JOB_ID"
+    if [ -n "$leaving" ]; then
+        # ranks that hang must not take the job with them: being queued again ends them
+        if [ $((SECONDS - leaving)) -ge "$patience" ]; then break; fi
+        # again and again: a step that is only being started does not hear the first
+        if [ $(((SECONDS - leaving) % 5)) -eq 0 ]; then scancel --quiet --signal=TERM "$SLURM_JOB_ID"; fi
     fi
     sleep 1
 done
-wait "$step"
-status=$?
+if kill -0 "$step" 2>/dev/null; then
+    status=143
+else
+    wait "$step"
+    status=$?
+fi
 if [ "$status" -eq 0 ] || [ -e "$failure" ]; then exit "$status"; fi
 
 # The ranks ended early. Where that was asked of them, and the job is not being cancelled, it goes back into the queue, with

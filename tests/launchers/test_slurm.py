@@ -45,7 +45,7 @@ stages:
     optimizer: {lr: 1.0e-3, precision: 32-true}
     budget: {tokens: 102400, batch_tokens: 1024, length: 32}
 """
-RUNTIME = Runtime(log_every=7, checkpoint_every=9)
+RUNTIME = Runtime(log_every=7, checkpoint_every=9, devices=2)
 FOLDER = "out of $HOME %j 'it'"
 """What a folder may be called, and what a shell and sbatch would make of it if it were not quoted."""
 SECONDS = 120
@@ -136,6 +136,11 @@ def until(reached: Callable[[], Any]) -> Any:
 
 def opened(job: Job, **fields: Any) -> SlurmLaunching:
     return Slurm.model_validate({"cpus_per_task": 1, **fields}).open(ROOT, job.out.parent / "training.log")
+
+
+def alone(job: Job) -> Job:
+    """The job, of one rank."""
+    return job.model_copy(update={"runtime": Runtime()})
 
 
 def shown(job: Job, field: str) -> str | None:
@@ -232,7 +237,7 @@ def rank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Job, str]
 def test_neither_an_early_warning_nor_a_preemption_loses_a_job_that_gets_on(
     cluster: Cluster, make_job: Callable[[], Job], rank: Callable[[Job, str], Path]
 ) -> None:
-    job = make_job()
+    job = alone(make_job())
     starts = rank(job, "sleep 100")  # a rank that does not listen yet: any signal ends it
     with opened(job, time="00:05:00") as launcher:
         running = Running(launcher, job)
@@ -253,7 +258,7 @@ def test_neither_an_early_warning_nor_a_preemption_loses_a_job_that_gets_on(
 def test_a_rank_that_fails_ends_the_job_with_its_words(
     cluster: Cluster, make_job: Callable[[], Job], rank: Callable[[Job, str], Path]
 ) -> None:
-    job = make_job().model_copy(update={"runtime": Runtime(devices=2)})
+    job = make_job()
     starts = rank(
         job, 'trap "exit 143" TERM; [ "$RANK" = 0 ] || { echo "no such number"; kill -9 $$; }; sleep 100 & wait'
     )
@@ -265,7 +270,7 @@ def test_a_rank_that_fails_ends_the_job_with_its_words(
 def test_a_controller_that_does_not_answer_is_no_news(
     cluster: Cluster, make_job: Callable[[], Job], rank: Callable[[Job, str], Path]
 ) -> None:
-    job = make_job()
+    job = alone(make_job())
     starts = rank(job, f"sleep 12; echo '{Result().model_dump_json()}' > '{job.out.parent}/result'")
     with opened(job) as launcher:
         running = Running(launcher, job)
