@@ -9,11 +9,13 @@ python -m benchmarks.faults --page                 only the page, from the recor
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
 
 from benchmarks.faults import page, records
+from benchmarks.faults.fault import Fault
 from benchmarks.faults.kinds import kinds
 from benchmarks.faults.series import run_series
 
@@ -41,9 +43,10 @@ def main() -> int:
     return 0 if all(record.good for name in known for record in records.read(name)) else 1
 
 
-def _strike(chosen: dict[str, object], cases: int | None, work: Path) -> None:
+def _strike(chosen: dict[str, Fault], cases: int | None, work: Path) -> None:
     from benchmarks.faults.regime import regime
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     with regime(work) as prepared:
         print(f"undisturbed: {prepared.seconds:.0f} s, {prepared.cpu:.0f} s of processor time", flush=True)
         # a series of each kind in turn: a campaign that is stopped early has seen all of them

@@ -106,7 +106,7 @@ class Attempt:
 
     def watch(self, until: Callable[[], object] | None = None) -> bool:
         """Wait until `until` is true, and say so; False where the command ended first. Ended by force when it hangs."""
-        seen, moved, cpu = self._traces(), time.monotonic(), self.cpu()
+        seen, moved, cpu, wanting = self._traces(), time.monotonic(), self.cpu(), 0.0
         while True:
             if until is not None and until():
                 return True
@@ -114,8 +114,9 @@ class Attempt:
                 return False
             time.sleep(LOOK_SECONDS)
             now, used = time.monotonic(), self.cpu()
-            if (traces := self._traces()) != seen or used - cpu > IDLE_SHARE * HANG_SECONDS:
-                seen, moved, cpu = traces, now, used
+            wanting += LOOK_SECONDS * self._wants_processor()
+            if (traces := self._traces()) != seen or used - cpu + wanting > IDLE_SHARE * HANG_SECONDS:
+                seen, moved, cpu, wanting = traces, now, used, 0.0
             elif now - moved > HANG_SECONDS:
                 self._hung = True
                 self.kill_all()
@@ -139,6 +140,14 @@ class Attempt:
         self._process.wait()
         said = self._output.read_text(encoding="utf-8", errors="replace")
         return Ending(self._process.returncode, said, time.monotonic() - self._begun, self._hung, killed)
+
+    def _wants_processor(self) -> bool:
+        """Whether one of its processes would run if a busy machine let it."""
+        for process in self.processes():
+            with suppress(psutil.Error):
+                if process.status() == psutil.STATUS_RUNNING:
+                    return True
+        return False
 
     def _traces(self) -> tuple[object, ...]:
         """What changes while work goes on."""

@@ -46,8 +46,8 @@ class Fault(ABC):
     def strike(self, checkout: Checkout, regime: Regime, random: Random) -> Strike | None:
         """Disturb a run of the regime, and wait for its end; None where it was done before it was struck."""
 
-    def mend(self, checkout: Checkout, ending: Ending) -> None:
+    def mend(self, checkout: Checkout, ending: Ending) -> None:  # noqa: B027  # most errors ask for another run only
         """Do what the error of a run asks for, before it is run again."""
 
-    def after(self, checkout: Checkout) -> None:
+    def after(self, checkout: Checkout) -> None:  # noqa: B027  # most kinds leave nothing
         """Put away what a case has left: mounts, servers."""

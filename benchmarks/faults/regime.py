@@ -22,6 +22,7 @@ from tasks import processes
 from tests.corpora.small_dataset import write_small_dataset
 
 RECIPE = "faults"
+SETTINGS = "default_dataset: small\ntraining: {checkpoint_every: 20}\n"
 MARK = "CURSUS_ROOT"
 PATIENCE = 120.0
 _SERVER = "campaign"
@@ -156,7 +157,7 @@ def _write_template(folder: Path) -> None:
             shutil.copy2(source, target)
     write_small_dataset(folder)
     params = folder / "params.yaml"
-    params.write_text("default_dataset: small\n" + params.read_text(), encoding="utf-8")
+    params.write_text(SETTINGS + params.read_text(), encoding="utf-8")
     shutil.copy(_RECIPE, folder / "recipes" / f"{RECIPE}.yaml")
     ready = (
         "from pathlib import Path; from tasks.environment import prepare_environment; root = Path.cwd(); "
