@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import errors
-from pipelines.errors import CursusError
+from pipelines.errors import CursusError, StageError
 
 INTERRUPTED = 130
 
@@ -44,6 +44,12 @@ def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
                 child.send_signal(signal.SIGINT)
         if status == INTERRUPTED:
             raise KeyboardInterrupt
+        if status < 0:
+            raise StageError(
+                f"the run was killed by {signal.Signals(-status).name}"
+                f"{', as the system does when memory runs out' if -status == signal.SIGKILL else ''}; finished stages are kept, and "
+                "the same command continues from the last checkpoint"
+            )
         if not answer.exists():
             raise SystemExit(status)  # a bug of ours: its traceback has been printed
         told: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))

@@ -130,13 +130,14 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         Projection(tracker, store).replay()
         try:
             _run(plan, context, config.threads or hardware.cores(), claims)
-            report = publish_report(
-                identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context)
-            )
             models = (
                 register_models(whole(plan), whole(context)) if config.until is None and config.claim is None else {}
             )
             show_scores(whole(plan), whole(context))
+            # last: an execution that has its report has done everything
+            report = publish_report(
+                identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context)
+            )
         except BaseException as error:
             tracker.finish_execution(run_id, "FAILED" if isinstance(error, Exception) else "KILLED", {})
             raise

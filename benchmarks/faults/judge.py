@@ -30,7 +30,7 @@ def made_in(store: Store) -> dict[str, Made]:
     """Every artifact of a store, by fingerprint."""
     found = {}
     for record in store.all():
-        stable = record.model_dump(mode="json", exclude={"environment"})
+        stable = record.model_dump(mode="json", exclude={"environment", "seal"})
         digests = {name: file.sha256 for name, file in record.files.items()}
         found[record.fingerprint] = Made(f"{record.stage}@{record.seed}", digests, stable)
     return found
