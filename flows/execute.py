@@ -45,10 +45,10 @@ def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
         if status == INTERRUPTED:
             raise KeyboardInterrupt
         if status < 0:
+            often = ", as the system does when memory runs out" if -status == signal.SIGKILL else ""
             raise StageError(
-                f"the run was killed by {signal.Signals(-status).name}"
-                f"{', as the system does when memory runs out' if -status == signal.SIGKILL else ''}; finished stages are kept, and "
-                "the same command continues from the last checkpoint"
+                f"the run was killed by {signal.Signals(-status).name}{often}; finished stages are kept, and the same command "
+                "continues from the last checkpoint"
             )
         if not answer.exists():
             raise SystemExit(status)  # a bug of ours: its traceback has been printed

@@ -25,6 +25,12 @@ in `docs/reliability/`, one line a case; nothing in it is written by hand.
 - **unclear**: an end that is neither success nor one sentence that names what to do
 """
 
+TAIL = """\
+The moment of a strike is drawn in processor time, from the number of its case, so that a busy machine does not move it. Kills come
+in rows at one checkout: a run that was killed is killed again while it recovers, and only the last recovery of a row is timed.
+Seconds are those of whole runs, start-up included, on a machine that did other work as well.
+"""
+
 
 def render(known: Mapping[str, Fault], folder: Path = records.FOLDER) -> str:
     """The page."""
@@ -58,10 +64,7 @@ def render(known: Mapping[str, Fault], folder: Path = records.FOLDER) -> str:
         lines.append(f"- {machine}; {dates[0]} to {dates[-1]}; {len(dates)} cases at commits {', '.join(commits)}")
     lines += [
         "",
-        "The moment of a strike is drawn in processor time, from the number of its case, so that a busy machine does not move it. Kills",
-        "come in rows at one checkout: a run that was killed is killed again while it recovers, and only the last recovery of a row is",
-        "timed. Seconds are those of whole runs, start-up included, on a machine that did other work as well.",
-        "",
+        TAIL,
     ]
     return "\n".join(lines)
 
