@@ -48,7 +48,6 @@ def _strike(chosen: dict[str, Fault], cases: int | None, work: Path) -> None:
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     with regime(work) as prepared:
-        print(f"undisturbed: {prepared.seconds:.0f} s, {prepared.cpu:.0f} s of processor time", flush=True)
         # a series of each kind in turn: a campaign that is stopped early has seen all of them
         waiting = dict(chosen)
         while waiting:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from benchmarks.faults.attempt import Ending
 from benchmarks.faults.judge import Snapshot
-from benchmarks.faults.regime import Checkout, Regime
+from benchmarks.faults.regime import Checkout
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Fault(ABC):
     """Strikes at one checkout, one after another: what fails once fails again before it has recovered."""
     standing: ClassVar[bool] = True
     """Whether runs use a Prefect server that stays up; else each has a temporary one of its own."""
+    devices: ClassVar[int] = 1
+    """Ranks that train together; several train the first stage only, as every stage starts them anew."""
     tracked: ClassVar[bool] = True
     """Whether MLflow must tell the whole story once everything is done; else when the next run has begun."""
 
@@ -43,7 +45,7 @@ class Fault(ABC):
         return None
 
     @abstractmethod
-    def strike(self, checkout: Checkout, regime: Regime, random: Random) -> Strike | None:
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         """Disturb a run of the regime, and wait for its end; None where it was done before it was struck."""
 
     def mend(self, checkout: Checkout, ending: Ending) -> None:  # noqa: B027  # most errors ask for another run only

@@ -113,7 +113,7 @@ def wrong(wanted: dict[str, Made], checkout: Path, store: Store) -> list[str]:
     return found
 
 
-def untold(wanted: dict[str, Made], checkout: Path) -> list[str]:
+def untold(wanted: dict[str, Made], checkout: Path, registered: bool) -> list[str]:
     """Where MLflow lies: a run that is said to be running, an artifact or a registered model that it does not know."""
     with closing(sqlite3.connect(checkout / ".cursus" / "mlflow.db")) as database:
         running = database.execute("select name from runs where status = 'RUNNING' and lifecycle_stage = 'active'")
@@ -126,7 +126,7 @@ def untold(wanted: dict[str, Made], checkout: Path) -> list[str]:
         models = database.execute("select count(*) from model_versions").fetchone()[0]
     known = {fingerprint for (fingerprint,) in told}
     found += [f"MLflow: does not tell of {one.label}" for name, one in wanted.items() if name not in known]
-    return found if models else [*found, "MLflow: no model is registered"]
+    return [*found, "MLflow: no model is registered"] if registered and not models else found
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 
 from benchmarks.__main__ import COPIED, ROOT
@@ -21,12 +22,13 @@ from pipelines.lineage.store import Store
 from tasks import processes
 from tests.corpora.small_dataset import write_small_dataset
 
-RECIPE = "faults"
+RECIPE, FIRST = "faults", "general"
+"""The recipe, and its first stage."""
 SETTINGS = "default_dataset: small\ntraining: {checkpoint_every: 20}\n"
 MARK = "CURSUS_ROOT"
 PATIENCE = 120.0
 _SERVER = "campaign"
-TEMPLATE, UNDISTURBED = "template", "undisturbed.json"
+TEMPLATE = "template"
 _RECIPE = Path(__file__).with_name("recipe.yaml")
 
 
@@ -41,6 +43,10 @@ class Checkout:
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
     """Environment variables of every attempt."""
+    words: tuple[str, ...] = ("run", RECIPE, "--threads", "1")
+    """The command that is the whole run."""
+    cpu: float = 0.0
+    """Seconds of processor time of an undisturbed run."""
     attempts: int = 0
 
     @property
@@ -50,7 +56,7 @@ class Checkout:
     def start(self, *words: str, settings: Mapping[str, str] | None = None) -> Attempt:
         """Begin `cursus run`, or the command in `words`."""
         self.attempts += 1
-        command = [sys.executable, "-m", "flows.cli", *(words or ("run", RECIPE, "--threads", "1"))]
+        command = [sys.executable, "-m", "flows.cli", *(words or self.words)]
         environment = {**environment_of(self.folder), **self.settings, **(settings or {})}
         output = self.folder.with_name(f"{self.folder.name}-{self.attempts}.txt")
         return Attempt(command, self.folder, environment, (MARK, str(self.folder)), output)
@@ -68,49 +74,82 @@ class Checkout:
             output.unlink()
 
 
+@dataclass(frozen=True)
+class Undisturbed:
+    """What a run without a fault makes, and costs."""
+
+    cpu: float
+    """Seconds of processor time."""
+    seconds: float
+    made: dict[str, Made]
+
+
 @dataclass
 class Regime:
-    """The template that checkouts are copied from, and what an undisturbed run makes."""
+    """The template that checkouts are copied from, and what undisturbed runs make."""
 
     work: Path
     server: str
     """The API of a Prefect server that stays up, as `make up` leaves one."""
-    cpu: float = 0.0
-    """Seconds of processor time of an undisturbed run."""
-    seconds: float = 0.0
-    made: dict[str, Made] = field(default_factory=dict)
+    known: dict[int, Undisturbed] = field(default_factory=dict)
 
     @property
     def template(self) -> Path:
         return self.work / TEMPLATE
 
-    def checkout(self, name: str, standing: bool = True) -> Checkout:
-        """A fresh copy; `standing` where its runs use the server that stays up, else each has a temporary one."""
+    def checkout(self, name: str, standing: bool = True, devices: int = 1) -> Checkout:
+        """A fresh copy that trains with `devices` ranks; `standing` where its runs use the server that stays up, else each has a
+        temporary one."""
+        made = self._copy(name, devices)
+        made.settings = {"PREFECT_API_URL": self.server} if standing else {}
+        made.cpu = self.undisturbed(devices).cpu
+        return made
+
+    def undisturbed(self, devices: int) -> Undisturbed:
+        """What `devices` ranks make when nothing happens; kept in `work` for the same code. Raises RegimeFailed."""
+        if devices not in self.known:
+            path = self.work / f"undisturbed-{devices}-{_code()[:16]}.json"
+            if not path.exists():
+                checkout = self._copy(f"undisturbed-{devices}", devices)
+                checkout.settings = {"PREFECT_API_URL": self.server}
+                attempt = checkout.start()
+                ending = attempt.ended()
+                if not ending.success:
+                    raise RegimeFailed(ending.said)
+                written = {name: asdict(one) for name, one in made_in(checkout.store).items()}
+                path.write_text(json.dumps({"cpu": attempt.cpu(), "seconds": ending.seconds, "made": written}))
+                checkout.remove()
+            told = json.loads(path.read_text())
+            made = {name: Made(**one) for name, one in told["made"].items()}
+            self.known[devices] = Undisturbed(told["cpu"], told["seconds"], made)
+        return self.known[devices]
+
+    def _copy(self, name: str, devices: int) -> Checkout:
         folder = self.work / name
         Checkout(folder).remove()
         # hard links inside are kept as links: DVC's outputs and its cache share files
         subprocess.run(["cp", "-a", str(self.template), str(folder)], check=True)
-        return Checkout(folder, {"PREFECT_API_URL": self.server} if standing else {})
+        if devices == 1:
+            return Checkout(folder)
+        params = folder / "params.yaml"
+        params.write_text(params.read_text().replace("training: {", f"training: {{devices: {devices}, "))
+        return Checkout(folder, words=("run", RECIPE, "--threads", "1", "--until", FIRST))
 
 
 @contextmanager
 def regime(work: Path) -> Iterator[Regime]:
-    """A template and its undisturbed run, made where `work` does not hold those of this very code, and a server beside them."""
+    """A template, made where `work` does not hold one of this very code, and a server beside it."""
     work.mkdir(parents=True, exist_ok=True)
     _clear(work)
     found = Regime(work, f"http://127.0.0.1:{processes.free_port()}/api")
     server = _prefect(work, found.server)
     try:
-        known, code = work / UNDISTURBED, _code()
-        if not known.exists() or json.loads(known.read_text())["code"] != code:
+        made_of = work / "template.txt"
+        if not made_of.exists() or made_of.read_text() != _code():
             _write_template(found.template)
+            made_of.write_text(_code())
         if not processes.wait_until_answers(f"{found.server}/health", server, seconds=PATIENCE):
             raise RegimeFailed(f"Prefect's server does not come up; its log is {work / 'prefect.log'}")
-        if not known.exists() or json.loads(known.read_text())["code"] != code:
-            _write_undisturbed(found, known, code)
-        told = json.loads(known.read_text())
-        found.cpu, found.seconds = told["cpu"], told["seconds"]
-        found.made = {name: Made(**one) for name, one in told["made"].items()}
         yield found
     finally:
         _clear(work)
@@ -124,16 +163,7 @@ def environment_of(folder: Path) -> dict[str, str]:
     return {**mine, MARK: str(folder), "PYTHONPATH": str(folder), "COLUMNS": "200"}
 
 
-def _write_undisturbed(found: Regime, path: Path, code: str) -> None:
-    checkout = found.checkout("undisturbed")
-    attempt = checkout.start()
-    ending = attempt.ended()
-    if not ending.success:
-        raise RegimeFailed(ending.said)
-    made = {name: asdict(one) for name, one in made_in(checkout.store).items()}
-    path.write_text(json.dumps({"code": code, "cpu": attempt.cpu(), "seconds": ending.seconds, "made": made}))
-
-
+@cache
 def _code() -> str:
     """A digest of all that a checkout is made of."""
     places = [ROOT / name for name in COPIED]

@@ -27,13 +27,13 @@ def run_series(fault: Fault, numbers: list[int], regime: Regime) -> list[Record]
 
     A regime that was done before a strike ends the row; its other cases are left for another checkout.
     """
-    checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.standing)
+    checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.standing, fault.devices)
     strikes: list[Strike] = []
     try:
         tries = 0
         while not strikes:  # a strike that came too late at a fresh checkout is drawn anew
             for number in numbers:
-                struck = fault.strike(checkout, regime, Random(f"{fault.name} {number} {tries}"))
+                struck = fault.strike(checkout, Random(f"{fault.name} {number} {tries}"))
                 if struck is None:
                     break
                 strikes.append(struck)
@@ -41,7 +41,7 @@ def run_series(fault: Fault, numbers: list[int], regime: Regime) -> list[Record]
                 tries += 1
                 fault.after(checkout)
                 checkout.remove()
-                checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.standing)
+                checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.standing, fault.devices)
         endings = _until_done(fault, checkout, strikes[-1].ending)
         faults = _end(fault, endings, checkout, regime)
         done = [
@@ -72,10 +72,11 @@ def _end(fault: Fault, endings: list[Ending], checkout: Checkout, regime: Regime
     """What is wrong at the end."""
     if not endings[-1].success:
         return []  # told as an unclear error
-    found = wrong(regime.made, checkout.folder, checkout.store)
+    made = regime.undisturbed(fault.devices).made
+    found = wrong(made, checkout.folder, checkout.store)
     if not fault.tracked:
         checkout.run("run", RECIPE, "--smoke", "--threads", "1", "--until", "general")
-    return found + untold(regime.made, checkout.folder)
+    return found + untold(made, checkout.folder, registered=fault.devices == 1)
 
 
 def _record(

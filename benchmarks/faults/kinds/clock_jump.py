@@ -12,7 +12,7 @@ from random import Random
 
 from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import Snapshot
-from benchmarks.faults.regime import Checkout, Regime
+from benchmarks.faults.regime import Checkout
 
 JUMPS = {"5 s": 5, "70 s": 70, "3 h": 3 * 3600, "a day": 86400, "400 days": 400 * 86400}
 
@@ -30,7 +30,7 @@ class ClockJump(Fault):
     def unavailable(self) -> str | None:
         return None if library() is not None else "libfaketime is not installed (apt-get install libfaketime)"
 
-    def strike(self, checkout: Checkout, regime: Regime, random: Random) -> Strike | None:
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         share, sign, jump = random.random(), random.choice("+-"), random.choice(list(JUMPS))
         file = checkout.folder.with_name(f"{checkout.folder.name}-clock.txt")
         file.write_text("+0")
@@ -43,7 +43,7 @@ class ClockJump(Fault):
             "NO_FAKE_STAT": "1",
         }
         attempt = checkout.start(settings=settings)
-        struck = attempt.watch(lambda: attempt.cpu() >= share * regime.cpu)
+        struck = attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu)
         file.write_text(f"{sign}{JUMPS[jump]}")
         finished = Snapshot.of(checkout.store)
         ending = attempt.ended()

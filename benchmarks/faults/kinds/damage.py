@@ -18,7 +18,7 @@ from benchmarks.faults.attempt import Ending
 from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.kinds.kills import TRAINING
-from benchmarks.faults.regime import Checkout, Regime
+from benchmarks.faults.regime import Checkout
 from pipelines.corpora.shards import table_files
 from pipelines.corpora.step import prepared, table_path
 from pipelines.lineage.provenance import RECORD
@@ -54,7 +54,7 @@ def _unnoticed(path: Path) -> Iterator[None]:
 class Damage(Fault):
     """Bring a checkout to where there is something to damage, damage it, and run again."""
 
-    def strike(self, checkout: Checkout, regime: Regime, random: Random) -> Strike | None:
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         self.prepare(checkout, random)
         files = self.files(checkout)
         if not files:

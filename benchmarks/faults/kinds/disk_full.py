@@ -11,7 +11,7 @@ from random import Random
 from benchmarks.faults.attempt import Ending
 from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import Snapshot
-from benchmarks.faults.regime import Checkout, Regime
+from benchmarks.faults.regime import Checkout
 
 PLACES = {"store": "data/store", "prepared data": "data/prepared", "state": ".cursus", "temporary folder": "tmp"}
 ROOMY = "2g"
@@ -29,7 +29,7 @@ class DiskFull(Fault):
             return "only root may mount a small disk"
         return None
 
-    def strike(self, checkout: Checkout, regime: Regime, random: Random) -> Strike | None:
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         # the store is where most is written
         name = random.choice([*PLACES, "store"])
         place = checkout.folder / PLACES[name]
@@ -38,7 +38,7 @@ class DiskFull(Fault):
         (checkout.folder / "tmp").mkdir(exist_ok=True)
         share = random.random()
         attempt = checkout.start()
-        struck = attempt.watch(lambda: attempt.cpu() >= share * regime.cpu)
+        struck = attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu)
         if struck:
             fill(place, random.choice([0, 0, PAGE, 16 * PAGE]))
         ending = attempt.ended()

@@ -10,10 +10,10 @@ import psutil
 from benchmarks.faults.attempt import Attempt
 from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import Snapshot
-from benchmarks.faults.regime import Checkout, Regime
+from benchmarks.faults.regime import Checkout
 
 FLOW, COMMAND = "flows.execute", "flows.cli"
-TRAINING = "pipelines.training.worker"
+TRAINING, RANK = "pipelines.training.worker", "pipelines.training.rank "
 SERVER = "prefect.server"
 
 
@@ -30,13 +30,13 @@ class Kill(Fault):
         """Environment variables of the run."""
         return {}
 
-    def strike(self, checkout: Checkout, regime: Regime, random: Random) -> Strike | None:
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         share = random.random()
         attempt = checkout.start(settings=self.settings())
         victims: list[psutil.Process] = []
 
         def ready() -> bool:
-            if attempt.cpu() >= share * regime.cpu and (victim := self.victim(attempt, random)) is not None:
+            if attempt.cpu() >= share * checkout.cpu and (victim := self.victim(attempt, random)) is not None:
                 victims.append(victim)
             return bool(victims)
 
@@ -70,6 +70,18 @@ class KillTraining(Kill):
     def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
         found = attempt.find(TRAINING)
         return found[0] if found else None
+
+
+class KillRank(Kill):
+    name = "kill_rank"
+    says = "SIGKILL to one of two ranks that train together (DDP over gloo)"
+    cases = 10
+    row = 1
+    devices = 2
+
+    def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
+        found = attempt.find(RANK)
+        return random.choice(found) if len(found) == self.devices else None
 
 
 class KillServer(Kill):

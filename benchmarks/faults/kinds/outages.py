@@ -11,7 +11,7 @@ from random import Random
 from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.kinds.kills import SERVER
-from benchmarks.faults.regime import Checkout, Regime, environment_of
+from benchmarks.faults.regime import Checkout, environment_of
 from tasks import processes
 
 SECONDS = (2.0, 25.0)
@@ -25,10 +25,10 @@ class PrefectStopped(Fault):
     cases = 6
     standing = False
 
-    def strike(self, checkout: Checkout, regime: Regime, random: Random) -> Strike | None:
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         share, away = random.random(), random.uniform(*SECONDS)
         attempt = checkout.start()
-        if not attempt.watch(lambda: attempt.cpu() >= share * regime.cpu and attempt.find(SERVER)):
+        if not attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu and attempt.find(SERVER)):
             ending = attempt.ended()
             return (
                 None if ending.success else Strike("nothing: it ended by itself", ending, Snapshot.of(checkout.store))
@@ -50,10 +50,10 @@ class MlflowLocked(Fault):
     cases = 7
     tracked = False
 
-    def strike(self, checkout: Checkout, regime: Regime, random: Random) -> Strike | None:
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         share, away = random.random(), random.uniform(*SECONDS)
         attempt = checkout.start()
-        if not attempt.watch(lambda: attempt.cpu() >= share * regime.cpu):
+        if not attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu):
             attempt.ended()
             return None
         with closing(sqlite3.connect(checkout.folder / ".cursus" / "mlflow.db", timeout=30)) as database:
@@ -72,7 +72,7 @@ class MlflowKilled(Fault):
     cases = 7
     tracked = False
 
-    def strike(self, checkout: Checkout, regime: Regime, random: Random) -> Strike | None:
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         share = random.random()
         port = processes.free_port()
         url = f"http://127.0.0.1:{port}"
@@ -111,7 +111,7 @@ class MlflowKilled(Fault):
         server = serve()
         checkout.settings["MLFLOW_TRACKING_URI"] = url
         attempt = checkout.start()
-        struck = attempt.watch(lambda: attempt.cpu() >= share * regime.cpu)
+        struck = attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu)
         for process in processes.tree(server):
             attempt.kill(process)
         finished = Snapshot.of(checkout.store)
