@@ -26,7 +26,6 @@ from tasks.finish import publish_report, register_models, show_scores
 from tasks.planning import make_plan, resolve_request, store_folder
 from tasks.preparation import prepare_dataset
 from tasks.progress import Progress
-from tasks.projection import Projection
 from tasks.stages import Context, run_step, use_cached
 from tasks.tracking import Tracker
 from tasks.training_settings import load_training
@@ -110,24 +109,23 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
             training.launcher.open(root, state_folder(root) / "logs" / f"training-{identifier}.log")
         )
         tracker = Tracker(root)
-        run_id = tracker.begin_execution(
+        tracker.begin_execution(
             identifier,
             plan.recipe.name,
             request.dataset,
             [{"step": s.label, "fingerprint": s.fingerprint} for s in plan.steps],
+            store,
         )
         context = Context(
             root=root,
             store=store,
             tracker=tracker,
-            run_id=run_id,
             tables=prepared.tables,
             language=prepared.language,
             launcher=launcher,
             training=training,
             progress=progress,
         )
-        Projection(tracker, store).replay()
         try:
             _run(plan, context, config.threads or hardware.cores(), claims)
             report = publish_report(
@@ -138,11 +136,9 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
             )
             show_scores(whole(plan), whole(context))
         except BaseException as error:
-            tracker.finish_execution(run_id, "FAILED" if isinstance(error, Exception) else "KILLED", {})
+            tracker.finish_execution("FAILED" if isinstance(error, Exception) else "KILLED", {})
             raise
-        tracker.finish_execution(
-            run_id, "FINISHED", {"seconds": time.monotonic() - began, "computed": len(context.seconds)}
-        )
+        tracker.finish_execution("FINISHED", {"seconds": time.monotonic() - began, "computed": len(context.seconds)})
     return RegimeResult(
         execution=identifier,
         computed=[step.label for step in plan.steps if step.fingerprint in context.seconds],

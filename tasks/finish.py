@@ -15,7 +15,6 @@ from pipelines.evaluations.page.wording import metric_name
 from pipelines.recipe.plan import Plan
 from tasks.datasets import Prepared
 from tasks.final import final_body, final_model, planned
-from tasks.registry import Registry
 from tasks.reports import execution_record, score_tables, write_report
 from tasks.services import MLFLOW_PORT, running
 from tasks.stages import Context
@@ -33,11 +32,11 @@ def publish_report(
         started.isoformat(timespec="seconds"),
         seconds,
         context.seconds,
-        context.run_id,
+        context.tracker.run_id,
         str(flow_run.id) if flow_run.id else None,
     )
     page = write_report(context.root, execution, context.store, prepared)
-    context.tracker.log_report(context.run_id, page)
+    context.tracker.log_report(page)
     create_link_artifact(page.resolve().as_uri(), link_text="report", key="report", description="The execution's page")
     if (address := _mlflow_page(context)) is not None:
         create_link_artifact(address, link_text="MLflow run", key="mlflow", description="The lineage in MLflow")
@@ -53,16 +52,14 @@ def register_models(plan: Plan, context: Context) -> dict[str, str]:
         if step.fingerprint in context.artifacts
     }
     steps = [step for step in planned(plan) if step.fingerprint in records]
-    answering, body = (
-        records[found.fingerprint] if found else None for found in (final_model(steps), final_body(steps))
-    )
+    answering, body = (found.fingerprint if found else None for found in (final_model(steps), final_body(steps)))
     headline = {
         name: float(value)
         for record in records.values()
         if record.kind == "evaluate"
         for name, value in record.result.get("metrics", {}).items()
     }
-    return Registry(context.tracker).register_final(context.store, answering, body, headline) or {}
+    return context.tracker.register(context.store, answering, body, headline)
 
 
 @task(name="scores", cache_policy=NO_CACHE)
@@ -87,9 +84,8 @@ def show_scores(plan: Plan, context: Context) -> None:
 
 def _mlflow_page(context: Context) -> str | None:
     """The execution's page in the MLflow UI of this machine; None where nothing was recorded."""
-    if context.run_id is None or context.tracker.failure is not None:
+    if context.tracker.page is None:
         return None
     services = running(context.root)
     server = services.mlflow_url if services is not None else f"http://127.0.0.1:{MLFLOW_PORT}"
-    experiment = context.tracker.recorder.client.get_run(context.run_id).info.experiment_id
-    return f"{server}/#/experiments/{experiment}/runs/{context.run_id}"
+    return f"{server}/{context.tracker.page}"

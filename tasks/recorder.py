@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
@@ -22,6 +22,9 @@ from tasks.tracking_store import is_database, migrate_tracking_store
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Metric, Run
+
+
+HTTP_SERVER_ERROR = 500
 
 
 class Recorder:
@@ -48,6 +51,25 @@ class Recorder:
         # `models:/m-…` is looked up through the global setting, whatever a client was built with
         mlflow.set_tracking_uri(self.uri)
         return mlflow.MlflowClient(tracking_uri=self.uri, registry_uri=self.uri)
+
+    def is_away(self, error: Exception) -> bool:
+        """Whether MLflow may answer later what it answered with `error` now: a server or database that does not."""
+        from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import OperationalError
+
+        if isinstance(error, MlflowException):
+            untyped: Any = error
+            return int(untyped.get_http_status_code()) >= HTTP_SERVER_ERROR
+        return isinstance(error, (OSError, OperationalError))
+
+    def advice(self, failure: str) -> str:
+        """What to do about a failure that comes back; empty where there is nothing."""
+        if self.uri.startswith("sqlite:") and "locked" in failure:
+            return (
+                f" {self.uri.removeprefix('sqlite:///')} has been locked by another process for more than 20 s: "
+                "where many write at once, use PostgreSQL (docs/servers.md)."
+            )
+        return ""
 
     def experiment(self, dataset: str) -> str:
         """The id of the experiment named after the dataset, made where it is not there yet."""

@@ -6,7 +6,6 @@ import importlib.metadata
 import platform
 import re
 import subprocess
-import threading
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -44,8 +43,6 @@ class Context:
     root: Path
     store: Store
     tracker: Tracker
-    run_id: str | None
-    """The execution's run in MLflow; None where MLflow does not answer."""
     tables: dict[str, Path]
     language: str
     launcher: Launching
@@ -55,8 +52,6 @@ class Context:
     """Every finished step of this execution, by fingerprint."""
     seconds: dict[str, float] = field(default_factory=dict)
     """What each step that was computed here took."""
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    """Held while MLflow is written to: steps may run side by side."""
 
 
 @task(task_run_name="{label}", cache_policy=NO_CACHE)
@@ -65,13 +60,11 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
     require_space(context.store.root, SPACE_NEEDED)
     job = _job(step, threads, context)
     context.progress.begin(step.label)
-    with context.lock:
-        run = context.tracker.begin_step(context.run_id, TrackedStep.planned(step))
+    context.tracker.begin_step(TrackedStep.planned(step))
     try:
-        context.launcher.run(job, _Listener(step, run, context))
-    except BaseException as error:
-        with context.lock:
-            context.tracker.fail_step(run, f"{type(error).__name__}: {error}")
+        context.launcher.run(job, _Listener(step, context))
+    except Exception as error:
+        context.tracker.fail_step(step.fingerprint, f"{type(error).__name__}: {error}")
         raise
 
 
@@ -79,15 +72,14 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
 def use_cached(label: str, step: Step, artifact: Artifact, context: Context) -> None:
     """Take a finished step from the store, and link it in MLflow so that comparisons are whole."""
     context.artifacts[artifact.fingerprint] = artifact
-    with context.lock:
-        context.tracker.link_cached(context.run_id, artifact, step.label)
+    context.tracker.link_cached(artifact, step.label)
 
 
 class _Listener:
     """Publishes the finished job and reports progress."""
 
-    def __init__(self, step: Step, run: str | None, context: Context) -> None:
-        self.step, self.run, self.context = step, run, context
+    def __init__(self, step: Step, context: Context) -> None:
+        self.step, self.context = step, context
         self.started = time.monotonic()
         self.began = datetime.now(UTC).isoformat(timespec="seconds")
         self.artifact: UUID | None = None
@@ -96,8 +88,7 @@ class _Listener:
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
         share = self.context.progress.update(self.step.label, lines[-1], job.stage.budget.tokens, self.metric)
-        with self.context.lock:
-            self.context.tracker.log_metrics(self.run, lines)
+        self.context.tracker.log_metrics(self.step.fingerprint, lines)
         if share is not None:
             self._show(share)
 
@@ -108,8 +99,7 @@ class _Listener:
         artifact = context.store.publish(_provenance(step, result, self.began, seconds, context.root))
         context.artifacts[step.fingerprint] = artifact
         context.seconds[step.fingerprint] = seconds
-        with context.lock:
-            context.tracker.finish_step(self.run, artifact.provenance, artifact.folder)
+        context.tracker.finish_step(artifact)
         get_run_logger().info(context.progress.done(step.label, result, seconds, self.metric))
         self._show(1.0)
 

@@ -94,7 +94,11 @@ class Teller:
         name = f"{entry.recipe} {entry.execution}"
         found = self._own(f"attributes.run_name = '{name}'")
         if found is None:
-            tags = {"cursus.execution": entry.execution, "cursus.recipe": entry.recipe, "mlflow.source.name": "cursus run"}
+            tags = {
+                "cursus.execution": entry.execution,
+                "cursus.recipe": entry.recipe,
+                "mlflow.source.name": "cursus run",
+            }
             found = self.recorder.client.create_run(self._experiment, entry.when, tags=tags, run_name=name)
         self.run_id = str(found.info.run_id)
         self.recorder.client.log_dict(self.run_id, {"steps": entry.plan}, "plan.json")

@@ -10,7 +10,7 @@ however the process ends, so that neither a process id given out again nor a clo
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -195,6 +195,13 @@ def untold(root: Path) -> bool:
     return any(_folder(root).glob("*.jsonl"))
 
 
+def offered(root: Path) -> set[str]:
+    """Fingerprints that wait to be registered until MLflow answers."""
+    entries = (entry for path in _folder(root).glob("*.jsonl") for entry in _read(path))
+    models = (entry for entry in entries if isinstance(entry, ModelsOffered))
+    return {named for entry in models for named in (entry.answering, entry.body) if named is not None}
+
+
 def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     """Entries in their order, those of one step's curves together."""
     for _, run in groupby(entries, lambda entry: curve(entry) or id(entry)):
@@ -205,7 +212,6 @@ def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 def curve(entry: Entry) -> str | None:
     """The step whose curves the entry adds to, if it does."""
     return entry.fingerprint if isinstance(entry, (Measured, Sampled)) else None
-
 
 
 def _read(path: Path) -> Iterator[Entry]:
