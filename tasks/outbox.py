@@ -21,6 +21,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 """Seconds between two attempts at a server that is away: doubled from the first to the longest."""
 AHEAD = 400
 """Entries looked at to find those that belong together."""
+LONGEST_REASON = 200
 LONGEST_CALL = 300.0
 """Seconds that one call may take, a model's upload among them, before nobody waits for it any more."""
 
@@ -110,7 +111,7 @@ class Outbox:
 
     def _failed(self, error: Exception) -> bool:
         """Note a failure and pause; whether to go on."""
-        said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
+        said = f"{type(error).__name__}: {str(error).splitlines()[0][:LONGEST_REASON] if str(error) else 'no reason given'}"
         away = self._is_away(error)
         with self._changed:
             first, self.failure = self.failure is None, said

@@ -38,8 +38,8 @@ class Recorder:
     @cached_property
     def client(self) -> MlflowClient:
         """The open connection. Takes 6 s where the database has to be created first."""
-        # a server that is away would otherwise be asked for minutes before a call gives up
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+        # whoever calls decides whether to ask again; MLflow itself would ask for minutes
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
         if is_database(self.uri):
             migrate_tracking_store(self.root, self.uri)
