@@ -21,6 +21,10 @@ from pipelines import errors
 from pipelines.errors import CursusError
 
 INTERRUPTED = 130
+SERVER_GONE = (
+    "Prefect's server went away while the run was under way. Everything that was finished is in the store; "
+    "Prefect is told how the run ended when the next one starts."
+)
 
 
 def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
@@ -56,17 +60,41 @@ def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
 def main(config: str, answer: Path) -> int:
     """Run the regime with the configuration in `config`; its result or a user's mistake is written to `answer`."""
     threading.Thread(target=_stop_with_caller, daemon=True).start()
-    from flows.regime import RegimeConfig, regime
+    _end_children_with_this()
+    from flows.regime import LAST, RegimeConfig, regime
 
     try:
-        result = regime(RegimeConfig.model_validate_json(config))
-    except CursusError as error:
-        answer.write_text(json.dumps({"type": type(error).__name__, "message": str(error)}), encoding="utf-8")
-        return 2
+        regime(RegimeConfig.model_validate_json(config))
     except KeyboardInterrupt:
         return INTERRUPTED
-    answer.write_text(result.model_dump_json(), encoding="utf-8")
+    except Exception as error:
+        if LAST.error is None and LAST.result is None:
+            raise
+        if not isinstance(error, CursusError):
+            print(SERVER_GONE, file=sys.stderr)
+    if LAST.error is not None:
+        told = {"type": type(LAST.error).__name__, "message": str(LAST.error)}
+        answer.write_text(json.dumps(told), encoding="utf-8")
+        return 2
+    assert LAST.result is not None
+    answer.write_text(LAST.result.model_dump_json(), encoding="utf-8")
     return 0
+
+
+def _end_children_with_this() -> None:
+    """End Prefect's temporary server with this process, also where it is killed and cannot do so itself.
+
+    A shell outside the process group waits for the end of a pipe that only this process holds open.
+    """
+    read, _held_open = os.pipe()
+    with open(read, "rb") as end:
+        subprocess.Popen(
+            ["/bin/sh", "-c", 'read line; kill -TERM -- "-$0" 2>/dev/null', str(os.getpgrp())],
+            stdin=end,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
 
 def _stop_with_caller() -> None:

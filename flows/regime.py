@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 import uuid
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar, cast
+from uuid import UUID
 
 from prefect import flow
 from prefect.futures import PrefectFuture
@@ -16,6 +17,7 @@ from prefect.runtime import flow_run
 from prefect.utilities.annotations import quote
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipelines.errors import CursusError
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
@@ -23,9 +25,11 @@ from pipelines.training import hardware
 from tasks.data_lock import data_in_use
 from tasks.environment import prepare_environment, project_root, state_folder
 from tasks.finish import publish_report, register_models, show_scores
+from tasks.flow_runs import recorded, tell_ended
 from tasks.planning import make_plan, resolve_request, store_folder
 from tasks.preparation import prepare_dataset
 from tasks.progress import Progress
+from tasks.showing import SHOWING
 from tasks.stages import Context, run_step, use_cached
 from tasks.tracking import Tracker
 from tasks.training_settings import load_training
@@ -62,6 +66,17 @@ class RegimeResult(BaseModel):
     """Registered model to version."""
 
 
+@dataclass
+class Outcome:
+    """How the latest run of this process ended. Prefect's engine forgets both when its server is no longer there."""
+
+    result: RegimeResult | None = None
+    error: CursusError | None = None
+
+
+LAST = Outcome()
+
+
 def whole(value: T) -> T:
     """`value` for a task that is to take it as it is: Prefect would otherwise walk through it, and copy it, looking for futures."""
     return cast("T", quote(value))
@@ -86,6 +101,18 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
     """General → domain → task-adaptive → fine-tune → compress → evaluate: raw text to a registered, evaluated model."""
     root = project_root()
     prepare_environment(root)
+    tell_ended(root)
+    try:
+        with recorded(root):
+            LAST.result = _carry_out(config, root)
+            SHOWING.settle()
+    except CursusError as error:
+        LAST.error = error
+        raise
+    return LAST.result
+
+
+def _carry_out(config: RegimeConfig, root: Path) -> RegimeResult:
     request = replace(
         resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke),
         claim=config.claim,
@@ -160,6 +187,8 @@ def _run(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
             use_cached(step.label, whole(step), whole(stored[step.fingerprint]), whole(context))
     waiting = plan.missing(stored)
     running: list[tuple[PrefectFuture[None], Lock]] = []
+    # a future asked for its state would ask Prefect's server, ten times a second, and fail while that is away
+    ended: set[UUID] = set()
     elsewhere: set[str] = set()
     at_once = context.training.at_once(cores)
     while waiting or running:
@@ -184,7 +213,8 @@ def _run(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
                 use_cached(step.label, whole(step), whole(found), whole(context))
             else:
                 running.append((run_step.submit(plan.name(step), whole(step), threads, whole(context)), claim))
-        for pair in [pair for pair in running if pair[0].state.is_final()]:
+                running[-1][0].add_done_callback(lambda future: ended.add(future.task_run_id))
+        for pair in [pair for pair in running if pair[0].task_run_id in ended]:
             future, claim = pair
             moved = True
             running.remove(pair)

@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 
 from prefect import task
-from prefect.artifacts import create_link_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
@@ -17,6 +16,7 @@ from tasks.datasets import Prepared
 from tasks.final import final_body, final_model, planned
 from tasks.reports import execution_record, score_tables, write_report
 from tasks.services import MLFLOW_PORT, running
+from tasks.showing import SHOWING
 from tasks.stages import Context
 
 
@@ -37,9 +37,9 @@ def publish_report(
     )
     page = write_report(context.root, execution, context.store, prepared)
     context.tracker.log_report(page)
-    create_link_artifact(page.resolve().as_uri(), link_text="report", key="report", description="The execution's page")
+    SHOWING.link("report", page.resolve().as_uri(), "report", "The execution's page")
     if (address := _mlflow_page(context)) is not None:
-        create_link_artifact(address, link_text="MLflow run", key="mlflow", description="The lineage in MLflow")
+        SHOWING.link("mlflow", address, "MLflow run", "The lineage in MLflow")
     return page
 
 
@@ -79,7 +79,7 @@ def show_scores(plan: Plan, context: Context) -> None:
             for row in table.rows
         ]
         key = re.sub("[^a-z0-9]+", "-", f"{table.section}-{table.stage}".lower()).strip("-")
-        create_table_artifact(rows, key=key, description=f"{table.stage}: scores with 95 % intervals")
+        SHOWING.table(key, rows, f"{table.stage}: scores with 95 % intervals")
 
 
 def _mlflow_page(context: Context) -> str | None:

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
-from uuid import UUID
+from typing import Any
 
 from prefect import get_run_logger, task
-from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 
 from pipelines.job import RESULT, Job, Result, Subject
@@ -26,6 +24,7 @@ from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Kind
 from tasks.launchers import Launching
 from tasks.progress import Progress
+from tasks.showing import SHOWING
 from tasks.tracked_values import TrackedStep
 from tasks.tracking import Tracker
 from tasks.training_settings import TrainingSettings
@@ -82,7 +81,6 @@ class _Listener:
         self.step, self.context = step, context
         self.started = time.monotonic()
         self.began = datetime.now(UTC).isoformat(timespec="seconds")
-        self.artifact: UUID | None = None
         self.shown = -SHOW_EVERY_SECONDS
         self.metric = step.family.metrics[0]
 
@@ -110,12 +108,7 @@ class _Listener:
             return
         self.shown = now
         said, percent = f"Stage {self.step.label}", 100 * share
-        if self.artifact is None:
-            key = f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}"
-            # typed for callers in coroutines as well; in a synchronous task it answers at once
-            self.artifact = cast("UUID", create_progress_artifact(percent, key=key, description=said))
-        else:
-            update_progress_artifact(self.artifact, percent, description=said)
+        SHOWING.progress(f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}", percent, said)
 
 
 def _job(step: Step, threads: int, context: Context) -> Job:
