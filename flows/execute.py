@@ -15,10 +15,13 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipelines import errors
 from pipelines.errors import CursusError
+
+if TYPE_CHECKING:
+    from flows.regime import RegimeResult
 
 INTERRUPTED = 130
 SERVER_GONE = (
@@ -65,20 +68,34 @@ def main(config: str, answer: Path) -> int:
 
     try:
         regime(RegimeConfig.model_validate_json(config))
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if error is not LAST.error:
+            if LAST.error is None and LAST.result is None:
+                raise
+            # what Prefect's engine raised in place of the outcome
+            return _leave(_answer(LAST.result, LAST.error, answer))
+    return _answer(LAST.result, LAST.error, answer)
+
+
+def _answer(result: RegimeResult | None, error: BaseException | None, answer: Path) -> int:
+    """Write what the caller is to hear; the exit status."""
+    if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
-    except Exception as error:
-        if LAST.error is None and LAST.result is None:
-            raise
-        if not isinstance(error, CursusError):
-            print(SERVER_GONE, file=sys.stderr)
-    if LAST.error is not None:
-        told = {"type": type(LAST.error).__name__, "message": str(LAST.error)}
+    if isinstance(error, CursusError):
+        told = {"type": type(error).__name__, "message": str(error)}
         answer.write_text(json.dumps(told), encoding="utf-8")
         return 2
-    assert LAST.result is not None
-    answer.write_text(LAST.result.model_dump_json(), encoding="utf-8")
+    if error is not None:
+        raise error
+    assert result is not None
+    answer.write_text(result.model_dump_json(), encoding="utf-8")
     return 0
+
+
+def _leave(status: int) -> NoReturn:
+    """End at once: Prefect would spend half a minute telling a dead server of its last lines."""
+    print(SERVER_GONE, file=sys.stderr, flush=True)
+    os._exit(status)
 
 
 def _end_children_with_this() -> None:

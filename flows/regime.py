@@ -17,7 +17,6 @@ from prefect.runtime import flow_run
 from prefect.utilities.annotations import quote
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipelines.errors import CursusError
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
@@ -71,7 +70,7 @@ class Outcome:
     """How the latest run of this process ended. Prefect's engine forgets both when its server is no longer there."""
 
     result: RegimeResult | None = None
-    error: CursusError | None = None
+    error: BaseException | None = None
 
 
 LAST = Outcome()
@@ -106,7 +105,7 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         with recorded(root):
             LAST.result = _carry_out(config, root)
             SHOWING.settle()
-    except CursusError as error:
+    except BaseException as error:
         LAST.error = error
         raise
     return LAST.result

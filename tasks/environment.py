@@ -78,8 +78,11 @@ def prepare_environment(root: Path) -> None:
     for name, value in defaults(root).items():
         os.environ.setdefault(name, value)
     if "PREFECT_API_URL" not in os.environ and (state / "services.json").exists():
+        from tasks.accounts import account
         from tasks.services import running
 
         services = running(root)
         if services is not None:
             os.environ["PREFECT_API_URL"] = f"{services.prefect_url}/api"
+            if (mine := account(root)) is not None:
+                os.environ.update(mine.prefect)
