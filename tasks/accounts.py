@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import secrets
+import warnings
 from pathlib import Path
 from typing import Any, Self
 
@@ -73,7 +74,9 @@ class Account(BaseModel):
         """MLflow takes the password of its administrator from the environment once, and then from its own users."""
         if not database.exists():
             return
-        from mlflow.server.auth.sqlalchemy_store import SqlAlchemyStore
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the web frameworks that MLflow's server is made of
+            from mlflow.server.auth.sqlalchemy_store import SqlAlchemyStore
 
         untyped: Any = SqlAlchemyStore
         store = untyped()
