@@ -106,7 +106,7 @@ def _end_children_with_this() -> None:
     read, _held_open = os.pipe()
     with open(read, "rb") as end:
         subprocess.Popen(
-            ["/bin/sh", "-c", 'read line; kill -TERM -- "-$0" 2>/dev/null', str(os.getpgrp())],
+            ["/bin/sh", "-c", 'read line; kill -TERM "-$0" 2>/dev/null', str(os.getpgrp())],
             stdin=end,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
