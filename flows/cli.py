@@ -217,12 +217,16 @@ app.add_typer(store_app, name="store", rich_help_panel="Look")
 
 @app.command(rich_help_panel="Servers")
 @told
-def up() -> None:
+def up(
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; beyond this machine only with an account (docs/servers.md).")
+    ] = "127.0.0.1",
+) -> None:
     """Start the Prefect server, a worker and the MLflow UI on this machine, and print their addresses."""
     root = project_root()
     from tasks.services import up as start
 
-    start(root)
+    start(root, host=host)
 
 
 @app.command(rich_help_panel="Servers")
