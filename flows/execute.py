@@ -15,12 +15,19 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipelines import errors
-from pipelines.errors import CursusError
+from pipelines.errors import CursusError, StageError
+
+if TYPE_CHECKING:
+    from flows.regime import RegimeResult
 
 INTERRUPTED = 130
+SERVER_GONE = (
+    "Prefect's server went away while the run was under way. Everything that was finished is in the store; "
+    "Prefect is told how the run ended when the next one starts."
+)
 
 
 def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
@@ -44,6 +51,12 @@ def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
                 child.send_signal(signal.SIGINT)
         if status == INTERRUPTED:
             raise KeyboardInterrupt
+        if status < 0:
+            often = ", as the system does when memory runs out" if -status == signal.SIGKILL else ""
+            raise StageError(
+                f"the run was killed by {signal.Signals(-status).name}{often}; finished stages are kept, and the same command "
+                "continues from the last checkpoint"
+            )
         if not answer.exists():
             raise SystemExit(status)  # a bug of ours: its traceback has been printed
         told: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
@@ -56,17 +69,55 @@ def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
 def main(config: str, answer: Path) -> int:
     """Run the regime with the configuration in `config`; its result or a user's mistake is written to `answer`."""
     threading.Thread(target=_stop_with_caller, daemon=True).start()
-    from flows.regime import RegimeConfig, regime
+    _end_children_with_this()
+    from flows.regime import LAST, RegimeConfig, regime
 
     try:
-        result = regime(RegimeConfig.model_validate_json(config))
-    except CursusError as error:
-        answer.write_text(json.dumps({"type": type(error).__name__, "message": str(error)}), encoding="utf-8")
-        return 2
-    except KeyboardInterrupt:
+        regime(RegimeConfig.model_validate_json(config))
+    except BaseException as error:
+        if error is not LAST.error:
+            if LAST.error is None and LAST.result is None:
+                raise
+            # what Prefect's engine raised in place of the outcome
+            return _leave(_answer(LAST.result, LAST.error, answer))
+    return _answer(LAST.result, LAST.error, answer)
+
+
+def _answer(result: RegimeResult | None, error: BaseException | None, answer: Path) -> int:
+    """Write what the caller is to hear; the exit status."""
+    if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
+    if isinstance(error, CursusError):
+        told = {"type": type(error).__name__, "message": str(error)}
+        answer.write_text(json.dumps(told), encoding="utf-8")
+        return 2
+    if error is not None:
+        raise error
+    assert result is not None
     answer.write_text(result.model_dump_json(), encoding="utf-8")
     return 0
+
+
+def _leave(status: int) -> NoReturn:
+    """End at once: Prefect would spend half a minute telling a dead server of its last lines."""
+    print(SERVER_GONE, file=sys.stderr, flush=True)
+    os._exit(status)
+
+
+def _end_children_with_this() -> None:
+    """End Prefect's temporary server with this process, also where it is killed and cannot do so itself.
+
+    A shell outside the process group waits for the end of a pipe that only this process holds open.
+    """
+    read, _held_open = os.pipe()
+    with open(read, "rb") as end:
+        subprocess.Popen(
+            ["/bin/sh", "-c", 'read line; kill -TERM "-$0" 2>/dev/null', str(os.getpgrp())],
+            stdin=end,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
 
 def _stop_with_caller() -> None:

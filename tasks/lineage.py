@@ -83,11 +83,11 @@ def resolve(root: Path, store: Store, reference: str) -> tuple[str, str]:
             return "", str(step["fingerprint"])
     if HEXADECIMAL.fullmatch(reference):
         return "", store.find(reference).fingerprint
+    from tasks.recorder import Recorder
     from tasks.registry import Registry
-    from tasks.tracking import Tracker
 
     try:
-        name, fingerprint = Registry(Tracker(root)).resolve(reference)
+        name, fingerprint = Registry(Recorder(root)).resolve(reference)
     except CursusError as error:
         known = ", ".join(dict.fromkeys(str(step["stage"]) for step in steps)) or "none yet: `cursus run`"
         raise CursusError(f"{error} Stages of the latest execution: {known}.") from None

@@ -6,20 +6,17 @@ import importlib.metadata
 import platform
 import re
 import subprocess
-import threading
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
-from uuid import UUID
+from typing import Any
 
 from prefect import get_run_logger, task
-from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 
-from pipelines.job import RESULT, Job, Result, Subject
+from pipelines.job import Job, Result, Subject
 from pipelines.lineage.fingerprint import LIBRARIES
 from pipelines.lineage.provenance import Environment, Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
@@ -27,6 +24,7 @@ from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Kind
 from tasks.launchers import Launching
 from tasks.progress import Progress
+from tasks.showing import SHOWING
 from tasks.tracked_values import TrackedStep
 from tasks.tracking import Tracker
 from tasks.training_settings import TrainingSettings
@@ -44,8 +42,6 @@ class Context:
     root: Path
     store: Store
     tracker: Tracker
-    run_id: str | None
-    """The execution's run in MLflow; None where MLflow does not answer."""
     tables: dict[str, Path]
     language: str
     launcher: Launching
@@ -55,8 +51,6 @@ class Context:
     """Every finished step of this execution, by fingerprint."""
     seconds: dict[str, float] = field(default_factory=dict)
     """What each step that was computed here took."""
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    """Held while MLflow is written to: steps may run side by side."""
 
 
 @task(task_run_name="{label}", cache_policy=NO_CACHE)
@@ -65,13 +59,11 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
     require_space(context.store.root, SPACE_NEEDED)
     job = _job(step, threads, context)
     context.progress.begin(step.label)
-    with context.lock:
-        run = context.tracker.begin_step(context.run_id, TrackedStep.planned(step))
+    context.tracker.begin_step(TrackedStep.planned(step))
     try:
-        context.launcher.run(job, _Listener(step, run, context))
-    except BaseException as error:
-        with context.lock:
-            context.tracker.fail_step(run, f"{type(error).__name__}: {error}")
+        context.launcher.run(job, _Listener(step, context))
+    except Exception as error:
+        context.tracker.fail_step(step.fingerprint, f"{type(error).__name__}: {error}")
         raise
 
 
@@ -79,37 +71,32 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
 def use_cached(label: str, step: Step, artifact: Artifact, context: Context) -> None:
     """Take a finished step from the store, and link it in MLflow so that comparisons are whole."""
     context.artifacts[artifact.fingerprint] = artifact
-    with context.lock:
-        context.tracker.link_cached(context.run_id, artifact, step.label)
+    context.tracker.link_cached(artifact, step.label)
 
 
 class _Listener:
     """Publishes the finished job and reports progress."""
 
-    def __init__(self, step: Step, run: str | None, context: Context) -> None:
-        self.step, self.run, self.context = step, run, context
+    def __init__(self, step: Step, context: Context) -> None:
+        self.step, self.context = step, context
         self.started = time.monotonic()
         self.began = datetime.now(UTC).isoformat(timespec="seconds")
-        self.artifact: UUID | None = None
         self.shown = -SHOW_EVERY_SECONDS
         self.metric = step.family.metrics[0]
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
         share = self.context.progress.update(self.step.label, lines[-1], job.stage.budget.tokens, self.metric)
-        with self.context.lock:
-            self.context.tracker.log_metrics(self.run, lines)
+        self.context.tracker.log_metrics(self.step.fingerprint, lines)
         if share is not None:
             self._show(share)
 
     def finished(self, job: Job, result: Result) -> None:
         step, context = self.step, self.context
         seconds = time.monotonic() - self.started
-        (job.out / RESULT).unlink()
         artifact = context.store.publish(_provenance(step, result, self.began, seconds, context.root))
         context.artifacts[step.fingerprint] = artifact
         context.seconds[step.fingerprint] = seconds
-        with context.lock:
-            context.tracker.finish_step(self.run, artifact.provenance, artifact.folder)
+        context.tracker.finish_step(artifact)
         get_run_logger().info(context.progress.done(step.label, result, seconds, self.metric))
         self._show(1.0)
 
@@ -120,12 +107,7 @@ class _Listener:
             return
         self.shown = now
         said, percent = f"Stage {self.step.label}", 100 * share
-        if self.artifact is None:
-            key = f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}"
-            # typed for callers in coroutines as well; in a synchronous task it answers at once
-            self.artifact = cast("UUID", create_progress_artifact(percent, key=key, description=said))
-        else:
-            update_progress_artifact(self.artifact, percent, description=said)
+        SHOWING.progress(f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}", percent, said)
 
 
 def _job(step: Step, threads: int, context: Context) -> Job:

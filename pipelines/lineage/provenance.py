@@ -9,6 +9,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.errors import StoreError
+from pipelines.lineage.fingerprint import fingerprint
 
 RECORD = "provenance.json"
 
@@ -59,19 +60,27 @@ class Provenance(BaseModel):
     files: dict[str, FileDigest]
     result: dict[str, Any]
     environment: Environment
+    seal: str = ""
+    """sha256 of all of the above, given when it is published: a flipped bit in a number would pass for another result."""
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """The record of the artifact in `folder`. Raises StoreError when it is missing or not a record."""
+        """The record of the artifact in `folder`. Raises StoreError when it is missing or not as it was written."""
         path = folder / RECORD
+        again = f"delete the folder {folder} and run again to rebuild it"
         try:
-            return cls.model_validate_json(path.read_bytes())
+            found = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError:
-            raise StoreError(f"{folder}: not an artifact of this store, {RECORD} is missing") from None
+            raise StoreError(f"{folder}: not an artifact of this store, {RECORD} is missing; {again}") from None
         except ValueError as error:
-            raise StoreError(
-                f"{path}: damaged record ({error}); delete the folder {folder} and run again to rebuild it"
-            ) from error
+            raise StoreError(f"{path}: damaged record ({str(error).splitlines()[0]}); {again}") from error
+        if found.seal and found.seal != found.sealed().seal:
+            raise StoreError(f"{path}: damaged record (it is not what was published); {again}")
+        return found
+
+    def sealed(self) -> Self:
+        """The same record, with its seal."""
+        return self.model_copy(update={"seal": fingerprint(self.model_dump(mode="json", exclude={"seal"}))})
 
     def to_json(self) -> str:
         return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False, sort_keys=True) + "\n"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.errors import StoreError
-from pipelines.job import SCRATCH
+from pipelines.job import RESULT, SCRATCH
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import RECORD, FileDigest, Provenance
@@ -45,20 +45,11 @@ class Store:
     def get(self, fingerprint: str) -> Artifact | None:
         """The artifact, if it exists and every file still has the digest it was published with; else None.
 
-        Raises StoreError for an artifact whose files were changed or lost: using it would lie, and deleting it
+        Raises StoreError for an artifact whose record or files were changed or lost: using it would lie, and deleting it
         silently would hide that something edits the store.
         """
         folder = self.root / fingerprint
-        if not (folder / RECORD).exists():
-            return None
-        provenance = Provenance.read(folder)
-        for name, recorded in provenance.files.items():
-            path = folder / name
-            if not path.exists() or path.stat().st_size != recorded.bytes or digest_file(path) != recorded.sha256:
-                raise StoreError(
-                    f"{path}: differs from what was published; delete the folder {folder} and run again to rebuild it"
-                )
-        return Artifact(folder, provenance)
+        return _verified(folder) if folder.exists() else None
 
     def find(self, prefix: str) -> Artifact:
         """The one artifact whose fingerprint starts with `prefix`. Raises StoreError when none or several do."""
@@ -93,35 +84,52 @@ class Store:
         """Turn the workspace of `provenance.fingerprint` into an artifact, in one rename.
 
         Everything is flushed to disk first and the record is written last, so a crash at any moment leaves either a
-        workspace or a whole artifact. The given record's `files` are replaced by what the workspace holds.
-        Raises StoreError when the disk is full.
+        workspace with its result, or a whole artifact, or one that `claim` finds and puts in its place. The given record's
+        `files` are replaced by what the workspace holds. Raises StoreError when the disk is full.
         """
         work = self.workspace(provenance.fingerprint)
-        target = self.root / provenance.fingerprint
         try:
-            shutil.rmtree(work / SCRATCH, ignore_errors=True)
             files = {}
-            for path in sorted(path for path in work.rglob("*") if path.is_file() and path.name != RECORD):
-                _flush(path)
-                files[path.relative_to(work).as_posix()] = FileDigest(
-                    sha256=digest_file(path), bytes=path.stat().st_size
-                )
-            provenance = provenance.model_copy(update={"files": files})
-            (work / RECORD).write_text(provenance.to_json(), encoding="utf-8")
-            _flush(work / RECORD)
-            _flush(work)
-            os.replace(work, target)
-            _flush(self.root)
+            for path in sorted(path for path in work.rglob("*") if path.is_file()):
+                name = path.relative_to(work)
+                if name.parts[0] not in (SCRATCH, RESULT, RECORD):
+                    _flush(path)
+                    files[name.as_posix()] = FileDigest(sha256=digest_file(path), bytes=path.stat().st_size)
+            aside = work / SCRATCH / RECORD
+            aside.write_text(provenance.model_copy(update={"files": files}).sealed().to_json(), encoding="utf-8")
+            _flush(aside)
+            os.replace(aside, work / RECORD)
+            return self._place(work)
         except OSError as error:
             raise _disk_error(work, error) from error
-        return Artifact(target, provenance)
 
     def claim(self, fingerprint: str) -> Lock | None:
-        """The right to compute `fingerprint`, until it is released; None while another process has it."""
+        """The right to compute `fingerprint`, until it is released; None while another process has it.
+
+        What a crash left between its record and its place is an artifact afterwards.
+        """
+        work = self.root / ".work" / fingerprint
         try:
-            return Lock.take(self.root / ".work" / f"{fingerprint}.lock")
+            lock = Lock.take(self.root / ".work" / f"{fingerprint}.lock")
+            if lock is not None and (work / RECORD).exists() and not (work / RESULT).exists():
+                try:
+                    _verified(work)
+                    self._place(work)
+                except StoreError:
+                    (work / RECORD).unlink()  # no result: it is computed again
+            return lock
         except OSError as error:
             raise _disk_error(self.root, error) from error
+
+    def _place(self, work: Path) -> Artifact:
+        """Give a workspace whose record is written its name. Its result goes last: without it, the record vouches for all."""
+        shutil.rmtree(work / SCRATCH, ignore_errors=True)
+        (work / RESULT).unlink(missing_ok=True)
+        _flush(work)
+        target = self.root / work.name
+        os.replace(work, target)
+        _flush(self.root)
+        return Artifact(target, Provenance.read(target))
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -158,6 +166,18 @@ def require_space(folder: Path, needed: int) -> None:
             f"{existing}: {free / 2**20:,.0f} MiB free, about {needed / 2**20:,.0f} MiB needed; free some space, then "
             "run again: what is finished is kept"
         )
+
+
+def _verified(folder: Path) -> Artifact:
+    """The artifact in `folder`. Raises StoreError where its record or one of its files is not as it was published."""
+    provenance = Provenance.read(folder)
+    for name, recorded in provenance.files.items():
+        path = folder / name
+        if not path.exists() or path.stat().st_size != recorded.bytes or digest_file(path) != recorded.sha256:
+            raise StoreError(
+                f"{path}: differs from what was published; delete the folder {folder} and run again to rebuild it"
+            )
+    return Artifact(folder, provenance)
 
 
 def _flush(path: Path) -> None:

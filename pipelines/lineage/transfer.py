@@ -102,7 +102,7 @@ def _refuse(source: Path, member: tarfile.TarInfo) -> None:
 
 
 def _verified(incoming: Store, name: str, source: Path) -> Provenance:
-    artifact = incoming.get(name)
+    artifact = incoming.get(name) if (incoming.root / name / RECORD).exists() else None
     if artifact is None:
         raise StoreError(f"{source}: {name}: has no {RECORD}; nothing was taken in")
     record = artifact.provenance

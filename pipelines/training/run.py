@@ -9,7 +9,8 @@ import importlib
 import os
 from typing import cast
 
-from pipelines.job import RESULT, Job, Result
+from pipelines.job import RESULT, SCRATCH, Job, Result
+from pipelines.lineage.locks import Lock
 from pipelines.recipe.schema import Kind
 from pipelines.training import group
 
@@ -29,6 +30,16 @@ def run(job: Job) -> Result:
 
     Where several ranks compute it together, each calls this, and the first writes.
     """
+    # a process of a flow that was killed may still be leaving its last checkpoint
+    alone = Lock.take(job.out / SCRATCH / "lock", wait=True) if group.rank() == 0 else None
+    try:
+        return _run(job)
+    finally:
+        if alone is not None:
+            alone.release()
+
+
+def _run(job: Job) -> Result:
     done = job.out / RESULT
     if done.exists():
         return Result.model_validate_json(done.read_bytes())

@@ -18,7 +18,7 @@ from typing import ClassVar, Protocol, Self
 from pipelines.components import Component
 from pipelines.job import Job
 from pipelines.training.failure import forget_failure
-from tasks.launchers.following import Listener, follow
+from tasks.launchers.following import Listener, follow, told_before
 
 
 class Launcher(Component):
@@ -74,6 +74,8 @@ class Launching(ABC):
     def run(self, job: Job, listener: Listener) -> None:
         """Run `job` and tell `listener`. Raises the CursusError that it met, or StageError when it ended without a result."""
         forget_failure(job.out)
+        if told_before(job, listener):
+            return
         attempt = self._begin(job, self._order(job))
         with self._lock:
             self._attempts.append(attempt)

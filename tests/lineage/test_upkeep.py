@@ -158,7 +158,7 @@ def test_a_record_that_is_not_of_its_name_is_refused(store: Store, family: dict[
         files = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
     record = json.loads(files[f"{family['general']}/{RECORD}"])
     weights = b"other weights"
-    record["identity"]["stage"] = "mine"
+    record["identity"]["stage"], record["seal"] = "mine", ""
     record["files"]["model.safetensors"] = {"sha256": sha256(weights).hexdigest(), "bytes": len(weights)}
     files |= {
         f"{family['general']}/{RECORD}": json.dumps(record).encode(),

@@ -1,0 +1,41 @@
+"""What the campaign has found, each by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pipelines.job import METRICS, RESULT, SCRATCH, Job, Result
+from pipelines.recipe.schema import Stage
+from tasks.launchers import Attempt, Launching
+
+
+class Nowhere(Launching):
+    """A launcher that must not start anything."""
+
+    def _begin(self, job: Job, order: Path) -> Attempt:
+        raise AssertionError("a job that has its result is not started again")
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.lines = list[dict[str, Any]]()
+        self.results = list[Result]()
+
+    def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
+        self.lines += lines
+
+    def finished(self, job: Job, result: Result) -> None:
+        self.results.append(result)
+
+
+def test_a_result_that_waits_to_be_published_starts_no_process(tmp_path: Path) -> None:
+    # a worker that was told to read the order of a job whose folder had been published died, and the next stage with it
+    job = Job.model_construct(out=tmp_path, stage=Stage.model_construct(), stage_name="general")
+    (tmp_path / SCRATCH).mkdir()
+    (tmp_path / METRICS).write_text('{"step": 1}\n')
+    (tmp_path / RESULT).write_text(Result(steps=7).model_dump_json())
+    heard = Heard()
+    with Nowhere(tmp_path, tmp_path / "log") as launcher:
+        launcher.run(job, heard)
+    assert [one.steps for one in heard.results] == [7] and heard.lines == [{"step": 1}]
