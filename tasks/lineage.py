@@ -100,7 +100,7 @@ def ancestry(store: Store, fingerprint: str) -> dict[str, Provenance]:
 
     def visit(name: str) -> None:
         if name not in found:
-            record = Provenance.read(store.root / name)
+            record = Provenance.read(store.folder(name))
             for parent in record.parents.values():
                 visit(parent)
             found[name] = record
