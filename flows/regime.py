@@ -125,7 +125,7 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         )
         Projection(tracker, store).replay()
         try:
-            _run(plan, context, config.threads or hardware.cores(), claims)
+            compute(plan, context, config.threads or hardware.cores(), claims)
             report = publish_report(
                 identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context)
             )
@@ -148,7 +148,7 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
     )
 
 
-def _run(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
+def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
     """Compute what is missing, parents first, side by side where steps do not wait for each other.
 
     Small networks gain little from a second thread, so cores go to steps; a step that is alone has them all. A step that

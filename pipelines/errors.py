@@ -5,7 +5,8 @@
     ├── DataError               a source, a table or a row that cannot be used (file, row or byte)
     ├── QualityError            an expectation on a dataset failed (its name, five offending rows)
     ├── StoreError              the store is locked, damaged or out of space
-    └── StageError              a stage's process ended without a result (stage, where its log is)
+    ├── StageError              a stage's process ended without a result (stage, where its log is)
+    └── ReproductionError       a lineage made again is not what was recorded (the first stage that differs, and why)
 
 Anything else that escapes is a bug of ours and keeps its traceback.
 """
@@ -35,3 +36,7 @@ class StoreError(CursusError):
 
 class StageError(CursusError):
     """A stage's process ended without publishing a result."""
+
+
+class ReproductionError(CursusError):
+    """A lineage made again is not what was recorded."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 import re
-import subprocess
 import threading
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -20,12 +16,12 @@ from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 
 from pipelines.job import RESULT, Job, Result, Runtime, Subject
-from pipelines.lineage.fingerprint import LIBRARIES
-from pipelines.lineage.provenance import Environment, Provenance
+from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.plan import Step
-from pipelines.recipe.schema import Kind
+from pipelines.recipe.schema import Checkpoint, Kind
 from pipelines.training import hardware
+from tasks.conditions import conditions
 from tasks.launch import Launcher
 from tasks.progress import Progress
 from tasks.tracked_values import TrackedStep
@@ -104,7 +100,7 @@ class _Listener:
         step, context = self.step, self.context
         seconds = time.monotonic() - self.started
         (job.out / RESULT).unlink()
-        artifact = context.store.publish(_provenance(step, result, self.began, seconds, context.root))
+        artifact = context.store.publish(_provenance(job, step, result, self.began, seconds, context.root))
         context.artifacts[step.fingerprint] = artifact
         context.seconds[step.fingerprint] = seconds
         with context.lock:
@@ -158,7 +154,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
     )
 
 
-def _provenance(step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
+def _provenance(job: Job, step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
     return Provenance(
         fingerprint=step.fingerprint,
         recipe=step.recipe,
@@ -168,28 +164,8 @@ def _provenance(step: Step, result: Result, began: str, seconds: float, root: Pa
         identity=dict(step.identity),
         parents=dict(step.parents),
         data=dict(step.data),
+        checkpoint=step.stage.start.model_dump(mode="json") if isinstance(step.stage.start, Checkpoint) else None,
         files={},
         result=result.model_dump(exclude={"resumed_from_step", "passed_over"}),
-        environment=Environment(
-            python=platform.python_version(),
-            platform=platform.platform(),
-            packages={name: importlib.metadata.version(name) for name in LIBRARIES},
-            commit=_commit(root),
-            started=began,
-            seconds=round(seconds, 3),
-            resumed_from_step=result.resumed_from_step,
-        ),
+        environment=conditions(root, job.runtime, result, began, seconds),
     )
-
-
-@cache
-def _commit(root: Path) -> str | None:
-    """The commit of the checkout, with `+` where files differ from it; None outside git."""
-
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None

@@ -35,6 +35,7 @@ class Footprint(Evaluation, name="footprint"):
     """
 
     reads = frozenset({"text_classification"})
+    measured = frozenset({"latency_ms", "machine"})
 
     stages: tuple[str, ...] = Field(min_length=1)
     """Stages to lay side by side; the first seed of each is measured."""

@@ -67,10 +67,8 @@ class Environment(BaseModel):
     resumed_from_step: int | None = None
     device: str | None = None
     """The processor with the extensions that decide how it rounds, or the GPU; None in a record that does not say."""
-    threads: int | None = None
-    """Processor threads of a rank."""
-    ranks: int = 1
-    """Processes that trained together."""
+    runtime: dict[str, Any] = {}
+    """The job's `Runtime`: threads, ranks, how the network was divided among them."""
 
 
 class Provenance(BaseModel):
