@@ -16,7 +16,7 @@ from pipelines.errors import ReproductionError
 from tasks.environment import prepare_environment, project_root
 
 if TYPE_CHECKING:
-    from tasks.reproduce import Reproduction
+    from tasks.reproduction import Reproduction
 
 MARKS = {"identical": ("identical", "green"), "differs": ("differs", "red"), "not made": ("not made", "dim")}
 
@@ -47,7 +47,8 @@ def reproduce(
     from pipelines.lineage.store import Store
     from tasks.lineage import resolve
     from tasks.planning import store_folder
-    from tasks.reproduce import Reproduction, place, rebuild
+    from tasks.reproduce import rebuild
+    from tasks.reproduction import Reproduction, place
 
     store = Store(store_folder(root))
     _, fingerprint = resolve(root, store, model)

@@ -25,17 +25,8 @@ from tasks.launch import Launcher
 from tasks.lineage import resolve
 from tasks.planning import store_folder
 from tasks.progress import Progress
-from tasks.reproduce import (
-    Remake,
-    Reproduction,
-    compare,
-    datasets,
-    generations,
-    place,
-    rebuild,
-    together,
-    warnings,
-)
+from tasks.reproduce import Remake, compare, datasets, generations, rebuild, together, warnings
+from tasks.reproduction import Reproduction, place
 from tasks.stages import Context
 from tasks.tracking import Tracker
 

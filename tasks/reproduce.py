@@ -9,15 +9,13 @@ Today's recipes are not read: the stage as it was resolved, its seed, its parent
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, Self
+from typing import Any
 
-from pydantic import BaseModel, ValidationError, computed_field
+from pydantic import ValidationError
 
 from pipelines.errors import DataError, StoreError
 from pipelines.evaluations.stage import EVALUATION
@@ -34,83 +32,10 @@ from pipelines.training import hardware
 from tasks.conditions import conditions
 from tasks.datasets import dvc_digest
 from tasks.lineage import ancestry, label
+from tasks.reproduction import Compared
 
-RESULT = "reproduction.json"
-"""Beside the artifacts that were made again: what has been compared so far."""
-FOLDER = ".reproduced"
-"""Folder of the store for the stores of lineages made again."""
 SUMMARY = "summary.json"
 """Beside the tables of a prepared dataset: the language is in it."""
-
-
-class Compared(BaseModel):
-    """One stage, as recorded and as made again."""
-
-    stage: str
-    recipe: str
-    fingerprint: str
-    """Of the recorded one."""
-    outcome: Literal["identical", "differs", "not made"] = "not made"
-    files: dict[str, str] = {}
-    """The files that differ: the first digits of their sha256, then and here."""
-    reasons: list[str] = []
-    """What is recorded and differs, the likeliest first."""
-    seconds: float | None = None
-    """What making it again took."""
-
-
-class Reproduction(BaseModel):
-    """A lineage made again."""
-
-    model: str
-    fingerprint: str
-    folder: Path
-    """The store that it was made again in."""
-    warnings: list[str] = []
-    """What was known to differ before anything was computed."""
-    stages: list[Compared]
-
-    @computed_field  # type: ignore[prop-decorator]  # pydantic's own way to write it
-    @property
-    def identical(self) -> bool:
-        """Whether every stage is, byte for byte."""
-        return all(stage.outcome == "identical" for stage in self.stages)
-
-    @property
-    def first(self) -> Compared | None:
-        """The first stage that differs, parents before children."""
-        return next((stage for stage in self.stages if stage.outcome == "differs"), None)
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in one sentence."""
-        first = self.first
-        if first is None:
-            made = sum(stage.outcome == "identical" for stage in self.stages)
-            done = "byte for byte identical" if self.identical else "identical so far"
-            return f"{self.model}: {made} of {len(self.stages)} stages made again, {done}."
-        files = f" ({', '.join(first.files)})" if first.files else ""
-        return f"{self.model}: {first.stage} is the first stage that differs{files}: {'; '.join(first.reasons)}."
-
-    def put(self, compared: Compared) -> None:
-        """Take the comparison of a stage in."""
-        for position, known in enumerate(self.stages):
-            if known.fingerprint == compared.fingerprint:
-                self.stages[position] = compared
-
-    def write(self) -> None:
-        """What has been compared so far, beside what was made."""
-        aside = self.folder / f".{RESULT}"
-        aside.write_text(self.model_dump_json(indent=1), encoding="utf-8")
-        os.replace(aside, self.folder / RESULT)
-
-    @classmethod
-    def read(cls, folder: Path) -> Self | None:
-        """What was written in `folder`; None where nothing was, or is not whole."""
-        try:
-            return cls.model_validate_json((folder / RESULT).read_bytes())
-        except (OSError, ValidationError):
-            return None
 
 
 @dataclass(frozen=True)
@@ -166,36 +91,15 @@ def rebuild(root: Path, store: Store, model: str) -> list[Remake]:
 
 
 def warnings(remakes: Sequence[Remake], root: Path) -> list[str]:
-    """What is recorded of the lineage and is otherwise here, each once, with the first stage that it concerns."""
-    found: dict[str, str] = {}
+    """What is recorded of the lineage and is otherwise here, each once, with the stages that it concerns."""
+    found: dict[str, tuple[str, list[str]]] = {}
     for remake in remakes:
         environment = conditions(root, Runtime()).model_copy(update={"runtime": remake.record.environment.runtime})
         here = remake.record.model_copy(update={"identity": dict(remake.step.identity), "environment": environment})
         for reason in reasons(remake.record, here):
-            found.setdefault(reason, remake.compared.stage)
-    return [f"{stage}: {reason}" for reason, stage in found.items()]
-
-
-def place(store: Store, model: str, into: Path | None) -> Path:
-    """The empty folder to make `model` again in, or the one where that was interrupted.
-
-    One inside the store where `into` is None. StoreError for a folder that holds anything else.
-    """
-    if into is not None:
-        if not _free(into, model):
-            raise StoreError(
-                f"{into}: is not empty; name an empty folder, or one where reproducing this model was stopped"
-            )
-        return into.resolve()
-    named = (f"{model[:12]}-{number}" for number in itertools.count(1))
-    return next(folder for name in named if _free(folder := store.root.resolve() / FOLDER / name, model))
-
-
-def _free(folder: Path, model: str) -> bool:
-    if not folder.is_dir() or {path.name for path in folder.iterdir()} <= {".lock"}:
-        return not folder.exists() or folder.is_dir()
-    before = Reproduction.read(folder)
-    return before is not None and before.fingerprint == model and before.first is None and not before.identical
+            # what is said after a colon, as of code, is another for each stage
+            found.setdefault(reason.partition(":")[0], (reason, []))[1].append(remake.compared.stage)
+    return [f"{reason} ({', '.join(stages)})" for reason, stages in found.values()]
 
 
 def datasets(store: Store, model: str) -> list[str]:

@@ -64,10 +64,10 @@ def _of_environment(before: Environment, after: Environment) -> Iterator[str]:
             yield f"{name} {then} then, {now} here"
     if before.python != after.python:
         yield f"Python {before.python} then, {after.python} here"
-    if before.device != after.device:
-        yield f"another device: {before.device or 'not recorded'} then, {after.device or 'not recorded'} here"
-    for key in sorted({*before.runtime, *after.runtime} - HARMLESS):
-        then, now = before.runtime.get(key, "not recorded"), after.runtime.get(key, "not recorded")
+    if None not in (before.device, after.device) and before.device != after.device:
+        yield f"another device: {before.device} then, {after.device} here"
+    for key in sorted(before.runtime.keys() & after.runtime.keys() - HARMLESS):
+        then, now = before.runtime[key], after.runtime[key]
         if then != now:
             yield f"{key}: {_said(then)} then, {_said(now)} here"
     if before.platform != after.platform:
