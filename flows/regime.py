@@ -23,13 +23,13 @@ from pipelines.training import hardware
 from tasks.data_lock import data_in_use
 from tasks.environment import prepare_environment, project_root, state_folder
 from tasks.finish import publish_report, register_models, show_scores
-from tasks.launch import Launcher
 from tasks.planning import make_plan, resolve_request, store_folder
 from tasks.preparation import prepare_dataset
 from tasks.progress import Progress
 from tasks.projection import Projection
 from tasks.stages import Context, run_step, use_cached
 from tasks.tracking import Tracker
+from tasks.training_settings import load_training
 
 T = TypeVar("T")
 
@@ -92,6 +92,7 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         claim=config.claim,
         seeds=config.seeds,
     )
+    training = load_training(root)
     store = Store(store_folder(root))
     with ExitStack() as opened:
         opened.enter_context(store.used())
@@ -105,7 +106,9 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
         if config.until is not None:
             plan = plan.ancestors(config.until)
         identifier = f"{started:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}"
-        launcher = opened.enter_context(Launcher(root, state_folder(root) / "logs" / f"training-{identifier}.log"))
+        launcher = opened.enter_context(
+            training.launcher.open(root, state_folder(root) / "logs" / f"training-{identifier}.log")
+        )
         tracker = Tracker(root)
         run_id = tracker.begin_execution(
             identifier,
@@ -121,6 +124,7 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
             tables=prepared.tables,
             language=prepared.language,
             launcher=launcher,
+            training=training,
             progress=progress,
         )
         Projection(tracker, store).replay()
@@ -161,12 +165,13 @@ def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None
     waiting = plan.missing(stored)
     running: list[tuple[PrefectFuture[None], Lock]] = []
     elsewhere: set[str] = set()
+    at_once = context.training.at_once(cores)
     while waiting or running:
         ready = [step for step in waiting if all(parent in context.artifacts for parent in step.parents.values())]
-        threads = max(1, cores // (len(running) + len(ready))) if ready else 1
+        threads = max(1, cores // min(at_once, len(running) + len(ready))) if ready else 1
         moved = False
         for step in ready:
-            if len(running) == cores:
+            if len(running) == at_once:
                 break
             claim = context.store.claim(step.fingerprint)
             if claim is None:

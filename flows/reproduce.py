@@ -21,7 +21,6 @@ from pipelines.recipe.plan import Plan
 from pipelines.recipe.schema import Recipe
 from tasks.data_lock import data_as_it_is
 from tasks.environment import prepare_environment, project_root, state_folder
-from tasks.launch import Launcher
 from tasks.lineage import resolve
 from tasks.planning import store_folder
 from tasks.progress import Progress
@@ -29,6 +28,11 @@ from tasks.reproduce import Remake, compare, datasets, generations, rebuild, tog
 from tasks.reproduction import Reproduction, place
 from tasks.stages import Context
 from tasks.tracking import Tracker
+from tasks.training_settings import TrainingSettings, load_training
+
+
+AS_RECORDED = ("devices", "nodes", "distribution", "device_tokens")
+"""What a job's runtime takes from its record; where it runs, and on which kind of device, is decided here."""
 
 
 class ReproduceConfig(BaseModel):
@@ -58,6 +62,7 @@ def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # n
     prepare_environment(root)
     store = Store(store_folder(root))
     title, fingerprint = resolve(root, store, config.model)
+    training = load_training(root)
     target = Store(place(store, fingerprint, config.into))
     with ExitStack() as opened:
         opened.enter_context(store.used())
@@ -85,7 +90,8 @@ def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # n
             run_id=None,  # MLflow tells of what is offered, and this is a proof that is thrown away
             tables={},
             language="",
-            launcher=opened.enter_context(Launcher(root, log)),
+            launcher=opened.enter_context(training.launcher.open(root, log)),
+            training=training,
             progress=progress,
         )
         for generation in generations(remakes):
@@ -107,12 +113,14 @@ def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # n
 
 
 def _make(group: Sequence[Remake], context: Context, claims: ExitStack) -> None:
-    """Compute steps that read the same tables, each on the threads it was recorded with."""
+    """Compute steps that read the same tables and were computed alike, as they were: with as many ranks and threads."""
     first = group[0]
     steps = tuple(remake.step for remake in group)
     recipe = Recipe(name=first.record.recipe, stages={step.name: step.stage for step in steps})
-    here = replace(context, tables=dict(first.tables), language=first.language)
-    compute(Plan(recipe, steps), here, first.threads * len(steps), claims)
+    recorded = {key: first.runtime[key] for key in AS_RECORDED if key in first.runtime}
+    training = TrainingSettings.model_validate({"launcher": context.training.launcher, **recorded})
+    here = replace(context, tables=dict(first.tables), language=first.language, training=training)
+    compute(Plan(recipe, steps), here, first.threads * training.devices * len(steps), claims)
 
 
 def _show(result: Reproduction) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
+from pipelines.distributions import Distribution
 from pipelines.recipe.schema import Stage
 from pipelines.task_families import TaskFamily
 
@@ -19,16 +20,30 @@ METRICS = "metrics.jsonl"
 
 
 class Runtime(BaseModel):
-    """How a job is computed; nothing here may change what is computed, and none of it enters a fingerprint."""
+    """How a job is computed. Nothing here changes what is asked of the optimizer, and none of it enters a fingerprint: another
+    number of ranks divides the same batches, and differs by what rounding and dropout's draws differ."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     accelerator: Literal["cpu", "gpu"] = "cpu"
     threads: int = 1
+    """Of each rank."""
+    devices: int = 1
+    """Ranks on each node."""
+    nodes: int = 1
+    distribution: SerializeAsAny[Distribution] = Field(default_factory=Distribution.usually)
+    """How the network is divided among several ranks."""
+    device_tokens: int | None = None
+    """The most tokens a rank takes at a time; the rest of its share of a batch is accumulated. None: all of its share."""
     log_every: int = 20
     """Optimizer steps between two lines of training metrics."""
     checkpoint_every: int = 400
     """Optimizer steps between two checkpoints to resume from."""
+
+    @property
+    def ranks(self) -> int:
+        """Processes that train together."""
+        return self.devices * self.nodes
 
 
 class Subject(BaseModel):

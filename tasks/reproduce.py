@@ -56,9 +56,14 @@ class Remake:
         return Compared(stage=label(record), recipe=record.recipe, fingerprint=record.fingerprint)
 
     @property
+    def runtime(self) -> Mapping[str, Any]:
+        """How it was computed; empty in a record that does not say."""
+        return self.record.environment.runtime
+
+    @property
     def threads(self) -> int:
-        """Processor threads of a rank: as many as then, where there are as many."""
-        return min(int(self.record.environment.runtime.get("threads", 1)), hardware.cores())
+        """Processor threads of a rank."""
+        return int(self.runtime.get("threads", 1))
 
 
 def rebuild(root: Path, store: Store, model: str) -> list[Remake]:
@@ -120,14 +125,15 @@ def generations(remakes: Sequence[Remake]) -> Iterator[list[Remake]]:
 
 
 def together(generation: Sequence[Remake]) -> Iterator[list[Remake]]:
-    """The steps to be made of a generation, in groups that compute side by side: on the same tables, each on its threads."""
-    groups: dict[tuple[Any, ...], list[Remake]] = {}
+    """The steps to be made of a generation, in groups that compute side by side: on the same tables, in the same way."""
+    groups: dict[str, list[Remake]] = {}
     for one in generation:
         if one.contradiction is None:
-            key = (one.record.recipe, tuple(one.tables.items()), one.language, one.threads)
-            groups.setdefault(key, []).append(one)
-    for (*_, threads), group in groups.items():
-        side_by_side = max(1, hardware.cores() // threads)
+            alike = (one.record.recipe, {name: str(path) for name, path in one.tables.items()}, one.language)
+            groups.setdefault(json.dumps([*alike, one.runtime]), []).append(one)
+    for group in groups.values():
+        processors = group[0].threads * int(group[0].runtime.get("devices", 1))
+        side_by_side = max(1, hardware.cores() // processors)
         yield from (group[first : first + side_by_side] for first in range(0, len(group), side_by_side))
 
 

@@ -15,17 +15,17 @@ from prefect import get_run_logger, task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 
-from pipelines.job import RESULT, Job, Result, Runtime, Subject
+from pipelines.job import RESULT, Job, Result, Subject
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Checkpoint, Kind
-from pipelines.training import hardware
 from tasks.conditions import conditions
-from tasks.launch import Launcher
+from tasks.launchers import Launching
 from tasks.progress import Progress
 from tasks.tracked_values import TrackedStep
 from tasks.tracking import Tracker
+from tasks.training_settings import TrainingSettings
 
 SPACE_NEEDED = 512 * 2**20
 """Bytes that must be free before a stage starts: checkpoints, weights and logs of a small model."""
@@ -44,7 +44,8 @@ class Context:
     """The execution's run in MLflow; None where MLflow does not answer."""
     tables: dict[str, Path]
     language: str
-    launcher: Launcher
+    launcher: Launching
+    training: TrainingSettings
     progress: Progress
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     """Every finished step of this execution, by fingerprint."""
@@ -150,7 +151,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         tables={name: context.tables[name] for name in step.data},
         out=context.store.workspace(step.fingerprint),
         cache=context.store.tokens,
-        runtime=Runtime(accelerator=hardware.accelerator(), threads=threads),
+        runtime=context.training.runtime(step.stage, threads),
     )
 
 

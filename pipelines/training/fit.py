@@ -253,5 +253,5 @@ def _quiet() -> Iterator[None]:
     for name in ("pytorch_lightning", "lightning_fabric", "pytorch_lightning.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=UserWarning, module="pytorch_lightning")
+        warnings.filterwarnings("ignore", category=UserWarning, module="pytorch_lightning|lightning_")
         yield

@@ -23,6 +23,15 @@ def accelerator() -> Literal["cpu", "gpu"]:
 
 
 @cache
+def gpus() -> int:
+    """NVIDIA devices that a process started here would see."""
+    if accelerator() == "cpu":
+        return 0
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return len(visible.split(",")) if visible else len(list(Path("/proc/driver/nvidia/gpus").iterdir()))
+
+
+@cache
 def precision() -> Literal["32-true", "bf16-mixed"]:
     """bfloat16 autocast where the hardware computes in it, else float32."""
     if accelerator() == "gpu":

@@ -9,7 +9,6 @@ leaving its checkpoints.
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import queue
 import signal
@@ -18,8 +17,6 @@ import threading
 import time
 from pathlib import Path
 
-ERROR = "error.json"
-"""Written into a job's folder when a user's mistake ended it: {"type", "message"}."""
 MISTAKE = 2
 """Exit status after such a mistake."""
 IDLE_SECONDS = 0.5
@@ -47,6 +44,7 @@ def _run(order: Path) -> int:
 
     from pipelines.errors import CursusError
     from pipelines.job import Job
+    from pipelines.training.failure import system_failure, tell_failure
     from pipelines.training.run import run
 
     job = Job.model_validate_json(order.read_bytes())
@@ -54,17 +52,12 @@ def _run(order: Path) -> int:
     try:
         run(job)
     except CursusError as error:
-        _tell(job.out, type(error).__name__, str(error))
+        tell_failure(job.out, error)
         return MISTAKE
     except OSError as error:
-        # the one system error that a user can mend is a full disk
-        _tell(job.out, "StoreError", f"{error.filename or job.out}: {error.strerror}; free some space, then run again")
+        tell_failure(job.out, system_failure(job.out, error))
         raise
     return 0
-
-
-def _tell(out: Path, kind: str, message: str) -> None:
-    (out / ERROR).write_text(json.dumps({"type": kind, "message": message}), encoding="utf-8")
 
 
 def _listen(orders: queue.Queue[str | None]) -> None:

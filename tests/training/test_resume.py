@@ -18,7 +18,7 @@ from pipelines.errors import RecipeError, StageError
 from pipelines.job import METRICS, RESULT, Job, Result
 from pipelines.lineage.store import SCRATCH
 from pipelines.training.fit import CHECKPOINTS
-from tasks.launch import Launcher
+from tasks.launchers.local import Local
 from tests.steps import ROOT
 from tests.training.conftest import Trained
 
@@ -26,14 +26,14 @@ LAUNCH = """
 import sys
 from pathlib import Path
 from pipelines.job import Job
-from tasks.launch import Launcher
+from tasks.launchers.local import Local
 
 class Silent:
     def progressed(self, job, lines): print("progressed", flush=True)
     def finished(self, job, result): print("finished", flush=True)
 
 job = Job.model_validate_json(Path(sys.argv[1]).read_text())
-with Launcher(Path.cwd(), Path(sys.argv[2])) as launcher:
+with Local().open(Path.cwd(), Path(sys.argv[2])) as launcher:
     launcher.run(job, Silent())
 """
 
@@ -69,7 +69,7 @@ def test_killed_twice_it_ends_as_if_never(
     stage: str, moments: tuple[int, ...], trained: Trained, tmp_path: Path
 ) -> None:
     job = trained.job(stage, tmp_path / "out")
-    with Launcher(ROOT, tmp_path / "log") as launcher:
+    with Local().open(ROOT, tmp_path / "log") as launcher:
         for moment in moments:
             with pytest.raises(StageError, match=f"stage {stage} ended without a result"):
                 launcher.run(job, Killer(moment))
@@ -108,7 +108,7 @@ def test_asked_to_end_it_leaves_a_checkpoint_and_a_damaged_one_is_passed_over(
 ) -> None:
     job = trained.job("general", tmp_path / "out")
     never = job.model_copy(update={"runtime": job.runtime.model_copy(update={"checkpoint_every": 10**6})})
-    with Launcher(ROOT, tmp_path / "log") as launcher:
+    with Local().open(ROOT, tmp_path / "log") as launcher:
         for moment in (14, 40):
             with pytest.raises(StageError, match="stage general ended without a result"):
                 launcher.run(never, Terminator(moment))
@@ -148,7 +148,7 @@ def test_a_users_mistake_keeps_its_class_on_its_way_to_the_caller(trained: Train
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (bare / name).write_bytes((job.start / name).read_bytes())
     broken = job.model_copy(update={"start": bare})
-    with Launcher(ROOT, tmp_path / "log") as launcher:
+    with Local().open(ROOT, tmp_path / "log") as launcher:
         with pytest.raises(RecipeError, match=r"stage classify: .*no model.safetensors; only safetensors are read"):
             launcher.run(broken, Killer(None))
         # the same launcher computes the next job

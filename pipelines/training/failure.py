@@ -1,0 +1,46 @@
+"""What ended a job, told through its folder: a rank writes it, the launcher reads it, wherever the two run."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from pipelines import errors
+from pipelines.errors import CursusError, StageError, StoreError
+
+FILE = "error.json"
+"""{"type", "message"}, in a job's folder."""
+
+
+def tell_failure(out: Path, error: CursusError) -> None:
+    """Write `error` into a job's folder. The first one counts: ranks that hear of it only as a broken connection add nothing."""
+    aside = out / f".{FILE}.{os.getpid()}"
+    aside.write_text(json.dumps({"type": type(error).__name__, "message": str(error)}), encoding="utf-8")
+    if not (out / FILE).exists():
+        os.replace(aside, out / FILE)
+    aside.unlink(missing_ok=True)
+
+
+def told_failure(out: Path) -> bool:
+    """Whether the job of this folder has told what ended it."""
+    return (out / FILE).exists()
+
+
+def read_failure(out: Path, stage: str) -> CursusError | None:
+    """What ended the job of `stage` in this folder, where it said so."""
+    if not told_failure(out):
+        return None
+    told = json.loads((out / FILE).read_text(encoding="utf-8"))
+    kind: type[CursusError] = getattr(errors, told["type"], StageError)
+    return kind(f"stage {stage}: {told['message']}")
+
+
+def forget_failure(out: Path) -> None:
+    """The job is tried again."""
+    (out / FILE).unlink(missing_ok=True)
+
+
+def system_failure(out: Path, error: OSError) -> StoreError:
+    """What a user can do about a system error in the job of this folder: nearly always the disk is full."""
+    return StoreError(f"{error.filename or out}: {error.strerror or error}; free some space, then run again")

@@ -1,0 +1,49 @@
+"""Several ranks on this machine: `python -m pipelines.training.ranks ORDER --ranks N`, which torchrun starts and watches.
+
+A rank that dies ends the others; all are started again from the last checkpoint, a few times. The ranks meet in a file, and
+talk over the loopback interface. When standard input closes, because whoever started this process has closed it or died,
+they are asked to end (SIGTERM), and leave a checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+
+def main(order: Path, ranks: int, restarts: int) -> None:
+    """Run the ranks until all have ended well. Raises what torchrun raises when they could not."""
+    from torch.distributed import run
+
+    threading.Thread(target=_end_with_caller, daemon=True).start()
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    folder = order.parent
+    meeting = folder / f"ranks-{os.getpid()}"  # of this start: a file that ranks have met in cannot be used again
+    command = ["-m", "pipelines.training.rank", str(order)]
+    run.main(
+        [
+            *("--nnodes", "1", "--nproc-per-node", str(ranks), "--max-restarts", str(restarts)),
+            *("--rdzv-backend", "c10d", "--rdzv-id", str(os.getpid())),
+            *("--rdzv-endpoint", str(meeting), "--rdzv-conf", "store_type=file", "--local-addr", "127.0.0.1"),
+            *command,
+        ]
+    )
+
+
+def _end_with_caller() -> None:
+    while os.read(0, 65536):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("order", type=Path)
+    arguments.add_argument("--ranks", type=int, required=True)
+    arguments.add_argument("--restarts", type=int, default=3)
+    asked = arguments.parse_args()
+    sys.exit(main(asked.order, asked.ranks, asked.restarts))

@@ -1,0 +1,74 @@
+"""Following a job by what its ranks write, wherever they run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+from pipelines.errors import StageError
+from pipelines.job import METRICS, RESULT, Job, Result
+from pipelines.training.failure import read_failure
+from pipelines.training.reporting import read_metrics
+
+POLL_SECONDS = 0.1
+
+
+class Listener(Protocol):
+    """Hears of jobs while they run."""
+
+    def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
+        """New lines of a job's metrics."""
+
+    def finished(self, job: Job, result: Result) -> None:
+        """The job is done; called once."""
+
+
+class Followed(Protocol):
+    """What runs the job."""
+
+    log: Path
+
+    def alive(self) -> bool: ...
+
+    def why(self) -> str: ...
+
+
+def follow(job: Job, attempt: Followed, listener: Listener) -> None:
+    """Tell `listener` what is new until `job` has its result.
+
+    Raises the CursusError that ended the job, or StageError where nothing runs it any more.
+    """
+    tail = _Tail(job)
+    while not tail.finished:
+        # asked before looking: what a dead process left is complete
+        ended = not attempt.alive()
+        tail.tell(listener)
+        if ended and not tail.finished:
+            raise read_failure(job.out, job.stage_name) or StageError(
+                f"stage {job.stage_name} ended without a result: {attempt.why()} (its log: {attempt.log})"
+            )
+        if not tail.finished:
+            time.sleep(POLL_SECONDS)
+
+
+class _Tail:
+    """Follows one job's folder."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.finished, self.seen = job, False, 0
+
+    def tell(self, listener: Listener) -> None:
+        # looked for before the metrics are read: a job that has a result writes no more of them
+        done = (self.job.out / RESULT).exists()
+        if news := self._news():
+            listener.progressed(self.job, news)
+        if done:
+            self.finished = True
+            listener.finished(self.job, Result.model_validate_json((self.job.out / RESULT).read_bytes()))
+
+    def _news(self) -> list[dict[str, Any]]:
+        lines = read_metrics(self.job.out / METRICS)
+        # a resumed job first drops what an interrupted one logged past its checkpoint
+        fresh, self.seen = lines[self.seen :], len(lines)
+        return fresh
