@@ -30,7 +30,6 @@ from tasks.stages import Context
 from tasks.tracking import Tracker
 from tasks.training_settings import TrainingSettings, load_training
 
-
 AS_RECORDED = ("devices", "nodes", "distribution", "device_tokens")
 """What a job's runtime takes from its record; where it runs, and on which kind of device, is decided here."""
 
