@@ -101,7 +101,7 @@ class _Listener:
         step, context = self.step, self.context
         seconds = time.monotonic() - self.started
         (job.out / RESULT).unlink()
-        artifact = context.store.publish(_provenance(job, step, result, self.began, seconds, context.root))
+        artifact = context.store.publish(provenance_of(job, step, result, self.began, seconds, context.root))
         context.artifacts[step.fingerprint] = artifact
         context.seconds[step.fingerprint] = seconds
         with context.lock:
@@ -155,7 +155,8 @@ def _job(step: Step, threads: int, context: Context) -> Job:
     )
 
 
-def _provenance(job: Job, step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
+def provenance_of(job: Job, step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
+    """The record of a step that has just been computed; its files are found when it is published."""
     return Provenance(
         fingerprint=step.fingerprint,
         recipe=step.recipe,
