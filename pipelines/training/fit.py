@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch.utils.data import Dataset
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-CHECKPOINTS, BEST = "checkpoints", "best.ckpt"
+CHECKPOINTS = "checkpoints"
 
 
 def fit(job: Job) -> Result:
@@ -83,9 +83,10 @@ def _train(
     import torch
     from lightning_fabric.plugins.environments.lightning import LightningEnvironment
     from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
-    from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+    from pytorch_lightning.callbacks import EarlyStopping
     from torch.utils.data import DataLoader
 
+    from pipelines.training.best import BestWeights
     from pipelines.training.resume import ResumePoint
 
     stage, scratch = job.stage, job.out / SCRATCH
@@ -113,18 +114,10 @@ def _train(
     if resume is None and group.rank() == 0:
         # an attempt that ended before its first checkpoint counts for nothing
         (job.out / METRICS).unlink(missing_ok=True)
-        (scratch / BEST).unlink(missing_ok=True)
     callbacks: list[lightning.Callback] = []
-    best: ModelCheckpoint | None = None
+    best: BestWeights | None = None
     if validation is not None:
-        best = ModelCheckpoint(
-            scratch,
-            filename="best",
-            monitor=validation.monitor,
-            mode="max",
-            save_weights_only=True,
-            enable_version_counter=False,
-        )
+        best = BestWeights(validation.monitor, job.runtime.distribution)
         callbacks.append(best)
         if stage.budget.patience is not None:
             callbacks.append(EarlyStopping(validation.monitor, mode="max", patience=stage.budget.patience))
@@ -158,13 +151,13 @@ def _train(
             in_order = cast("Dataset[Any]", validation.batches)
             held_out = DataLoader(in_order, batch_size=None, generator=torch.Generator())
         trainer.fit(module, Pieces(batches, cut, stage, network), held_out, ckpt_path=resume, weights_only=True)
-    if best is not None and (scratch / BEST).exists():
-        module.load_state_dict(torch.load(scratch / BEST, weights_only=True)["state_dict"])
+    if best is not None and best.weights:
+        module.load_state_dict(best.weights)
     metrics: dict[str, Any] = dict(log.last)
     if module.trained_share < 1:
         metrics["trained_share"] = round(module.trained_share, 6)
-    if validation is not None and best is not None and best.best_model_score is not None:
-        metrics[validation.monitor] = round(float(best.best_model_score), 6)
+    if best is not None and best.score is not None:
+        metrics[best.monitor] = round(best.score, 6)
     return Result(
         metrics=metrics,
         tokens=trainer.global_step * tokens,
