@@ -13,9 +13,15 @@ Anything else that escapes is a bug of ours and keeps its traceback.
 
 from __future__ import annotations
 
+from pipelines.redaction import redacted
+
 
 class CursusError(Exception):
-    """One mistake, told so that the reader can mend it. `str(error)` is the whole message."""
+    """One mistake, told so that the reader can mend it. `str(error)` is the whole message, without the secrets in it: it
+    goes to terminals, logs, Prefect and MLflow."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(redacted(message))
 
 
 class RecipeError(CursusError):

@@ -20,6 +20,7 @@ from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Checkpoint, Kind
+from pipelines.redaction import redacted
 from tasks.conditions import conditions
 from tasks.launchers import Launching
 from tasks.progress import Progress
@@ -67,7 +68,7 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
         context.launcher.run(job, _Listener(step, run, context))
     except BaseException as error:
         with context.lock:
-            context.tracker.fail_step(run, f"{type(error).__name__}: {error}")
+            context.tracker.fail_step(run, redacted(f"{type(error).__name__}: {error}"))
         raise
 
 
