@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,8 +16,9 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from flows.cli import app
-from pipelines.errors import RecipeError
+from pipelines.errors import DataError, RecipeError
 from pipelines.foreign import refuse_harm, safetensors_header
+from pipelines.inference import OnnxPredictor, TextEncoder
 from pipelines.opening import open_config, open_tokenizer
 from pipelines.recipe.checkpoint import body_of, resolve_checkpoint
 from pipelines.vectors.encoder import Encoder
@@ -161,3 +162,20 @@ def test_a_package_that_holds_a_checkpoint_is_found_and_not_imported(
     for reference in ("package:theirs_packed/../secret", "package:theirs_packed.model/x", "package:../x/y"):
         with pytest.raises(RecipeError, match="expected package:name/sub/folder"):
             resolve_checkpoint(reference)
+
+
+def test_an_onnx_model_reads_nothing_outside_its_folder(folder: Path, tmp_path: Path) -> None:
+    import onnx
+    from onnx import TensorProto, helper
+
+    (tmp_path / "secret.bin").write_bytes(np.arange(4, dtype=np.float32).tobytes())
+    weights = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    place = weights.external_data.add()
+    place.key, place.value = "location", "../secret.bin"
+    row = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("x", "logits")]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["logits"])], "sum", row[:1], row[1:], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(DataError, match="cannot read it .*escapes model directory"):
+        OnnxPredictor(folder, cast("TextEncoder", None), ["a"], 1)
+    assert onnx.load(folder / "model.onnx", load_external_data=False).graph.initializer[0].name == "w"
