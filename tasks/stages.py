@@ -22,7 +22,7 @@ from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Checkpoint, Kind
 from pipelines.redaction import redacted
 from tasks.conditions import conditions
-from tasks.launchers import Launching
+from tasks.launchers import Launching, as_begun
 from tasks.progress import Progress
 from tasks.tracked_values import TrackedStep
 from tasks.tracking import Tracker
@@ -138,6 +138,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
             subjects.append(
                 Subject(stage=stage, seed=int(seed), fingerprint=fingerprint, folder=artifact.folder, answers=answers)
             )
+    out = context.store.workspace(step.fingerprint)
     return Job(
         fingerprint=step.fingerprint,
         recipe=step.recipe,
@@ -150,9 +151,9 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         teacher=folder("teacher"),
         subjects=tuple(subjects),
         tables={name: context.tables[name] for name in step.data},
-        out=context.store.workspace(step.fingerprint),
+        out=out,
         cache=context.store.tokens,
-        runtime=context.training.runtime(step.stage, threads),
+        runtime=as_begun(out, context.training.runtime(step.stage, threads)),
     )
 
 
