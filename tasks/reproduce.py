@@ -99,7 +99,9 @@ def warnings(remakes: Sequence[Remake], root: Path) -> list[str]:
     """What is recorded of the lineage and is otherwise here, each once, with the stages that it concerns."""
     found: dict[str, tuple[str, list[str]]] = {}
     for remake in remakes:
-        environment = conditions(root, Runtime()).model_copy(update={"runtime": remake.record.environment.runtime})
+        environment = conditions(root, Runtime(accelerator=hardware.accelerator())).model_copy(
+            update={"runtime": remake.record.environment.runtime}
+        )
         here = remake.record.model_copy(update={"identity": dict(remake.step.identity), "environment": environment})
         for reason in reasons(remake.record, here):
             # what is said after a colon, as of code, is another for each stage

@@ -170,6 +170,6 @@ def provenance_of(job: Job, step: Step, result: Result, began: str, seconds: flo
         data=dict(step.data),
         checkpoint=step.stage.start.model_dump(mode="json") if isinstance(step.stage.start, Checkpoint) else None,
         files={},
-        result=result.model_dump(exclude={"resumed_from_step", "passed_over"}),
+        result=result.model_dump(exclude={"resumed_from_step", "passed_over", "device"}),
         environment=conditions(root, job.runtime, result, began, seconds),
     )

@@ -40,9 +40,9 @@ def precision() -> Literal["32-true", "bf16-mixed"]:
 
 
 @cache
-def described() -> str:
+def described(kind: Literal["cpu", "gpu"]) -> str:
     """What computes here, as far as it may decide how a sum is rounded: the GPU, or the processor with its extensions."""
-    if accelerator() == "gpu":
+    if kind == "gpu":
         for path in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
             for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
                 if line.startswith("Model:"):

@@ -11,7 +11,7 @@ from typing import cast
 
 from pipelines.job import RESULT, Job, Result
 from pipelines.recipe.schema import Kind
-from pipelines.training import group
+from pipelines.training import group, hardware
 
 ENTRY = {
     Kind.PRETRAIN: "pipelines.training.fit:fit",
@@ -34,6 +34,7 @@ def run(job: Job) -> Result:
         return Result.model_validate_json(done.read_bytes())
     module, _, function = ENTRY[job.stage.kind].partition(":")
     result = cast("Result", getattr(importlib.import_module(module), function)(job))
+    result = result.model_copy(update={"device": hardware.described(job.runtime.accelerator)})
     if group.rank() > 0:
         return result
     aside = done.with_suffix(".partial")
