@@ -1,4 +1,4 @@
-"""The regime in a process and session of its own: `python -m flows.execute CONFIG RESULT`.
+"""A flow in a process and session of its own: `python -m flows.execute FLOW CONFIG RESULT`.
 
 Prefect's temporary server is a child of the process that runs the flow. In a terminal, Ctrl-C reaches both, the server dies
 first, and the flow would spend minutes telling a dead server that it was stopped. Apart from the terminal only this
@@ -7,6 +7,7 @@ process is interrupted, ends its training in order, and its server hears of it.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -15,13 +16,12 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, get_type_hints
+
+from pydantic import BaseModel
 
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
-
-if TYPE_CHECKING:
-    from flows.regime import RegimeResult
 
 INTERRUPTED = 130
 SERVER_GONE = (
@@ -30,15 +30,15 @@ SERVER_GONE = (
 )
 
 
-def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
-    """Run the regime apart, and wait; its `RegimeResult` as JSON.
+def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[str, Any]:
+    """Run `flow` (of the module of its name) apart, and wait; what it answered, as JSON.
 
     Raises the CursusError it ended with, KeyboardInterrupt when stopped, SystemExit after a bug of ours.
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "result.json"
         child = subprocess.Popen(
-            [sys.executable, "-m", "flows.execute", json.dumps(config), str(answer)],
+            [sys.executable, "-m", "flows.execute", flow, json.dumps(config), str(answer)],
             cwd=root,
             stdin=subprocess.PIPE,
             start_new_session=True,
@@ -66,14 +66,16 @@ def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
     return told
 
 
-def main(config: str, answer: Path) -> int:
-    """Run the regime with the configuration in `config`; its result or a user's mistake is written to `answer`."""
+def main(name: str, config: str, answer: Path) -> int:
+    """Run the flow `name` with the configuration in `config`; its result or a user's mistake is written to `answer`."""
     threading.Thread(target=_stop_with_caller, daemon=True).start()
     _end_children_with_this()
-    from flows.regime import LAST, RegimeConfig, regime
+    from flows.outcome import LAST
 
+    flow = getattr(importlib.import_module(f"flows.{name}"), name)
+    asked = get_type_hints(flow.fn)["config"]
     try:
-        regime(RegimeConfig.model_validate_json(config))
+        flow(asked.model_validate_json(config))
     except BaseException as error:
         if error is not LAST.error:
             if LAST.error is None and LAST.result is None:
@@ -83,7 +85,7 @@ def main(config: str, answer: Path) -> int:
     return _answer(LAST.result, LAST.error, answer)
 
 
-def _answer(result: RegimeResult | None, error: BaseException | None, answer: Path) -> int:
+def _answer(result: BaseModel | None, error: BaseException | None, answer: Path) -> int:
     """Write what the caller is to hear; the exit status."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
@@ -128,4 +130,4 @@ def _stop_with_caller() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2])))
+    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))

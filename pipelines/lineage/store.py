@@ -5,6 +5,7 @@ data/store/.work/<fingerprint>/      an unfinished one: kept after a crash, so t
 data/store/.work/<fingerprint>.lock  held by the process that computes it: others wait, and take what it published
 data/store/.tokens/<key>/            a tokenised corpus, which any stage can make again
 data/store/.lock                     shared by executions, held alone by what removes artifacts
+data/store/.reproduced/              stores of `cursus reproduce`: kept where something in them differs
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pipelines.errors import StoreError
 from pipelines.job import RESULT, SCRATCH
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.locks import Lock
-from pipelines.lineage.provenance import RECORD, FileDigest, Provenance
+from pipelines.lineage.provenance import RECORD, FileDigest, Provenance, is_fingerprint
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,25 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.root = root
 
+    def folder(self, fingerprint: str) -> Path:
+        """Where an artifact lies, or would. StoreError for anything but a fingerprint: no other name becomes a path."""
+        if not is_fingerprint(fingerprint):
+            raise StoreError(f"{self.root}: {fingerprint!r} is no fingerprint (64 hex digits); see `cursus lineage`")
+        return self.root / fingerprint
+
     def get(self, fingerprint: str) -> Artifact | None:
         """The artifact, if it exists and every file still has the digest it was published with; else None.
 
         Raises StoreError for an artifact whose record or files were changed or lost: using it would lie, and deleting it
         silently would hide that something edits the store.
         """
-        folder = self.root / fingerprint
+        folder = self.folder(fingerprint)
         return _verified(folder) if folder.exists() else None
 
     def find(self, prefix: str) -> Artifact:
         """The one artifact whose fingerprint starts with `prefix`. Raises StoreError when none or several do."""
-        found = sorted(folder.name for folder in self.root.glob(f"{prefix}*") if (folder / RECORD).exists())
+        present = (folder.name for folder in self.root.glob("*") if (folder / RECORD).exists())
+        found = sorted(name for name in present if name.startswith(prefix) and is_fingerprint(name))
         if len(found) != 1:
             what = f"{len(found)} artifacts start" if found else "no artifact starts"
             raise StoreError(f"{self.root}: {what} with {prefix!r}; give more digits, or see `cursus lineage`")
@@ -68,7 +76,7 @@ class Store:
 
     def workspace(self, fingerprint: str) -> Path:
         """The folder where the result of `fingerprint` is being made; what a crash left there is kept for resuming."""
-        folder = self.root / ".work" / fingerprint
+        folder = self.root / ".work" / self.folder(fingerprint).name
         try:
             (folder / SCRATCH).mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -12,7 +12,7 @@ from typing import cast
 from pipelines.job import RESULT, SCRATCH, Job, Result
 from pipelines.lineage.locks import Lock
 from pipelines.recipe.schema import Kind
-from pipelines.training import group
+from pipelines.training import group, hardware
 
 ENTRY = {
     Kind.PRETRAIN: "pipelines.training.fit:fit",
@@ -45,6 +45,7 @@ def _run(job: Job) -> Result:
         return Result.model_validate_json(done.read_bytes())
     module, _, function = ENTRY[job.stage.kind].partition(":")
     result = cast("Result", getattr(importlib.import_module(module), function)(job))
+    result = result.model_copy(update={"device": hardware.described(job.runtime.accelerator)})
     if group.rank() > 0:
         return result
     aside = done.with_suffix(".partial")
