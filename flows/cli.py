@@ -105,8 +105,10 @@ def run(
             console.print(f"registered [bold]{model}[/bold] version {version}")
     else:
         from tasks.reports import latest_report
+        from tasks.tracking import tell_what_is_left
 
         console.print(f"everything is in the store: {len(plan.steps)} steps cached, nothing to compute")
+        tell_what_is_left(root, store)
         report = latest_report(root, {step.fingerprint for step in plan.steps})
     show_scores(console, store, plan)
     if report is not None:
