@@ -107,7 +107,10 @@ def run(
         for model, version in models.items():
             console.print(f"registered [bold]{model}[/bold] version {version}")
     else:
+        from tasks.tracking import tell_what_is_left
+
         console.print(f"everything is in the store: {len(plan.steps)} steps cached, nothing to compute")
+        tell_what_is_left(root, store)
     show_scores(console, store, plan)
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)

@@ -1,6 +1,6 @@
 """GPUs of this machine: one job trains on one at a time, whichever run, checkout or server it belongs to.
 
-    with devices_held(1, say) as (device,): …      # waits while others hold all of them
+    with devices_held(1, say) as names: …      # waits while others hold all of them
 
 A device is held by a lock on a file, which the system lets go of when its holder ends, however it ends: there is no slot that a
 killed run leaves taken, and no server that has to be asked. Prefect's work pool decides which run is next (prefect.yaml).
@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipelines.errors import CursusError
+from pipelines.job import Runtime
 from pipelines.lineage.locks import Lock
 from pipelines.training import hardware
 
@@ -38,6 +39,11 @@ def devices() -> tuple[str, ...]:
     return tuple(str(number) for number in range(int(told) if told else hardware.gpus()))
 
 
+def asked_for(runtime: Runtime) -> int:
+    """Devices that a job takes on this machine: none on processors, unless CURSUS_DEVICES says that runs take turns there."""
+    return runtime.devices if runtime.accelerator == "gpu" or os.environ.get(VARIABLE) else 0
+
+
 @contextmanager
 def devices_held(count: int, say: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
     """Hold `count` devices; their names, or none where nothing is limited. `say` hears once when others have to be waited for.
@@ -46,7 +52,7 @@ def devices_held(count: int, say: Callable[[str], None]) -> Iterator[tuple[str, 
     many.
     """
     shared = devices()
-    if not shared:
+    if not shared or not count:
         yield ()
         return
     if count > len(shared):

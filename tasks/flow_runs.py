@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from prefect.runtime import flow_run
 from pydantic import BaseModel, ValidationError
 
 from pipelines.errors import CursusError
@@ -39,6 +38,8 @@ class Ended(BaseModel):
 @contextmanager
 def recorded(root: Path) -> Iterator[None]:
     """Keep on record how the flow run that is under way ends. Does nothing outside a flow run."""
+    from prefect.runtime import flow_run
+
     identifier = flow_run.id
     path = _folder(root) / f"{identifier}.json"
     lock = None

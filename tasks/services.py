@@ -23,6 +23,7 @@ from pipelines.errors import CursusError
 from tasks import processes
 from tasks.accounts import Account, demanded, is_loopback
 from tasks.environment import defaults, state_folder, tracking_uri
+from tasks.flow_runs import tell_ended
 from tasks.processes import Process
 from tasks.tracking_store import is_database, migrate_tracking_store, refuse_network_folder
 
@@ -92,6 +93,9 @@ def up(
         if services is not None and services.host != host:
             raise CursusError(f"the servers listen on {services.host}; stop them first with `make down`")
         if services is not None and services.healthy():
+            tell_ended(
+                root, f"{services.prefect_url}/api", account.prefect["PREFECT_API_AUTH_STRING"] if account else None
+            )
             say(f"Already running.\n{_addresses(services)}")
             return services
         say("Starting the servers (about 20 s) …")
@@ -133,7 +137,6 @@ def _clear_broken(root: Path, services: Services, say: Callable[[str], None]) ->
 
 def _start_missing(root: Path, services: Services, account: Account | None) -> None:
     from tasks import deployments
-    from tasks.flow_runs import tell_ended
 
     logs = state_folder(root) / "logs"
     api = f"{services.prefect_url}/api"

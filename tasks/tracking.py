@@ -39,6 +39,7 @@ from tasks.tracking_journal import (
     StepCached,
     StepFailed,
     StepFinished,
+    untold,
 )
 from tasks.tracking_store import refuse_network_folder
 
@@ -201,6 +202,16 @@ class Tracker:
         sampler = self._samplers.pop(fingerprint, None)
         if sampler is not None:
             sampler.stop()
+
+
+def tell_what_is_left(root: Path, store: Store) -> None:
+    """Catch up with executions that ended while MLflow was away, where there are any; a warning where it still is."""
+    if untold(root):
+        recorder = Recorder(root)
+        try:
+            catch_up(recorder, store)
+        except Exception as error:
+            log.warning("MLflow does not answer (%s); it is told of earlier runs when the next one starts.", error)
 
 
 def catch_up(recorder: Recorder, store: Store, beside: str = "") -> int:

@@ -6,11 +6,13 @@ starts again from the last checkpoint when one of them dies.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -18,11 +20,14 @@ from pydantic import Field
 
 from pipelines.job import Job
 from pipelines.training import hardware
+from tasks.devices import asked_for, devices, devices_held
 from tasks.launchers import Attempt, Launcher, Launching
 from tasks.launchers.environment import training_environment
-from tasks.launchers.following import last_words
+from tasks.launchers.following import Listener, last_words
 
 GRACE_SECONDS = 10
+
+log = logging.getLogger("cursus.launch")
 
 
 class Local(Launcher, name="local"):
@@ -50,10 +55,18 @@ class LocalLaunching(Launching):
         self._restarts = restarts
         self._started = 0
         self._idle: list[_Child] = []
+        self._devices: dict[str, tuple[str, ...]] = {}
+        """What the jobs that run now hold, by fingerprint."""
 
     def __enter__(self) -> Self:
-        self._idle.append(self._worker())
+        if not devices():  # else it is started when its device is known
+            self._idle.append(self._worker(()))
         return self
+
+    def run(self, job: Job, listener: Listener) -> None:
+        with devices_held(asked_for(job.runtime), partial(log.warning, "%s: %s", job.stage_name)) as held:
+            self._devices[job.fingerprint] = held
+            super().run(job, listener)
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
@@ -63,13 +76,16 @@ class LocalLaunching(Launching):
             child.end()
 
     def _begin(self, job: Job, order: Path) -> Attempt:
+        held = self._devices.get(job.fingerprint, ())
         if job.runtime.ranks > 1:
             options = ["--ranks", str(job.runtime.ranks), "--restarts", str(self._restarts)]
-            return self._start("pipelines.training.ranks", str(order), *options)
+            return self._start("pipelines.training.ranks", str(order), *options, held=held)
         with self._lock:
-            child = self._idle.pop() if self._idle else None
+            child = next((one for one in self._idle if one.held == held), None)
+            if child is not None:
+                self._idle.remove(child)
         if child is None or not child.alive():
-            child = self._worker()
+            child = self._worker(held)
         child.order(order)
         return child
 
@@ -81,21 +97,24 @@ class LocalLaunching(Launching):
         else:
             attempt.wait()
 
-    def _worker(self) -> _Child:
-        return self._start("pipelines.training.worker", serves_many=True)
+    def _worker(self, held: tuple[str, ...]) -> _Child:
+        return self._start("pipelines.training.worker", serves_many=True, held=held)
 
-    def _start(self, *command: str, serves_many: bool = False) -> _Child:
+    def _start(self, *command: str, serves_many: bool = False, held: tuple[str, ...]) -> _Child:
         with self._lock:
             log = self.log.with_name(f"{self.log.stem}-{self._started}.log")
             self._started += 1
-        return _Child(self.root, log, command, serves_many)
+        return _Child(self.root, log, command, serves_many, held)
 
 
 class _Child:
     """A process that ends when its standard input does: when this process closes it, or dies."""
 
-    def __init__(self, root: Path, log: Path, command: tuple[str, ...], serves_many: bool) -> None:
-        self.log, self.serves_many = log, serves_many
+    def __init__(
+        self, root: Path, log: Path, command: tuple[str, ...], serves_many: bool, held: tuple[str, ...]
+    ) -> None:
+        self.log, self.serves_many, self.held = log, serves_many, held
+        visible = {"CUDA_VISIBLE_DEVICES": ",".join(held)} if held else {}
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("w", encoding="utf-8") as output:
             self._process = subprocess.Popen(
@@ -104,7 +123,7 @@ class _Child:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=root,
-                env={**os.environ, **training_environment()},
+                env={**os.environ, **training_environment(), **visible},
                 text=True,
                 start_new_session=True,  # Ctrl-C reaches only the caller, who ends the child in order
             )
