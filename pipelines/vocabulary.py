@@ -70,6 +70,16 @@ class Field(StrEnum):
     """int64 [B, T]: the text to be generated, −100 after its end."""
 
 
+TOKEN_NUMBERS = frozenset({Field.MASKED_POSITIONS, Field.SPAN_EDGES})
+"""Fields whose values count tokens from the first of the batch."""
+ROW_NUMBERS = frozenset({Field.PARTNER})
+"""Fields whose values count rows from the first of the batch; −1 names none."""
+OF_MASKED = frozenset({Field.MASKED_POSITIONS, Field.MASKED_LABELS, Field.SPAN_EDGES, Field.SPAN_OFFSETS})
+"""Fields with a value for each predicted position. Where none says which these are, a row has as many as any other."""
+OF_WINDOWS = frozenset({Field.CENTERS, Field.CONTEXTS, Field.NEGATIVES})
+"""Fields with a value for each of as many word windows as a batch happens to have. All others have one for each row."""
+
+
 class Signal(StrEnum):
     """A tensor that a network says."""
 

@@ -110,6 +110,11 @@ class WordPredictor(WordVectorsPreTrainedModel):
         words = self.word_vectors.embeddings(contexts.clamp(min=0)) * real.unsqueeze(-1)
         return (words.sum(1) / count.clamp(min=1)).unsqueeze(1), count > 0
 
+    def predictions(self, contexts: Tensor) -> int:
+        """How many predictions are made from `contexts` [N, W]."""
+        real = contexts >= 0
+        return int((real if self.config.word_architecture == "skip_gram" else real.any(1)).sum())
+
 
 class NoisePredictor(WordPredictor):
     """Scores the centre and words drawn from a noise distribution (arXiv:1310.4546, §2.2)."""

@@ -61,6 +61,9 @@ class TrainingStep:
     """`ask(companion, batch, wanted)`: what the companion says of a batch."""
     wanted: frozenset[Signal] = frozenset()
     """The signals that this stage's objectives need of the trained network."""
+    gathered: Callable[[Tensor], Tensor] = field(default=lambda rows: rows)
+    """`gathered(rows)`: these rows of every rank, in the order of ranks. All ranks must ask, and each passes the gradient on
+    to its own."""
     notes: dict[str, Any] = field(default_factory=dict)
     """What an objective's `rewrite` leaves for its `loss`, under the objective's name."""
     _answers: dict[tuple[str, frozenset[Signal]], Signals] = field(default_factory=dict)
@@ -83,6 +86,9 @@ class Objective(Component):
     needs_teacher: ClassVar[bool] = False
     companion_heads: ClassVar[frozenset[str]] = frozenset()
     """Heads of the companions it trains, by name: what they need, a batch must carry too."""
+    compares_rows: ClassVar[bool] = False
+    """Whether a row's part in the loss hangs on the other rows of its batch. Its terms are then those of the whole batch on
+    every rank, by way of `step.gathered`."""
 
     weight: float = 1.0
     """Multiple of this objective's terms in the loss."""
@@ -98,3 +104,7 @@ class Objective(Component):
     @abstractmethod
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         """Named scalar terms, before `weight` is applied."""
+
+    @abstractmethod
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        """How much of `batch` each term of `loss` is the mean over, by the terms' names: what a part of a batch weighs."""

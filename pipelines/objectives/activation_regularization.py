@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Option
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class ActivationRegularization(Objective, name="activation_regularization"):
@@ -36,6 +37,12 @@ class ActivationRegularization(Objective, name="activation_regularization"):
         else:
             size, moved = _mean_square(dropped, mask), _mean_square(change, mask[:, 1:])
         return {"activation_size": self.size * size, "activation_change": self.change * moved}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        ids, mask = batch[Field.INPUT_IDS], batch.get(Field.ATTENTION_MASK)
+        if mask is None:
+            return {"activation_size": ids.numel(), "activation_change": ids[:, 1:].numel()}
+        return {"activation_size": int(mask.sum()), "activation_change": int(mask[:, 1:].sum())}
 
 
 def _mean_square(states: Tensor, mask: Tensor) -> Tensor:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class CausalLM(Objective, name="causal_lm"):
@@ -25,19 +26,28 @@ class CausalLM(Objective, name="causal_lm"):
     """Whether the tokens that frame a text (start, separator, end) are targets too."""
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
+        from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
+
+        targets = self._targets(step.batch, step.network)
+        return {"causal_lm": vocabulary_cross_entropy(step.signals[Signal.NEXT_LOGITS], targets)}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"causal_lm": int((self._targets(batch, network) >= 0).sum())}
+
+    def _targets(self, batch: Batch, network: PreTrainedModel) -> Tensor:
+        """int64 [B, L]: the token that follows each position, IGNORED where none is to be predicted."""
         import torch
 
-        from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
+        from pipelines.networks.vocabulary_loss import IGNORED
 
-        ids = cast("Tensor", step.batch[Field.INPUT_IDS])
+        ids = cast("Tensor", batch[Field.INPUT_IDS])
         left_out = torch.zeros_like(ids, dtype=torch.bool)
-        if Field.ATTENTION_MASK in step.batch:
-            left_out |= step.batch[Field.ATTENTION_MASK] == 0
+        if Field.ATTENTION_MASK in batch:
+            left_out |= batch[Field.ATTENTION_MASK] == 0
         if not self.specials:
-            config = step.network.config
             names = ("bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
-            known = [value for name in names if isinstance(value := getattr(config, name, None), int)]
+            known = [value for name in names if isinstance(value := getattr(network.config, name, None), int)]
             left_out |= torch.isin(ids, ids.new_tensor(known))
         targets = torch.full_like(ids, IGNORED)
         targets[..., :-1] = ids.masked_fill(left_out, IGNORED)[..., 1:]
-        return {"causal_lm": vocabulary_cross_entropy(step.signals[Signal.NEXT_LOGITS], targets)}
+        return targets

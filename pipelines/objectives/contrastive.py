@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import Field as Option
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class Contrastive(Objective, name="contrastive"):
@@ -24,6 +25,7 @@ class Contrastive(Objective, name="contrastive"):
     paper = "arXiv:2006.03659"
     needs_fields = frozenset({Field.PARTNER})
     needs_signals = frozenset({Signal.POOLED})
+    compares_rows = True
 
     temperature: float = Option(0.05, gt=0)
     """Divides the cosines: the smaller, the more the nearest rows count."""
@@ -34,9 +36,13 @@ class Contrastive(Objective, name="contrastive"):
 
         vectors = normalize(cast("Tensor", step.signals[Signal.POOLED]).float(), dim=-1)
         partner = step.batch[Field.PARTNER]
-        first = torch.nonzero(partner[: len(partner) // 2] >= 0).squeeze(1)
+        own = torch.nonzero(partner[: len(partner) // 2] >= 0).squeeze(1)
+        first, second = step.gathered(vectors[own]), step.gathered(vectors[partner[own]])
         if not len(first):
             return {"contrastive": vectors.sum() * 0}
-        similarity = vectors[first] @ vectors[partner[first]].T / self.temperature
+        similarity = first @ second.T / self.temperature
         target = torch.arange(len(first), device=vectors.device)
         return {"contrastive": (cross_entropy(similarity, target) + cross_entropy(similarity.T, target)) / 2}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"contrastive": 1}

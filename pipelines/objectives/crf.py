@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class Crf(Objective, name="crf"):
@@ -36,3 +37,6 @@ class Crf(Objective, name="crf"):
         spoken = emissions.gather(1, places.unsqueeze(2).expand(-1, -1, emissions.shape[-1]))
         unlikely = log_partition(spoken, transitions, lengths) - chain_score(spoken, transitions, chains, lengths)
         return {"crf": unlikely.sum() / lengths.sum().clamp(min=1)}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"crf": int((batch[Field.TAG_LABELS] >= 0).sum())}

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import Field as Option
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class CrossEntropy(Objective, name="cross_entropy"):
@@ -32,3 +33,6 @@ class CrossEntropy(Objective, name="cross_entropy"):
         there = logits.isfinite()  # a choice that a question does not have scores −inf
         even = (chances.masked_fill(~there, 0).sum(-1) / there.sum(-1)).mean()
         return {"cross_entropy": -(1 - self.smoothing) * right - self.smoothing * even}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"cross_entropy": len(batch[Field.LABELS])}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import Objective, TrainingStep
-from pipelines.vocabulary import Signal
+from pipelines.objectives import Batch, Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
+
+    from pipelines.networks.word_vectors import WordPredictor
 
 
 class HierarchicalSoftmax(Objective, name="hierarchical_softmax"):
@@ -25,3 +28,6 @@ class HierarchicalSoftmax(Objective, name="hierarchical_softmax"):
         # turning right has the probability σ(score)
         total = binary_cross_entropy_with_logits(scores, turns.clamp(min=0).to(scores.dtype), on_path, reduction="sum")
         return {"hierarchical_softmax": total / len(scores)}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"hierarchical_softmax": cast("WordPredictor", network).predictions(batch[Field.CONTEXTS])}

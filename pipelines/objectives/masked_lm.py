@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class MaskedLM(Objective, name="masked_lm"):
@@ -23,3 +24,6 @@ class MaskedLM(Objective, name="masked_lm"):
 
         logits = cast("Tensor", step.signals[Signal.MASKED_LOGITS])
         return {"masked_lm": cross_entropy(logits.float(), step.batch[Field.MASKED_LABELS])}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"masked_lm": len(batch[Field.MASKED_LABELS])}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import Companion, Companions, Objective, TrainingStep
+from pipelines.objectives import Batch, Companion, Companions, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class MatchHidden(Objective, name="match_hidden"):
@@ -38,3 +39,6 @@ class MatchHidden(Objective, name="match_hidden"):
             for layer, mine in enumerate(student)
         ]
         return {"match_hidden": torch.stack(terms).mean()}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"match_hidden": int(batch[Field.ATTENTION_MASK].sum())}

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import Field as Option
 
-from pipelines.objectives import Companion, Companions, Objective, TrainingStep
-from pipelines.vocabulary import Signal
+from pipelines.objectives import Batch, Companion, Companions, Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class MatchLogits(Objective, name="match_logits"):
@@ -36,3 +37,6 @@ class MatchLogits(Objective, name="match_logits"):
         # a choice that a question does not have is −∞ for both: it has no part in the sum
         cross = -torch.where(target > 0, target * said, torch.zeros_like(said)).sum(-1).mean()
         return {"match_logits": cross * self.temperature**2}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"match_logits": len(batch.get(Field.CHOICES, batch[Field.INPUT_IDS]))}

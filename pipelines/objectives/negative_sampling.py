@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import Objective, TrainingStep
-from pipelines.vocabulary import Signal
+from pipelines.objectives import Batch, Objective, TrainingStep
+from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
+
+    from pipelines.networks.word_vectors import WordPredictor
 
 
 class NegativeSampling(Objective, name="negative_sampling"):
@@ -24,3 +27,6 @@ class NegativeSampling(Objective, name="negative_sampling"):
         # −log σ(x) is softplus(−x)
         terms = softplus(-scores[:, 0]) + softplus(scores[:, 1:]).sum(1)
         return {"negative_sampling": terms.mean()}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"negative_sampling": cast("WordPredictor", network).predictions(batch[Field.CONTEXTS])}

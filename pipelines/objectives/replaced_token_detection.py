@@ -69,6 +69,11 @@ class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
             self.name: self.discriminator * mean,
         }
 
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        mask = batch.get(Field.ATTENTION_MASK)
+        tokens = batch[Field.INPUT_IDS].numel() if mask is None else int(mask.sum())
+        return {GENERATOR: len(batch[Field.MASKED_LABELS]), self.name: tokens}
+
     def _smaller(self, config: PretrainedConfig) -> PretrainedConfig:
         """The configuration of the generator: narrower, as deep, with embeddings of the same size."""
         small = deepcopy(config)

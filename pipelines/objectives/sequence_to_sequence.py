@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import Field as Option
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class SequenceToSequence(Objective, name="sequence_to_sequence"):
@@ -32,3 +33,6 @@ class SequenceToSequence(Objective, name="sequence_to_sequence"):
         logits = cast("Tensor", step.signals[Signal.TARGET_LOGITS]).flatten(0, 1)
         targets = cast("Tensor", step.batch[Field.TARGET_IDS]).flatten()
         return {"sequence_to_sequence": cross_entropy(logits.float(), targets, label_smoothing=self.smoothing)}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"sequence_to_sequence": int((batch[Field.TARGET_IDS] >= 0).sum())}

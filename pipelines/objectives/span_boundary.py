@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class SpanBoundaryObjective(Objective, name="span_boundary"):
@@ -26,3 +27,6 @@ class SpanBoundaryObjective(Objective, name="span_boundary"):
 
         logits: Tensor = step.signals[Signal.BOUNDARY_LOGITS]
         return {"span_boundary": cross_entropy(logits.float(), step.batch[Field.MASKED_LABELS])}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"span_boundary": len(batch[Field.MASKED_LABELS])}

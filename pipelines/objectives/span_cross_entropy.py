@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class SpanCrossEntropy(Objective, name="span_cross_entropy"):
@@ -26,3 +27,6 @@ class SpanCrossEntropy(Objective, name="span_cross_entropy"):
 
         logits = cast("Tensor", step.signals[Signal.SPAN_LOGITS]).float()
         return {"span_cross_entropy": cross_entropy(logits, step.batch[Field.SPAN_LABELS])}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"span_cross_entropy": len(batch[Field.SPAN_LABELS])}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class SquaredError(Objective, name="squared_error"):
@@ -22,3 +23,6 @@ class SquaredError(Objective, name="squared_error"):
 
         score = cast("Tensor", step.signals[Signal.SCORE]).float()
         return {"squared_error": mse_loss(score, step.batch[Field.SCORES])}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"squared_error": len(batch[Field.SCORES])}

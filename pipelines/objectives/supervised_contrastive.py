@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Option
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class SupervisedContrastive(Objective, name="supervised_contrastive"):
@@ -24,6 +25,7 @@ class SupervisedContrastive(Objective, name="supervised_contrastive"):
     paper = "arXiv:2011.01403"
     needs_fields = frozenset({Field.LABELS})
     needs_signals = frozenset({Signal.POOLED})
+    compares_rows = True
 
     temperature: float = Option(0.3, gt=0)
     """Divides the cosines: the smaller, the more the nearest texts count (§4.2: 0.3)."""
@@ -32,8 +34,8 @@ class SupervisedContrastive(Objective, name="supervised_contrastive"):
         import torch
         from torch.nn.functional import normalize
 
-        vectors = normalize(step.signals[Signal.POOLED].float(), dim=-1)
-        labels = step.batch[Field.LABELS]
+        vectors = step.gathered(normalize(step.signals[Signal.POOLED].float(), dim=-1))
+        labels = step.gathered(step.batch[Field.LABELS])
         itself = torch.eye(len(labels), dtype=torch.bool, device=vectors.device)
         likelihood = (vectors @ vectors.T / self.temperature).masked_fill(itself, -torch.inf).log_softmax(-1)
         alike = (labels[:, None] == labels[None, :]) & ~itself
@@ -42,3 +44,6 @@ class SupervisedContrastive(Objective, name="supervised_contrastive"):
             return {"supervised_contrastive": vectors.sum() * 0}
         drawn = likelihood.masked_fill(~alike, 0.0).sum(1)[counted > 0] / counted[counted > 0]
         return {"supervised_contrastive": -drawn.mean()}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"supervised_contrastive": 1}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class TagCrossEntropy(Objective, name="tag_cross_entropy"):
@@ -28,3 +29,6 @@ class TagCrossEntropy(Objective, name="tag_cross_entropy"):
         total = cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="sum")
         # a batch in which no word has a label has no loss, and not 0 / 0
         return {"tag_cross_entropy": total / (labels >= 0).sum().clamp(min=1)}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"tag_cross_entropy": int((batch[Field.TAG_LABELS] >= 0).sum())}

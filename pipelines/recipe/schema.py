@@ -74,6 +74,8 @@ class Budget(Strict):
     """Passes over the corpus; the largest number of them when `patience` is set."""
     batch_tokens: PositiveInt = 8192
     """Tokens in a batch of plain text."""
+    grains: PositiveInt = 8
+    """Parts of a batch of plain text that are corrupted each by itself: so many ranks, or accumulated steps, can share it."""
     batch_texts: PositiveInt = 32
     """Texts in a batch of a labelled task."""
     length: PositiveInt = 128

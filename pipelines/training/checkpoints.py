@@ -36,21 +36,23 @@ class Checkpoints:
         self.passed_over: list[str] = []
         """What was wrong with the checkpoints that `newest` did not take."""
 
-    def write(self, trainer: lightning.Trainer) -> Path:
+    def write(self, trainer: lightning.Trainer) -> None:
         """Write the whole state of training, flush it to disk, then give it its name; older ones than `kept` go.
 
-        Raises OSError when the disk is full: the checkpoints before it are untouched.
+        Every rank takes part, and the first writes. Raises OSError when the disk is full: the checkpoints before it are
+        untouched.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         aside = self.folder / "unfinished"
         trainer.save_checkpoint(aside)
+        if not trainer.is_global_zero:
+            return
         with aside.open("rb") as file:
             os.fsync(file.fileno())
         path = self.folder / f"step-{trainer.global_step:09d}-{digest_file(aside)}.ckpt"
         os.replace(aside, path)
         for old in self._all()[self.kept :]:
             old.unlink()
-        return path
 
     def newest(self) -> Path | None:
         """The newest undamaged checkpoint; None where there is none. Damaged ones are deleted and remembered."""

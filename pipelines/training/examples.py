@@ -20,6 +20,9 @@ BUCKET = 8
 class ExampleBatches:
     """An iterable over the training batches of a stage, from any step on."""
 
+    grains: None = None
+    """A batch can be cut anywhere."""
+
     def __init__(self, encoded: Encoded, *, size: int, steps: int, seed: int) -> None:
         self.encoded, self.size, self.steps, self.seed = encoded, size, steps, seed
         self.start = 0
@@ -36,7 +39,14 @@ class ExampleBatches:
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
         for step in range(self.start, self.steps):
-            yield tensors(self.encoded, self._batches(step // self.steps_per_epoch)[step % self.steps_per_epoch])
+            yield self.piece(step, 0, 1)
+
+    def piece(self, step: int, number: int, of: int) -> dict[str, Tensor]:
+        """Part `number` of the batch of optimizer step `step`, cut into `of` parts that differ by one example at most; without
+        any example, and so without fields, where there are fewer examples than parts."""
+        batch = self._batches(step // self.steps_per_epoch)[step % self.steps_per_epoch]
+        begin, end = (len(batch) * place // of for place in (number, number + 1))
+        return tensors(self.encoded, batch[begin:end]) if end > begin else {}
 
     def continues(self, step: int) -> bool:
         """No example continues another."""

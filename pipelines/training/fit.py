@@ -15,6 +15,7 @@ from pipelines.job import METRICS, SCRATCH, Job, Result
 from pipelines.objectives import Companion
 from pipelines.opening import open_tokenizer
 from pipelines.task_families import Row, Task
+from pipelines.training import group
 from pipelines.training.assemble import assemble, set_dropout
 from pipelines.training.checkpoints import Checkpoints
 from pipelines.training.companions import CompanionFactory, save_companions
@@ -22,9 +23,11 @@ from pipelines.training.examples import ExampleBatches
 from pipelines.training.fertility import check_suited
 from pipelines.training.module import StageModule
 from pipelines.training.new_words import add_words
+from pipelines.training.pieces import Pieces, cut_for
 from pipelines.training.plain_text import PlainBatches
 from pipelines.training.reading_texts import beginning
 from pipelines.training.reporting import MetricsLog
+from pipelines.training.stopping import Stop
 from pipelines.training.token_shards import token_stream
 from pipelines.training.validation import Validation
 
@@ -45,7 +48,7 @@ def fit(job: Job) -> Result:
 
     stage = job.stage
     tokenizer = _tokenizer(job)
-    task = _task(job)
+    task = task_of(job)
     lightning.seed_everything(job.seed, verbose=False)
     measured = check_suited(stage, job.stage_name, _tables(job), tokenizer, job.language) if stage.trains else {}
     network = assemble(stage, job.start, tokenizer, task, job.runtime.accelerator)
@@ -58,6 +61,8 @@ def fit(job: Job) -> Result:
         for trained in (network, *(one.network for one in companions.values() if one.trains)):
             set_dropout(trained, stage.dropout)
         result = _train(job, network, companions, tokenizer, task)
+    if group.rank() > 0:
+        return result  # the first writes
     conversions = [compression for compression in stage.compression if compression.replaces_weights]
     exported = job.out / SCRATCH / "exported" if conversions else job.out
     _export(network, tokenizer, stage.budget.length, exported)
@@ -76,28 +81,36 @@ def _train(
 ) -> Result:
     import pytorch_lightning as lightning
     import torch
+    from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+    from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
     from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
     from torch.utils.data import DataLoader
 
     from pipelines.training.resume import ResumePoint
 
     stage, scratch = job.stage, job.out / SCRATCH
-    batches: PlainBatches | ExampleBatches
+    batches = batches_of(job, task, tokenizer)
     validation: Validation | None = None
     every: int | None = None
-    if task is None:
-        batches = _plain_batches(job, tokenizer)
-    else:
-        batches = _example_batches(job, task, tokenizer)
+    if task is not None:
         validation = _validation(job, task, tokenizer)
         every = min(len(batches), batches.steps_per_epoch)
     tokens = batches.tokens_per_batch
+    cut = cut_for(
+        stage,
+        rank=group.rank(),
+        ranks=group.ranks(),
+        grains=batches.grains,
+        tokens=tokens,
+        device_tokens=job.runtime.device_tokens,
+    )
     log = MetricsLog(job.out / METRICS, job.runtime.log_every, tokens)
-    module = StageModule(stage, network, companions, batches, validation, log)
+    stop = Stop()
+    module = StageModule(stage, network, companions, batches, cut, validation, log, stop)
 
     checkpoints = Checkpoints(scratch / CHECKPOINTS)
-    resume = checkpoints.newest()
-    if resume is None:
+    resume = group.told_by_first(checkpoints.newest() if group.rank() == 0 else None)
+    if resume is None and group.rank() == 0:
         # an attempt that ended before its first checkpoint counts for nothing
         (job.out / METRICS).unlink(missing_ok=True)
         (scratch / BEST).unlink(missing_ok=True)
@@ -116,14 +129,21 @@ def _train(
         if stage.budget.patience is not None:
             callbacks.append(EarlyStopping(validation.monitor, mode="max", patience=stage.budget.patience))
     callbacks.append(ResumePoint(checkpoints, job.runtime.checkpoint_every, every))
-    with _quiet():
+    together = cut.ranks > 1
+    with _quiet(), stop:
         trainer = lightning.Trainer(
             accelerator=job.runtime.accelerator,
-            devices=1,
+            devices=job.runtime.devices,
+            num_nodes=job.runtime.nodes,
+            strategy=job.runtime.distribution.strategy() if together else "auto",
+            # whoever started the ranks says who they are in torchrun's words; alone, nothing is looked for
+            plugins=[TorchElasticEnvironment() if together else LightningEnvironment()],
+            use_distributed_sampler=False,
+            accumulate_grad_batches=cut.accumulated,
             precision=stage.optimizer.precision,  # type: ignore[arg-type]  # `auto` was resolved when planning
             max_epochs=1,
             max_steps=len(batches),
-            val_check_interval=every,
+            val_check_interval=every and every * cut.accumulated,
             num_sanity_val_steps=0,
             logger=False,
             callbacks=callbacks,
@@ -137,7 +157,7 @@ def _train(
             # numbers must not depend on whether a validation lies between a checkpoint and the next step
             in_order = cast("Dataset[Any]", validation.batches)
             held_out = DataLoader(in_order, batch_size=None, generator=torch.Generator())
-        trainer.fit(module, batches, held_out, ckpt_path=resume, weights_only=True)
+        trainer.fit(module, Pieces(batches, cut, stage, network), held_out, ckpt_path=resume, weights_only=True)
     if best is not None and (scratch / BEST).exists():
         module.load_state_dict(torch.load(scratch / BEST, weights_only=True)["state_dict"])
     metrics: dict[str, Any] = dict(log.last)
@@ -154,11 +174,18 @@ def _train(
     )
 
 
+def batches_of(job: Job, task: Task | None, tokenizer: PreTrainedTokenizerFast) -> PlainBatches | ExampleBatches:
+    """What a stage trains on, from its first step on."""
+    return _plain_batches(job, tokenizer) if task is None else _example_batches(job, task, tokenizer)
+
+
 def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches:
     stage, budget = job.stage, job.stage.budget
     tables = list(_tables(job).values())
     cache = job.cache or job.out / SCRATCH / "tokens"
-    stream = token_stream(tables, tokenizer, stage.segmentation, budget.tokens, cache, job.runtime.threads)
+    stream = group.first_then_others(
+        lambda: token_stream(tables, tokenizer, stage.segmentation, budget.tokens, cache, job.runtime.threads)
+    )
     rows = max(1, budget.batch_tokens // budget.length)
     wanted = budget.tokens if budget.tokens is not None else round((budget.epochs or 1) * len(stream.tokens))
     return PlainBatches(
@@ -170,6 +197,7 @@ def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches
         length=budget.length,
         steps=max(1, wanted // (rows * budget.length)),
         seed=job.seed,
+        grains=budget.grains,
     )
 
 
@@ -194,7 +222,7 @@ def _validation(job: Job, task: Task, tokenizer: PreTrainedTokenizerFast) -> Val
     return Validation(head, task, encoded, tokenizer)
 
 
-def _task(job: Job) -> Task | None:
+def task_of(job: Job) -> Task | None:
     """What the stage is asked: the closed set of answers is that of the training table."""
     if job.stage.kind.reads_plain_text:
         return None

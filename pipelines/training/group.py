@@ -107,3 +107,24 @@ def everyones(value: T) -> list[T]:
     said: list[T | None] = [None] * ranks()
     distributed.all_gather_object(said, value)
     return said  # type: ignore[return-value]  # every place has been filled
+
+
+def gathered(rows: Tensor) -> Tensor:
+    """[sum of R, …]: the rows [R, …] of every rank, in the order of ranks, which may differ in R.
+
+    The gradient of what every rank computes alike from them arrives at this rank's rows, summed over the ranks as a function
+    of all of them would have it.
+    """
+    import torch
+    from torch import distributed
+
+    sizes = everyones(len(rows))
+    longest = max(sizes)
+    padded = rows.new_zeros((longest, *rows.shape[1:]))
+    padded[: len(rows)] = rows.detach()
+    received = [torch.empty_like(padded) for _ in sizes]
+    distributed.all_gather(received, padded)
+    parts = [part[:size] for part, size in zip(received, sizes, strict=True)]
+    # what others computed of their rows has no gradient here; what they do with these rows is the same as here, on each rank
+    parts[rank()] = rows if not rows.requires_grad else rows.detach() + (rows - rows.detach()) * len(sizes)
+    return torch.cat(parts)

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytorch_lightning as lightning
 import torch
 from torch import Tensor, nn
 
+from pipelines.errors import RecipeError
 from pipelines.objectives import Batch, Companion, Signals, TrainingStep
 from pipelines.recipe.schema import Stage
 from pipelines.strategies import Decision, Progress
+from pipelines.training import group
 from pipelines.training.parameters import groups_of
 from pipelines.training.reporting import MetricsLog
 from pipelines.vocabulary import Ability, Field, Signal
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from pipelines.training.examples import ExampleBatches
+    from pipelines.training.pieces import Cut, Piece
     from pipelines.training.plain_text import PlainBatches
+    from pipelines.training.stopping import Stop
     from pipelines.training.validation import Validation
 
 EPSILON = 1e-6
@@ -37,11 +42,16 @@ class StageModule(lightning.LightningModule):
         network: PreTrainedModel,
         companions: dict[str, Companion],
         batches: PlainBatches | ExampleBatches,
+        cut: Cut,
         validation: Validation | None,
         log: MetricsLog,
+        stop: Stop,
     ) -> None:
         super().__init__()
         self.stage, self.network, self.batches, self.validation, self.metrics = stage, network, batches, validation, log
+        self.cut, self.stop = cut, stop
+        self.stopping = False
+        """Whether all ranks have agreed to stop after this step."""
         assert stage.head is not None
         self.head = stage.head
         # a frozen companion is no part of this module's weights, checkpoints or training mode; one that trains is
@@ -50,7 +60,8 @@ class StageModule(lightning.LightningModule):
         self._wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
         able = stage.backbone is not None and Ability.MEMORY in stage.backbone.offers
         self._remembers = able and Field.MEMORY in stage.layout.provides and Signal.MEMORY in stage.head.provides
-        self._memory: tuple[Tensor, ...] | None = None
+        self._memory: dict[int, tuple[Tensor, ...]] = {}
+        """By piece of this rank: each continues the same piece of the batch before."""
         self._groups = groups_of(network, stage.strategy, stage.optimizer.lr, stage.optimizer.weight_decay)
         trained = {id(parameter) for group in self._groups for _, parameter in group.parameters}
         for parameter in network.parameters():
@@ -64,38 +75,79 @@ class StageModule(lightning.LightningModule):
         for companion in self._companions.values():
             companion.network.to(self.device)  # type: ignore[arg-type]  # transformers wraps `to` and loses its signature
 
-    def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
-        fields: dict[Field, Any] = {Field(name): value for name, value in batch.items()}
-        if self._memory is not None and self.batches.continues(self.global_step):
-            fields[Field.MEMORY] = self._memory
+    def training_step(self, piece: Piece, index: int) -> Tensor:
+        number = index % self.cut.accumulated
+        if number == 0:
+            self._begin_step(piece.of_rank)
+        fields: dict[Field, Any] = {Field(name): value for name, value in piece.fields.items()}
+        if number in self._memory and self.batches.continues(self.global_step):
+            fields[Field.MEMORY] = self._memory[number]
         step = TrainingStep(fields, {}, self.network, self._ask, self._wanted)
+        if self.cut.ranks > 1:
+            step.gathered = lambda rows: group.gathered(rows if piece.counts else rows[:0])
         for objective in self.stage.objective:
             step.batch = objective.rewrite(step)
         wanted = self._wanted | {Signal.MEMORY} if self._remembers else self._wanted
         step.signals = self.head.signals(self.network, step.batch, wanted)
-        self._memory = step.signals.get(Signal.MEMORY)
-        total, terms = self._loss(step)
+        if self._remembers:
+            self._memory[number] = step.signals[Signal.MEMORY]
+        total, terms = self._loss(step, self._shares(piece))
         for strategy, remembered in zip(self.stage.strategy, self._remembered, strict=True):
             for name, value in strategy.penalty(self.network, remembered).items():
-                terms[name] = value
-                total = total + value
+                terms[name] = value / self.cut.pieces
+                total = total + terms[name]
         if not torch.isfinite(total):
-            raise FloatingPointError(f"the loss of step {self.global_step + 1} is {float(total)}; lower optimizer.lr")
-        at, total_steps = self.global_step + 1, len(self.batches)
-        rate = self.stage.optimizer.lr * self.stage.schedule.factor(self.global_step, total_steps)
-        self.metrics.train(at, {"loss": total, **terms}, rate, last=at == total_steps)
-        return total
+            raise RecipeError(f"the loss of step {self.global_step + 1} is {float(total)}; lower optimizer.lr")
+        for name, value in {"loss": total, **terms}.items():
+            self._terms[name] = self._terms[name] + value.detach() if name in self._terms else value.detach()
+        if number == self.cut.accumulated - 1:
+            at, total_steps = self.global_step + 1, len(self.batches)
+            rate = self.stage.optimizer.lr * self.stage.schedule.factor(self.global_step, total_steps)
+            self.metrics.train(at, self._terms, rate, last=at == total_steps)
+        # Lightning divides by what is accumulated, and DDP by the ranks: the pieces are to be summed
+        return total * self.cut.pieces
 
-    def _loss(self, step: TrainingStep, *, held_out: bool = False) -> tuple[Tensor, dict[str, Tensor]]:
+    def _begin_step(self, counts: dict[str, int] | None) -> None:
+        """Agree with the other ranks on how much the whole batch holds, and on whether to stop after it."""
+        self._terms: dict[str, Tensor] = {}
+        self.stopping = self.stop.asked
+        if counts is not None:
+            said = torch.tensor([*counts.values(), self.stopping], dtype=torch.int64)
+            *together, stopping = group.summed(said).tolist()
+            self._together, self.stopping = dict(zip(counts, together, strict=True)), bool(stopping)
+
+    def _shares(self, piece: Piece) -> dict[str, float | None] | None:
+        """What the terms of a piece count for in those of its batch; None for a term that is a mean over nothing there.
+
+        None altogether where the piece is the batch.
+        """
+        if piece.own is None:
+            return None
+        return {
+            name: None if piece.counts and not count else count / max(1, self._together[name])
+            for name, count in piece.own.items()
+        }
+
+    def _loss(
+        self, step: TrainingStep, shares: dict[str, float | None] | None = None, *, held_out: bool = False
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         terms: dict[str, Tensor] = {}
         total = torch.zeros((), device=self.device)
         for objective in self.stage.objective:
             if held_out and objective.needs_teacher:
                 continue
             for name, value in objective.loss(step).items():
+                if shares is not None:
+                    share = shares[name]
+                    # the mean over nothing may be no number: its gradient must not come through
+                    value = self._nothing() if share is None else value * share
                 terms[name] = value
                 total = total + objective.weight * value
         return total, terms
+
+    def _nothing(self) -> Tensor:
+        """0, of which there is a gradient: ranks go back together even where one has nothing to learn."""
+        return 0.0 * next(p for p in self.network.parameters() if p.requires_grad).flatten()[0]
 
     def _ask(self, name: str, batch: Batch, wanted: frozenset[Signal]) -> Signals:
         return self._companions[name].ask(batch, wanted)
@@ -111,7 +163,8 @@ class StageModule(lightning.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         assert self.validation is not None
-        values = self.validation.scores(self.network)
+        # every rank has read all held-out examples, and rounding might let two of them disagree
+        values = group.told_by_first(self.validation.scores(self.network))
         self.log(self.validation.monitor, values[self.validation.monitor], logger=False)
         self.metrics.write(self.global_step, values)
 
@@ -161,23 +214,22 @@ class StageModule(lightning.LightningModule):
         torch.nn.utils.clip_grad_norm_(parameters, self.stage.optimizer.clip)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["random"] = torch.get_rng_state()
-        checkpoint["metrics"] = self.metrics.pending
-        checkpoint["memory"] = self._memory
+        checkpoint["metrics"] = self.metrics.pending()
+        checkpoint["memory"] = group.everyones(self._memory) if self._remembers else []
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.batches.start = checkpoint["global_step"]
         self.metrics.rewind(checkpoint["global_step"], checkpoint["metrics"])
-        self._memory = checkpoint["memory"]
-        self._random: Tensor = checkpoint["random"]
+        if len(checkpoint["memory"]) == self.cut.ranks:
+            self._memory = checkpoint["memory"][self.cut.rank]
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        # restored here and not when the checkpoint is read: Lightning draws random numbers while it starts
-        if hasattr(self, "_random"):
-            torch.set_rng_state(self._random)
-            del self._random
+        # a step's random numbers are a function of the step, so that none need be remembered and nothing before can move them
+        number = self.cut.rank * self.cut.accumulated + batch_idx % self.cut.accumulated
+        seeds = np.random.SeedSequence([self.batches.seed, 5, self.global_step, number])
+        torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0] >> 1))
         progress = Progress(self.global_step, len(self.batches), self.batches.steps_per_epoch)
-        for group in self._groups:
-            trains = all(strategy.trains(group, progress) for strategy in self.stage.strategy)
-            for _, parameter in group.parameters:
+        for one in self._groups:
+            trains = all(strategy.trains(one, progress) for strategy in self.stage.strategy)
+            for _, parameter in one.parameters:
                 parameter.requires_grad_(trains)

@@ -6,6 +6,7 @@ before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from pipelines.corruptions import Arrays, Corruption, TokenIds
 from pipelines.errors import RecipeError
+from pipelines.training.grains import joined
 from pipelines.training.token_shards import end_of_document
 from pipelines.vocabulary import Field
 
@@ -77,19 +79,14 @@ class PlainBatches:
         length: int,
         steps: int,
         seed: int,
-        rank: int = 0,
-        ranks: int = 1,
+        grains: int = 1,
     ) -> None:
         self.layout, self.corruptions = layout, corruptions
         self.length, self.steps, self.seed = length, steps, seed
-        self.rank, self.ranks = rank, ranks
         self.segments = max((corruption.segments for corruption in corruptions), default=1)
         self.windows = max(1, rows // self.segments)
-        if self.windows % ranks:
-            raise RecipeError(
-                f"budget.batch_tokens: a batch has {self.windows} windows, which {ranks} ranks cannot share evenly; choose a "
-                "multiple"
-            )
+        self.grains = math.gcd(self.windows, grains)
+        """Into how many parts a batch can be cut."""
         self.start = 0
         self.before, self.after = frame(tokenizer) if layout.framed else ([], [])
         self.inner = length - len(self.before) - len(self.after)
@@ -113,7 +110,6 @@ class PlainBatches:
 
     @property
     def tokens_per_batch(self) -> int:
-        """Of all ranks."""
         return self.windows * self.segments * self.length
 
     @property
@@ -130,20 +126,30 @@ class PlainBatches:
 
     def __getitem__(self, step: int) -> dict[str, Tensor]:
         """The batch of optimizer step `step` as torch tensors, by field name."""
+        return self.piece(step, 0, 1)
+
+    def piece(self, step: int, number: int, of: int) -> dict[str, Tensor]:
+        """Part `number` of the batch of optimizer step `step`, cut into `of` parts, which must divide `grains`."""
         import torch
 
-        return {str(name): torch.from_numpy(value) for name, value in self.batch(step).items()}
+        return {str(name): torch.from_numpy(value) for name, value in self.batch(step, number, of).items()}
 
     def continues(self, step: int) -> bool:
         """Whether the rows of `step` continue those of the step before."""
         return self.layout.continues(self._length, self.width, self.windows, step)
 
-    def batch(self, step: int) -> Arrays:
-        """This rank's corrupted batch of optimizer step `step`: input_ids [windows / ranks · segments, length] and what
-        corruptions add."""
+    def batch(self, step: int, number: int = 0, of: int = 1) -> Arrays:
+        """Part `number` of `of` of the corrupted batch of optimizer step `step`: input_ids [windows / of · segments, length]
+        and what corruptions add."""
         begins = self.layout.begins(self._starts, self._length, self.width, self.windows, self.seed, step)
-        share = self.windows // self.ranks
-        begins = begins[self.rank * share : (self.rank + 1) * share]
+        size, share = self.windows // self.grains, self.grains // of
+        made = [
+            self._grain(begins[grain * size : (grain + 1) * size], step, grain)
+            for grain in range(number * share, (number + 1) * share)
+        ]
+        return joined(made, self.segments)
+
+    def _grain(self, begins: NDArray[np.int64], step: int, grain: int) -> Arrays:
         rows = self._framed(self._pieces(self.stream.windows(begins, self.width)), self.before, self.after)
         numbers = self._pieces(document_numbers(self._starts, begins, self.width))
         batch: Arrays = {Field.INPUT_IDS: rows, Field.ORIGINAL_IDS: rows, Field.DOCUMENTS: self._widened(numbers)}
@@ -151,7 +157,7 @@ class PlainBatches:
             begins_word = self._pieces(self.stream.word_starts(begins, self.width))
             batch[Field.WORD_STARTS] = self._framed(begins_word, [1] * len(self.before), [1] * len(self.after))
         if self.corruptions:
-            random = np.random.default_rng([self.seed, 2, step, self.rank])
+            random = np.random.default_rng([self.seed, 2, step, grain])
             for corruption in self.corruptions:
                 batch = corruption.apply(batch, self.ids, random)
         return batch

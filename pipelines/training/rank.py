@@ -10,6 +10,7 @@ to any rank lets all of them write a checkpoint together, and ends them with 143
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def main(order: Path, meet: Path | None = None) -> int:
 
     torch.set_num_threads(job.runtime.threads)
     try:
-        with group.joined(job.runtime, meet):
+        with group.joined(job.runtime, meet and _of_this_start(meet)):
             run(job)
     except CursusError as error:
         tell_failure(job.out, error)
@@ -42,6 +43,11 @@ def main(order: Path, meet: Path | None = None) -> int:
         tell_failure(job.out, system_failure(job.out, error))
         raise
     return 0
+
+
+def _of_this_start(meet: Path) -> Path:
+    """A file that ranks have met in cannot be used again; torchrun counts how often it has started them."""
+    return meet.with_name(f"{meet.name}-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import sys
 import threading
 from pathlib import Path
 
@@ -22,8 +21,8 @@ def main(order: Path, ranks: int, restarts: int) -> None:
     threading.Thread(target=_end_with_caller, daemon=True).start()
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     folder = order.parent
-    meeting = folder / f"ranks-{os.getpid()}"  # of this start: a file that ranks have met in cannot be used again
-    command = ["-m", "pipelines.training.rank", str(order)]
+    meeting = folder / f"agents-{os.getpid()}"  # of this start: a file that has been met in cannot be used again
+    command = ["-m", "pipelines.training.rank", str(order), "--meet", str(folder / f"ranks-{os.getpid()}")]
     run.main(
         [
             *("--nnodes", "1", "--nproc-per-node", str(ranks), "--max-restarts", str(restarts)),
@@ -46,4 +45,4 @@ if __name__ == "__main__":
     arguments.add_argument("--ranks", type=int, required=True)
     arguments.add_argument("--restarts", type=int, default=3)
     asked = arguments.parse_args()
-    sys.exit(main(asked.order, asked.ranks, asked.restarts))
+    main(asked.order, asked.ranks, asked.restarts)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pipelines.training import group
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,7 +18,10 @@ PLACE = ("step", "tokens")
 
 
 class MetricsLog:
-    """Averages training terms between two lines, and appends lines. A resumed run first drops lines past its step."""
+    """Averages training terms between two lines, and appends lines. A resumed run first drops lines past its step.
+
+    Each rank counts its own terms, which are parts of the batch's; the first writes their sums.
+    """
 
     def __init__(self, path: Path, every: int, tokens_per_step: int) -> None:
         self.path, self.every, self.tokens_per_step = path, every, tokens_per_step
@@ -23,20 +29,35 @@ class MetricsLog:
         self._count = 0
         self.last: dict[str, float] = {}
 
-    @property
     def pending(self) -> dict[str, Any]:
-        """What has been counted since the last line: a checkpoint keeps it, so that a resumed run averages over the same steps."""
-        return {"sums": dict(self._sums), "count": self._count}
+        """What each rank has counted since the last line: a checkpoint keeps it, so that a resumed run averages over the same
+        steps."""
+        return {"sums": group.everyones(dict(self._sums)), "count": self._count}
 
     def rewind(self, step: int, pending: dict[str, Any]) -> None:
         """Go back to optimizer step `step`: drop what was logged after it, count on from what was pending then."""
-        self._sums, self._count = dict(pending["sums"]), pending["count"]
-        if self.path.exists():
+        self._count, sums = pending["count"], pending["sums"]
+        if len(sums) == group.ranks():
+            self._sums = dict(sums[group.rank()])
+        else:  # other ranks than those that counted: the first goes on from all that they had
+            first = group.rank() == 0
+            self._sums = {name: sum(one[name] for one in sums) * first for name in sums[0]}
+        if self.path.exists() and group.rank() == 0:
             lines = [line for line in self.path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
             kept = [line for line in lines if json.loads(line)["step"] <= step]
-            self.path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+            aside = self.path.with_suffix(".rewound")
+            aside.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+            os.replace(aside, self.path)
             for line in kept:
                 self.last.update({name: value for name, value in json.loads(line).items() if name not in PLACE})
+
+    def _summed(self) -> dict[str, Tensor]:
+        import torch
+
+        if group.ranks() == 1 or not self._sums:
+            return dict(self._sums)
+        values = torch.stack([value.float().cpu() for value in self._sums.values()])
+        return dict(zip(self._sums, group.summed(values), strict=True))
 
     def train(self, step: int, terms: dict[str, Tensor], lr: float, last: bool) -> None:
         """Count one optimizer step's terms; a line is written every so many steps, and after the last one."""
@@ -45,13 +66,15 @@ class MetricsLog:
             self._sums[name] = self._sums[name] + value.detach() if name in self._sums else value.detach().clone()
         self._count += 1
         if step % self.every == 0 or last:
-            values = {f"train/{name}": round(float(value) / self._count, 6) for name, value in self._sums.items()}
+            values = {f"train/{name}": round(float(value) / self._count, 6) for name, value in self._summed().items()}
             self.write(step, {**values, "lr": lr})
             self._sums, self._count = {}, 0
 
     def write(self, step: int, values: dict[str, float]) -> None:
         """Append one line."""
         self.last.update(values)
+        if group.rank() > 0:
+            return
         line = {"step": step, "tokens": step * self.tokens_per_step, **values}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")

@@ -11,6 +11,7 @@ from typing import cast
 
 from pipelines.job import RESULT, Job, Result
 from pipelines.recipe.schema import Kind
+from pipelines.training import group
 
 ENTRY = {
     Kind.PRETRAIN: "pipelines.training.fit:fit",
@@ -24,12 +25,17 @@ ENTRY = {
 
 
 def run(job: Job) -> Result:
-    """Compute `job`, write its result file last, and return it. A finished job is not computed twice."""
+    """Compute `job`, write its result file last, and return it. A finished job is not computed twice.
+
+    Where several ranks compute it together, each calls this, and the first writes.
+    """
     done = job.out / RESULT
     if done.exists():
         return Result.model_validate_json(done.read_bytes())
     module, _, function = ENTRY[job.stage.kind].partition(":")
     result = cast("Result", getattr(importlib.import_module(module), function)(job))
+    if group.rank() > 0:
+        return result
     aside = done.with_suffix(".partial")
     aside.write_text(result.model_dump_json(), encoding="utf-8")
     os.replace(aside, done)

@@ -1,0 +1,71 @@
+"""A batch that is read in pieces has the loss of the whole batch: what each term is a mean over is counted rightly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import pytorch_lightning as lightning
+import torch
+
+from pipelines.objectives import Companion, Objective, TrainingStep
+from pipelines.opening import open_tokenizer
+from pipelines.training.assemble import assemble
+from pipelines.training.companions import CompanionFactory
+from pipelines.training.fit import batches_of, task_of
+from pipelines.training.pieces import Cut, Piece, Pieces
+from pipelines.vocabulary import Field, Signal
+from tests.contracts.families import members
+from tests.contracts.trials import job_for, tried, where_used
+
+DRAWN = {"replaced_token_detection"}
+"""Terms of tokens that are drawn at random, for each piece anew."""
+EVERY = [name for name in members("objectives") if ("objectives", name) in where_used()]
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if not members("objectives")[name].compares_rows])  # type: ignore[attr-defined]
+def test_pieces_by_their_counts_are_the_batch(name: str) -> None:
+    where = where_used()["objectives", name]
+    trial = tried(where, name)
+    job = job_for(trial.stage, where, trial.folder if trial.stage.teacher is not None else None)
+    (objective,) = trial.stage.objective
+    assert isinstance(objective, Objective)
+    tokenizer, task = open_tokenizer(trial.folder), task_of(job)
+    lightning.seed_everything(0, verbose=False)
+    network = assemble(job.stage, job.start, tokenizer, task, "cpu")
+    companions = objective.companions(CompanionFactory(job, network))
+    for one in (network, *(companion.network for companion in companions.values())):
+        one.eval()
+    batches = batches_of(job, task, tokenizer)
+    (whole,) = [one for one, _ in zip(Pieces(batches, Cut(), job.stage, network), range(1), strict=False)]
+    expected = terms(objective, whole, network, companions, trial.stage.head)
+    assert set(objective.counts(fields(whole), network)) == set(expected)
+    found = dict.fromkeys(expected, 0.0)
+    totals: dict[str, int] = {}
+    for rank in range(2):
+        for piece in list(zip(Pieces(batches, Cut(rank, 2, 2), job.stage, network), range(2), strict=False)):
+            assert piece[0].own is not None
+            for term, value in terms(objective, piece[0], network, companions, trial.stage.head).items():
+                count = piece[0].own[term]
+                totals[term] = totals.get(term, 0) + count
+                found[term] += value * count if count else 0.0
+    for term, value in expected.items():
+        if term not in DRAWN:
+            assert found[term] / totals[term] == pytest.approx(value, rel=2e-5, abs=1e-6), term
+            assert totals[term] == objective.counts(fields(whole), network)[term]
+
+
+@torch.no_grad()
+def terms(
+    objective: Objective, piece: Piece, network: Any, companions: dict[str, Companion], head: Any
+) -> dict[str, float]:
+    """The objective's terms on one piece."""
+    wanted: frozenset[Signal] = objective.needs_signals
+    step = TrainingStep(fields(piece), {}, network, lambda who, batch, w: companions[who].ask(batch, w), wanted)
+    step.batch = objective.rewrite(step)
+    step.signals = head.signals(network, step.batch, wanted)
+    return {name: float(value) for name, value in objective.loss(step).items()}
+
+
+def fields(piece: Piece) -> dict[Field, Any]:
+    return {Field(name): value for name, value in piece.fields.items()}

@@ -1,0 +1,150 @@
+"""Several ranks, on this machine, over gloo: the same batches and losses as one; and what happens when one of them dies.
+
+Tolerance: sums of float32 are taken in another order, which in 12 steps of AdamW moves a loss by less than 1 part in 10⁴.
+Dropout is off: each rank draws its own masks, so with it the losses agree in distribution only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pipelines.errors import RecipeError
+from pipelines.job import METRICS, RESULT, Job, Result, Runtime
+from pipelines.lineage.store import SCRATCH
+from pipelines.training.fit import CHECKPOINTS
+from tasks.launchers.local import Local
+from tests.steps import ROOT
+from tests.training.conftest import Trained
+
+STEPS = 12
+
+
+class Silent:
+    """Hears nothing but the result."""
+
+    def __init__(self) -> None:
+        self.results = list[Result]()
+
+    def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None: ...
+
+    def finished(self, job: Job, result: Result) -> None:
+        self.results.append(result)
+
+
+def shortened(job: Job, dropout: float = 0.0, **runtime: Any) -> Job:
+    """`job` for a few steps."""
+    plain = job.stage.kind.reads_plain_text
+    budget = job.stage.budget
+    few: dict[str, Any] = {"tokens": STEPS * budget.batch_tokens} if plain else {"epochs": 2, "patience": None}
+    stage = job.stage.model_copy(update={"dropout": dropout, "budget": budget.model_copy(update=few)})
+    return job.model_copy(
+        update={"stage": stage, "runtime": Runtime(**{"log_every": 3, "checkpoint_every": 4} | runtime)}
+    )
+
+
+def lines(out: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (out / METRICS).read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("stage", "runtimes"),
+    [
+        ("general", [{"devices": 1}, {"devices": 2}, {"devices": 4}]),
+        ("classify", [{"devices": 1}, {"devices": 1, "device_tokens": 64}, {"devices": 4}]),
+    ],
+)
+def test_any_number_of_ranks_has_the_losses_of_one(
+    stage: str, runtimes: list[dict[str, int]], trained: Trained, tmp_path: Path
+) -> None:
+    curves = []
+    with Local().open(ROOT, tmp_path / "log") as launcher:
+        for number, runtime in enumerate(runtimes):
+            job = shortened(trained.job(stage, tmp_path / str(number)), **runtime)
+            launcher.run(job, heard := Silent())
+            assert heard.results[0].steps == lines(job.out)[-1]["step"]
+            curves.append(lines(job.out))
+    alone = curves[0]
+    assert len(alone) >= 4 and len({line.get("train/loss") for line in alone}) >= 4, "nothing was learned"
+    for other in curves[1:]:
+        assert [line["step"] for line in other] == [line["step"] for line in alone]
+        for mine, theirs in zip(alone, other, strict=True):
+            assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
+
+
+def test_a_rank_that_is_killed_costs_nothing_but_time(trained: Trained, tmp_path: Path) -> None:
+    runs = {}
+    with Local().open(ROOT, tmp_path / "log") as launcher:
+        for name in ("undisturbed", "disturbed"):
+            job = shortened(trained.job("general", tmp_path / name), dropout=0.1, devices=2)
+
+            class Killer(Silent):
+                killed = name == "undisturbed"
+
+                def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
+                    if not self.killed and any((job.out / SCRATCH / CHECKPOINTS).glob("step-*")):
+                        ranks(os.getpid())[1].kill()
+                        self.killed = True
+
+            launcher.run(job, heard := Killer())
+            assert heard.killed
+            runs[name] = (job.out, heard.results[0])
+    assert runs["disturbed"][1].resumed_from_step, "it began anew"
+    for file in ("model.safetensors", METRICS):
+        assert (runs["undisturbed"][0] / file).read_bytes() == (runs["disturbed"][0] / file).read_bytes()
+
+
+def test_ranks_that_are_told_to_end_leave_one_checkpoint_and_no_process(trained: Trained, tmp_path: Path) -> None:
+    job = shortened(trained.job("general", tmp_path / "out"), devices=2, checkpoint_every=10**6)
+    job = job.model_copy(
+        update={
+            "stage": job.stage.model_copy(
+                update={"budget": job.stage.budget.model_copy(update={"tokens": 10**4 * job.stage.budget.batch_tokens})}
+            )
+        }
+    )
+
+    class Interrupted(Silent):
+        def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Local().open(ROOT, tmp_path / "log") as launcher:
+        launcher.run(job, Interrupted())
+    deadline = time.monotonic() + 30
+    while ranks(os.getpid()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not ranks(os.getpid()) and not (job.out / RESULT).exists()
+    assert len(list((job.out / SCRATCH / CHECKPOINTS).glob("step-*"))) == 1
+
+
+def test_a_batch_that_ranks_cannot_share_is_refused_once(trained: Trained, tmp_path: Path) -> None:
+    job = shortened(trained.job("general", tmp_path / "out"), devices=3)
+    with (
+        Local().open(ROOT, tmp_path / "log") as launcher,
+        pytest.raises(RecipeError, match=r"training\.devices: 3 ranks cannot share a batch of 8 parts evenly"),
+    ):
+        launcher.run(job, Silent())
+    job = shortened(trained.job("general", tmp_path / "pieces"), devices=1, device_tokens=256)
+    with (
+        Local().open(ROOT, tmp_path / "log") as launcher,
+        pytest.raises(RecipeError, match="objective contrastive compares the rows of a batch with each other"),
+    ):
+        launcher.run(job, Silent())
+
+
+def ranks(parent: int) -> list[psutil.Process]:
+    """The ranks that `parent` started, in their order."""
+    found = []
+    for child in psutil.Process(parent).children(recursive=True):
+        try:
+            if "pipelines.training.rank" in child.cmdline() and child.status() != psutil.STATUS_ZOMBIE:
+                found.append((int(child.environ()["RANK"]), child))
+        except psutil.NoSuchProcess:
+            continue
+    return [child for _, child in sorted(found, key=lambda pair: pair[0])]
