@@ -67,8 +67,9 @@ def check(address: str) -> None:
         raise CursusError(f"no Ray cluster answers at {address}: {trouble.strerror or trouble}") from None
 
 
-def join(address: str, environment: Mapping[str, str]) -> None:
-    """Join the cluster at `address` as a driver, whose processes get `environment` added to theirs.
+def join(address: str, environment: Mapping[str, str], *, show_logs: bool) -> None:
+    """Join the cluster at `address` as a driver, whose processes get `environment` added to theirs; what they print is printed
+    here too if `show_logs`.
 
     Raises CursusError where it does not answer, speaks something else, or refuses this machine's token.
     """
@@ -89,6 +90,7 @@ def join(address: str, environment: Mapping[str, str]) -> None:
                 _node_ip_address=host if loopback(host) else None,
                 namespace="cursus",
                 logging_level="ERROR",
+                log_to_driver=show_logs,
                 runtime_env={"env_vars": {**handed, **near, **environment, "PYTHONPATH": code}},
             )
         except (Exception, SystemExit) as error:

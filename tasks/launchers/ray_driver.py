@@ -1,7 +1,7 @@
 """The driver of one job on a Ray cluster: `python -m tasks.launchers.ray_driver ORDER --address HOST:PORT`.
 
 Ray's TorchTrainer places the ranks, makes their group, and starts all of them again when one dies. When standard input
-closes, because the flow has closed it or died, the run is aborted and every rank is gone before this process is.
+closes, because the flow has closed it or died, the ranks are asked to leave a checkpoint, and are gone before this process is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipelines.errors import CursusError, StageError
 from pipelines.job import Job, Runtime
 from pipelines.training.failure import tell_failure, told_failure
 from tasks.launchers.environment import training_environment
-from tasks.launchers.ray_rank import take_part
+from tasks.launchers.ray_rank import STOP, take_part
 
 if TYPE_CHECKING:
     from ray.train import TrainingFailedError
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MISTAKE = 2
 """Exit status when what ended the job is told in its folder."""
 POLL_SECONDS = 0.5
+STOP_SECONDS = 7.0
+"""What ranks are given to leave a checkpoint, before Ray ends them."""
 GROUP_SECONDS = 1800
 """A rank waits so long for another: the first one may have a corpus to tokenise."""
 
@@ -35,10 +37,12 @@ GROUP_SECONDS = 1800
 def main(order: Path, address: str, *, restarts: int, cpus: float, wait: float) -> int:
     """Run the job that `order` holds; the exit status."""
     job = Job.model_validate_json(order.read_bytes())
-    threading.Thread(target=_end_with_caller, daemon=True).start()
+    order.with_name(STOP).unlink(missing_ok=True)
+    threading.Thread(target=_end_with_caller, args=(order,), daemon=True).start()
     try:
-        ray_cluster.join(address, training_environment())
-        signal.signal(signal.SIGTERM, lambda *_: _abort())  # Ray has set one that leaves without a word to the ranks
+        ray_cluster.join(address, training_environment(), show_logs=True)
+        # whoever sends it has closed standard input as well; Ray would leave without a word to the ranks
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         threading.Thread(target=_end_with_mistake, args=(job,), daemon=True).start()
         _train(job, order, restarts, cpus, wait)
     except CursusError as error:
@@ -109,9 +113,11 @@ def _first_line(error: BaseException) -> str:
     return next((line for line in lines if not line.endswith("error:")), type(error).__name__)
 
 
-def _end_with_caller() -> None:
+def _end_with_caller(order: Path) -> None:
     while os.read(0, 65536):
         pass
+    order.with_name(STOP).touch()
+    time.sleep(STOP_SECONDS)
     _abort()
 
 

@@ -77,5 +77,5 @@ def _joined(address: str) -> None:
     import ray
 
     if not ray.is_initialized():
-        ray_cluster.join(address, {})
+        ray_cluster.join(address, {}, show_logs=False)
         logging.getLogger("ray.data").setLevel(logging.WARNING)
