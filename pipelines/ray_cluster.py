@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib.util
 import ipaddress
+import logging
 import os
 import re
 import socket
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
@@ -58,8 +59,8 @@ def check(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not loopback(host) and not _has_token():
         raise CursusError(
-            f"the Ray cluster at {address} is beyond this machine and no token is set: whoever reaches such a cluster runs code on it. "
-            "Start it with RAY_AUTH_MODE=token, and set RAY_AUTH_MODE and RAY_AUTH_TOKEN_PATH here as well (docs/clusters.md)"
+            f"the Ray cluster at {address} is beyond this machine and no token is set: whoever reaches such a cluster runs code "
+            "on it. Start it with RAY_AUTH_MODE=token, and set both it and RAY_AUTH_TOKEN_PATH here (docs/clusters.md)"
         )
     try:
         socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
@@ -78,8 +79,6 @@ def join(address: str, environment: Mapping[str, str], *, show_logs: bool) -> No
 
     host = address.rpartition(":")[0]
     handed = {name: os.environ[name] for name in HANDED_ON if name in os.environ}
-    # what gloo would bind to otherwise is the machine's first interface
-    near = {"GLOO_SOCKET_IFNAME": "lo"} if loopback(host) else {}
     code = str(Path(__file__).parents[1])
     trouble: list[BaseException] = []
 
@@ -89,9 +88,9 @@ def join(address: str, environment: Mapping[str, str], *, show_logs: bool) -> No
                 address=address,
                 _node_ip_address=host if loopback(host) else None,
                 namespace="cursus",
-                logging_level="ERROR",
+                logging_level=logging.ERROR,
                 log_to_driver=show_logs,
-                runtime_env={"env_vars": {**handed, **near, **environment, "PYTHONPATH": code}},
+                runtime_env={"env_vars": {**handed, **environment, "PYTHONPATH": code}},
             )
         except (Exception, SystemExit) as error:
             trouble.append(error)
@@ -104,8 +103,9 @@ def join(address: str, environment: Mapping[str, str], *, show_logs: bool) -> No
     if trying.is_alive() or trouble:
         said = f" ({' '.join(str(trouble[0]).split())[:300]})" if trouble else ""
         raise CursusError(
-            f"{address}: something answers, but no Ray cluster that lets this machine in{said}. Ask it with `ray status --address {address}`; "
-            "its version of Ray and its token (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH) must be those of this machine"
+            f"{address}: something answers, but no Ray cluster that lets this machine in{said}. Its version of Ray and its token "
+            "(RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH) must be those of this machine, which must be one of its nodes: "
+            f"`ray start --address {address} --num-cpus 0` makes it one that computes nothing"
         )
 
 
@@ -115,6 +115,14 @@ def loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def nodes() -> dict[str, dict[str, float]]:
+    """The living nodes of the cluster that was joined: address to resources, by Ray's names (CPU, GPU, memory in bytes)."""
+    import ray
+
+    known: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    return {node["NodeManagerAddress"]: node["Resources"] for node in known if node["Alive"]}
 
 
 def _has_token() -> bool:

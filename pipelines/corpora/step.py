@@ -133,7 +133,7 @@ def run_step(step: Callable[[str, Path], None]) -> NoReturn:
 def _importable(step: Callable[[str, Path], None]) -> Callable[[str, Path], None]:
     """The same step from the module by its name: units of work travel by it, and `__main__` is another program elsewhere."""
     spec = sys.modules[step.__module__].__spec__
-    return getattr(importlib.import_module(spec.name), step.__name__) if spec is not None else step  # type: ignore[no-any-return]
+    return getattr(importlib.import_module(spec.name), step.__name__) if spec is not None else step
 
 
 def fail(mistake: CursusError) -> NoReturn:

@@ -93,4 +93,3 @@ def _to_disk(file: Path) -> None:
     """A name must not outlive a power cut that its content does not."""
     with file.open("rb") as opened:
         os.fsync(opened.fileno())
-

@@ -21,7 +21,8 @@ def ask() -> None:
 
 
 class Stop:
-    """While it is entered, SIGTERM is noted instead of ending the process. In a thread, as Python has it, it hears of `ask` only."""
+    """While it is entered, SIGTERM is noted instead of ending the process. In a thread only `ask` is heard,
+    as Python has it."""
 
     def __init__(self) -> None:
         self._noted = False

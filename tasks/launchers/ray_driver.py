@@ -59,6 +59,7 @@ def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> No
 
     runtime = job.runtime
     gpu = runtime.accelerator == "gpu"
+    near = all(map(ray_cluster.loopback, ray_cluster.nodes()))
     reserved = {"CPU": cpus, **({"GPU": 1.0} if gpu else {})}
     trainer = TorchTrainer(
         take_part,
@@ -71,10 +72,15 @@ def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> No
             # one rank a node is a promise; several fill one node after the other
             placement_strategy="STRICT_SPREAD" if runtime.devices == 1 else "PACK",
         ),
-        run_config=RunConfig(
+        # ray.train is typed as it was before its second version, which is the one that runs
+        run_config=RunConfig(  # type: ignore[call-arg]
             name="ray",
             storage_path=str(order.parent),
-            failure_config=FailureConfig(max_failures=restarts, controller_failure_limit=restarts),
+            # what gloo would listen on otherwise is the machine's first interface
+            worker_runtime_env={"env_vars": {"GLOO_SOCKET_IFNAME": "lo"}} if near else {},
+            failure_config=FailureConfig(  # type: ignore[call-arg]
+                max_failures=restarts, controller_failure_limit=restarts
+            ),
         ),
     )
     try:
@@ -86,21 +92,20 @@ def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> No
 
 def _reason(failed: TrainingFailedError, runtime: Runtime, reserved: dict[str, float], wait: float) -> str:
     """One sentence of what Ray says in many."""
-    import ray
     from ray.train import WorkerGroupError
 
     if isinstance(failed, WorkerGroupError):
         rank, error = min(failed.worker_failures.items())
         return f"rank {rank} ended without a result, and so did those started after it: {_first_line(error)}"
     has = [
-        f"{node['NodeManagerAddress']} with {_said({name: node['Resources'].get(name, 0) for name in reserved})}"
-        for node in ray.nodes()
-        if node["Alive"]
+        f"{address} with {_said({name: resources.get(name, 0) for name in reserved})}"
+        for address, resources in ray_cluster.nodes().items()
     ]
     apart = " and a node of its own" if runtime.devices == 1 else ""
     return (
-        f"{runtime.ranks} ranks with {_said(reserved)} each{apart} could not be placed within {wait:g} s; the nodes of the cluster are "
-        f"{', '.join(has)}: lower training.nodes, or raise training.launcher.wait, in params.yaml ({_first_line(failed)})"
+        f"{runtime.ranks} ranks with {_said(reserved)} each{apart} could not be placed within {wait:g} s; the nodes of the "
+        f"cluster are {', '.join(has)}: lower training.nodes, or raise training.launcher.wait, in params.yaml "
+        f"({_first_line(failed)})"
     )
 
 

@@ -73,7 +73,10 @@ def every_pod() -> list[dict[str, Any]]:
 def test_every_manifest_is_one_of_kubernetes_and_names_what_exists() -> None:
     found = manifests()
     assert all(one["apiVersion"] and one["metadata"]["name"] for one in found.values())
-    assert found["RayJob/cursus-run"]["spec"]["clusterSelector"]["ray.io/cluster"] == "cursus" and "RayCluster/cursus" in found
+    assert (
+        found["RayJob/cursus-run"]["spec"]["clusterSelector"]["ray.io/cluster"] == "cursus"
+        and "RayCluster/cursus" in found
+    )
     claims = {
         volume["persistentVolumeClaim"]["claimName"]
         for pod in every_pod()
@@ -96,11 +99,17 @@ def test_no_pod_is_root_unbounded_or_holds_a_secret() -> None:
     for pod in every_pod():
         for container in pod["containers"]:
             own, around = container["securityContext"], pod.get("securityContext", {})
-            assert (own.get("runAsNonRoot") or around["runAsNonRoot"]) and (own.get("runAsUser") or around["runAsUser"]) == 1000
+            assert (own.get("runAsNonRoot") or around["runAsNonRoot"]) and (
+                own.get("runAsUser") or around["runAsUser"]
+            ) == 1000
             assert own["allowPrivilegeEscalation"] is False and own["capabilities"] == {"drop": ["ALL"]}
             assert set(container["resources"]) == {"requests", "limits"}
             variables = container.get("env", [])
-            inline = [one["name"] for one in variables if isinstance(one, dict) and "value" in one and SECRET.search(one["name"])]
+            inline = [
+                one["name"]
+                for one in variables
+                if isinstance(one, dict) and "value" in one and SECRET.search(one["name"])
+            ]
             assert not inline, "a secret belongs into a Secret"
     (worker,) = next(pods(manifests()["Deployment/cursus-worker"]))["containers"]
     assert worker["livenessProbe"]["httpGet"]["path"] == worker["readinessProbe"]["httpGet"]["path"] == "/health"
@@ -125,7 +134,9 @@ def test_versions_are_those_of_the_lock() -> None:
     assert ray == locked()["ray"] and worker["image"].startswith(f"prefecthq/prefect:{locked()['prefect']}-")
     allowed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     python = dict(said.split("=") for word, said in dockerfile() if word == "ARG" and "=" in said)["PYTHON"]
-    assert f">={python}" == allowed["requires-python"], "the oldest Python that is supported is the one that is tested most"
+    assert f">={python}" == allowed["requires-python"], (
+        "the oldest Python that is supported is the one that is tested most"
+    )
     extras = set(re.findall(r"\.\[([\w,]+)\]", " ".join(said for _, said in dockerfile()))[0].split(","))
     assert extras <= set(allowed["optional-dependencies"])
 
@@ -150,7 +161,9 @@ def test_compose_publishes_on_loopback_and_asks_for_passwords() -> None:
         assert "no-new-privileges:true" in service["security_opt"] and not service.get("privileged")
         assert set(service.get("depends_on", {})) <= set(services)
         for variable, value in service.get("environment", {}).items():
-            assert not SECRET.search(variable) or "${" in value and ":?" in value, f"{name}: {variable} is written down"
+            assert not SECRET.search(variable) or ("${" in value and ":?" in value), (
+                f"{name}: {variable} is written down"
+            )
         for volume in service.get("volumes", []):
             source = volume.split(":")[0]
             assert source in compose()["volumes"] or (DEPLOY / "docker" / source).is_file(), volume
@@ -166,7 +179,9 @@ def test_a_work_pool_is_one_that_prefects_worker_reads(kind: str) -> None:
     assert set(ours["job_configuration"]) <= set(theirs["job_configuration"])
     properties = ours["variables"]["properties"]
     assert set(properties) <= set(theirs["variables"]["properties"])
-    assert set(PLACEHOLDER.findall(json.dumps(ours["job_configuration"]))) == set(properties), "each is declared, each is used"
+    assert set(PLACEHOLDER.findall(json.dumps(ours["job_configuration"]))) == set(properties), (
+        "each is declared, each is used"
+    )
     for name, said in properties.items():
         assert said["type"] == theirs["variables"]["properties"][name]["type"]
     assert "privileged" not in properties

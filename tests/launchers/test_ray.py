@@ -54,7 +54,9 @@ def cluster(raylets: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clust
     for name, value in raylets.environment.items():
         monkeypatch.setenv(name, value)
     yield raylets
-    assert gone(raylets.ranks) and gone(lambda: raylets.processes("ray::TrainController")), "the cluster is left as it was"
+    assert gone(raylets.ranks) and gone(lambda: raylets.processes("ray::TrainController")), (
+        "the cluster is left as it was"
+    )
 
 
 @pytest.fixture
@@ -135,12 +137,16 @@ def test_nodes_that_never_come_are_not_waited_for_longer_than_asked(cluster: Clu
     with pytest.raises(StageError) as refused:
         launched(Ray(address=cluster.address, wait=2, restarts=0), job, Listening())
     said = str(refused.value)
-    assert said.startswith("stage general: 3 ranks with 1 CPU each and a node of its own could not be placed within 2 s;"), said
+    assert said.startswith(
+        "stage general: 3 ranks with 1 CPU each and a node of its own could not be placed within 2 s;"
+    ), said
     assert "127.0.0.2 with 2 CPU" in said and "127.0.0.3 with 2 CPU" in said
     assert "lower training.nodes, or raise training.launcher.wait" in said
 
 
-def test_an_address_is_asked_for_and_a_silent_or_unprotected_one_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_is_asked_for_and_a_silent_or_unprotected_one_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ValueError, match=r"launcher 'ray', address: .*say where the cluster is, as host:port"):
         Launcher.model_validate({"name": "ray"})
     silent = f"127.0.0.1:{free_port()}"
@@ -149,7 +155,9 @@ def test_an_address_is_asked_for_and_a_silent_or_unprotected_one_refused(tmp_pat
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(StageError, match="beyond this machine and no token is set: whoever reaches such a cluster runs code"):
+    with pytest.raises(
+        StageError, match="beyond this machine and no token is set: whoever reaches such a cluster runs code"
+    ):
         Ray(address="ray.example.org:6379").open(ROOT, tmp_path / "log")
 
 
@@ -159,6 +167,14 @@ def test_what_answers_but_is_no_cluster_is_not_waited_for(tmp_path: Path) -> Non
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         done = subprocess.run(
-            [sys.executable, "-c", script, address], cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", script, address],
+            cwd=ROOT,
+            env=dict(os.environ),
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
-    assert f"{CursusError.__name__}: {address}: something answers, but no Ray cluster that lets this machine in" in done.stderr
+    assert (
+        f"{CursusError.__name__}: {address}: something answers, but no Ray cluster that lets this machine in"
+        in done.stderr
+    )

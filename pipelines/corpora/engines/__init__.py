@@ -1,6 +1,6 @@
 """Engines: where the units of work of a data step are computed. None of them changes what is written.
 
-    step ──units──▶ worked ── those not finished yet ──▶ engine ──▶ one folder a unit, on a file system that all see
+step ──units──▶ worked ── those not finished yet ──▶ engine ──▶ one folder a unit, on a file system that all see
 """
 
 from __future__ import annotations
