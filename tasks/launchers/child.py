@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tasks.launchers.environment import training_environment
+from tasks.launchers.following import last_words
 
 GRACE_SECONDS = 10
 
@@ -66,5 +67,4 @@ class Child:
         if status < 0:
             reason = f"killed by {signal.Signals(-status).name}"
             return reason + ", as the system does when memory runs out" if -status == signal.SIGKILL else reason
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return next((line for line in reversed(lines) if line.strip()), f"exit status {status}")
+        return last_words(self.log) or f"exit status {status}"
