@@ -30,6 +30,8 @@ MISTAKE = 2
 POLL_SECONDS = 0.5
 STOP_SECONDS = 7.0
 """What ranks are given to leave a checkpoint, before Ray ends them."""
+ABORT_SECONDS = 10.0
+"""What Ray is given to do so in order."""
 GROUP_SECONDS = 1800
 """A rank waits so long for another: the first one may have a corpus to tokenise."""
 
@@ -134,8 +136,10 @@ def _end_with_mistake(job: Job) -> None:
 
 
 def _abort() -> None:
-    """What Ctrl-C does: Ray's trainer then ends its workers before it returns."""
+    """What Ctrl-C does: Ray's trainer then ends its workers before it returns. If it does not, Ray ends them without it."""
     os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(ABORT_SECONDS)
+    os._exit(1)
 
 
 if __name__ == "__main__":
