@@ -12,14 +12,22 @@ from pathlib import Path
 from tasks.launchers.environment import training_environment
 from tasks.launchers.following import last_words
 
-GRACE_SECONDS = 10
+GRACE_SECONDS = 10.0
+"""What it is given to end in order."""
 
 
 class Child:
     """A process that ends when its standard input does: when this process closes it, or dies."""
 
-    def __init__(self, root: Path, log: Path, command: tuple[str, ...], serves_many: bool = False) -> None:
-        self.log, self.serves_many = log, serves_many
+    def __init__(
+        self,
+        root: Path,
+        log: Path,
+        command: tuple[str, ...],
+        serves_many: bool = False,
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        self.log, self.serves_many, self.grace = log, serves_many, grace
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("w", encoding="utf-8") as output:
             self._process = subprocess.Popen(
@@ -47,7 +55,7 @@ class Child:
     def wait(self) -> None:
         """Let it end by itself, for as long as it is given when it is told to."""
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE_SECONDS)
+            self._process.wait(self.grace)
         self.end()
 
     def end(self) -> None:
@@ -57,7 +65,7 @@ class Child:
         if self.alive():
             self._process.terminate()
             try:
-                self._process.wait(GRACE_SECONDS)
+                self._process.wait(self.grace)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()

@@ -17,6 +17,7 @@ from pipelines.errors import CursusError, StageError
 from pipelines.job import Job
 from tasks.launchers import Attempt, Launcher, Launching
 from tasks.launchers.child import Child
+from tasks.launchers.ray_driver import ABORT_SECONDS, STOP_SECONDS
 
 
 class Ray(Launcher, name="ray"):
@@ -60,7 +61,7 @@ class RayLaunching(Launching):
         command = ["tasks.launchers.ray_driver", str(order), "--address", asked.address]
         command += ["--restarts", str(asked.restarts), "--wait", str(asked.wait)]
         command += ["--cpus", str(asked.cpus or job.runtime.threads)]
-        return Child(self.root, log, tuple(command))
+        return Child(self.root, log, tuple(command), grace=STOP_SECONDS + ABORT_SECONDS + 5)
 
     def _ended(self, attempt: Attempt) -> None:
         assert isinstance(attempt, Child)
