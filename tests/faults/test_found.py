@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
+import httpx
+import pytest
+
+from flows.execute import execute
+from flows.mendable import mendable
+from pipelines.errors import DataError, StageError, StoreError
 from pipelines.job import METRICS, RESULT, SCRATCH, Job, Result
 from pipelines.recipe.schema import Stage
 from tasks.launchers import Attempt, Launching
@@ -39,3 +46,28 @@ def test_a_result_that_waits_to_be_published_starts_no_process(tmp_path: Path) -
     with Nowhere(tmp_path, tmp_path / "log") as launcher:
         launcher.run(job, heard)
     assert [one.steps for one in heard.results] == [7] and heard.lines == [{"step": 1}]
+
+
+def test_a_full_disk_and_a_dead_server_are_told_in_one_sentence(tmp_path: Path) -> None:
+    try:
+        try:
+            raise OSError(errno.ENOSPC, "No space left on device", "/somewhere/prefect.db")
+        except OSError as first:
+            raise RuntimeError("in words of its own") from first
+    except RuntimeError as error:
+        told = mendable(error, tmp_path)
+    assert isinstance(told, StoreError) and "/somewhere/prefect.db: no space left" in str(told)
+    gone = mendable(httpx.ConnectError("All connection attempts failed"), tmp_path)
+    assert gone is not None and "run the same command again" in str(gone)
+    assert mendable(KeyError("a bug of ours"), tmp_path) is None
+    assert mendable(DataError("told already"), tmp_path) is None
+
+
+def test_a_killed_flow_is_told_in_one_sentence(tmp_path: Path) -> None:
+    # the child dies before it has read anything of its configuration
+    site = tmp_path / "flows"
+    site.mkdir()
+    (site / "__init__.py").touch()
+    (site / "execute.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n")
+    with pytest.raises(StageError, match="was killed by SIGKILL.*the same command continues"):
+        execute({}, tmp_path)
