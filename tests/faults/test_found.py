@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from benchmarks.faults.kinds.clock_jump import Clock, ClockJump
 from flows.execute import execute
 from flows.mendable import mendable
 from pipelines.errors import DataError, StageError, StoreError
@@ -71,3 +75,25 @@ def test_a_killed_flow_is_told_in_one_sentence(tmp_path: Path) -> None:
     (site / "execute.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n")
     with pytest.raises(StageError, match="was killed by SIGKILL.*the same command continues"):
         execute({}, tmp_path)
+
+
+def test_only_the_wall_clock_jumps(tmp_path: Path) -> None:
+    fault = ClockJump()
+    if (reason := fault.unavailable()) is not None:
+        pytest.skip(reason)
+    code = "import time\nwhile input(): print(time.time(), time.monotonic(), flush=True); time.sleep(0.01)"
+    clock = Clock(tmp_path / "clock")
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, **clock.settings}, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+        read = []
+        for _ in range(2):
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            read.append([float(value) for value in process.stdout.readline().split()])
+            clock.jump(-86400)
+        process.stdin.write("\n")
+    (wall, monotonic), (later, after) = read
+    assert -86400 <= later - wall < -80000 and 0 < after - monotonic < 6000
