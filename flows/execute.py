@@ -20,8 +20,10 @@ from typing import Any, NoReturn, get_type_hints
 
 from pydantic import BaseModel
 
+from flows.mendable import mendable
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
+from tasks.environment import project_root
 
 INTERRUPTED = 130
 SERVER_GONE = (
@@ -49,6 +51,8 @@ def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[st
                 break
             except KeyboardInterrupt:
                 child.send_signal(signal.SIGINT)
+        assert child.stdin is not None
+        child.stdin.close()
         if status == INTERRUPTED:
             raise KeyboardInterrupt
         if status < 0:
@@ -79,7 +83,9 @@ def main(name: str, config: str, answer: Path) -> int:
     except BaseException as error:
         if error is not LAST.error:
             if LAST.error is None and LAST.result is None:
-                raise
+                if (known := mendable(error, project_root())) is None:
+                    raise
+                return _leave(_answer(None, known, answer))
             # what Prefect's engine raised in place of the outcome
             return _leave(_answer(LAST.result, LAST.error, answer))
     return _answer(LAST.result, LAST.error, answer)
@@ -89,6 +95,8 @@ def _answer(result: BaseModel | None, error: BaseException | None, answer: Path)
     """Write what the caller is to hear; the exit status."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
+    if error is not None:
+        error = mendable(error, project_root()) or error
     if isinstance(error, CursusError):
         told = {"type": type(error).__name__, "message": str(error)}
         answer.write_text(json.dumps(told), encoding="utf-8")

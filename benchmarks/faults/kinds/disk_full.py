@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 from random import Random
 
-from benchmarks.faults.attempt import Ending
 from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import Checkout
@@ -69,7 +68,7 @@ def fill(place: Path, left: int) -> None:
     """Leave `left` bytes. The disk is made smaller: a file that fills it could be what a run deletes."""
     while True:
         stat = os.statvfs(place)
-        size = (stat.f_blocks - stat.f_bfree) * stat.f_frsize + left
+        size = max(PAGE, (stat.f_blocks - stat.f_bfree) * stat.f_frsize + left)  # a size of 0 would be none
         # what was written since is refused: asked again
         if subprocess.run(["mount", "-o", f"remount,size={size}", str(place)], capture_output=True).returncode == 0:
             return
@@ -78,8 +77,3 @@ def fill(place: Path, left: int) -> None:
 def free(place: Path) -> None:
     """Give the space back."""
     subprocess.run(["mount", "-o", f"remount,size={ROOMY}", str(place)], check=True)
-
-
-def told_to_free(ending: Ending) -> bool:
-    """Whether a run says that space is to be freed."""
-    return ending.error is not None and "free some" in ending.error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sqlite3
 import sys
+import time
 from contextlib import closing
 from random import Random
 
@@ -35,7 +36,7 @@ class PrefectStopped(Fault):
             )
         server = attempt.find(SERVER)[-1]
         server.send_signal(signal.SIGSTOP)
-        _wait(attempt, away)
+        time.sleep(away)
         if server.is_running():
             server.send_signal(signal.SIGCONT)
         finished = Snapshot.of(checkout.store)
@@ -58,7 +59,7 @@ class MlflowLocked(Fault):
             return None
         with closing(sqlite3.connect(checkout.folder / ".cursus" / "mlflow.db", timeout=30)) as database:
             database.execute("BEGIN EXCLUSIVE")
-            _wait(attempt, away)
+            time.sleep(away)
             database.rollback()
         finished = Snapshot.of(checkout.store)
         return Strike(
@@ -123,9 +124,3 @@ class MlflowKilled(Fault):
 
     def after(self, checkout: Checkout) -> None:
         processes.stop(processes.marked(_MLFLOW, checkout.folder))
-
-
-def _wait(attempt: object, seconds: float) -> None:
-    import time
-
-    time.sleep(seconds)
