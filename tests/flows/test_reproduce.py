@@ -16,7 +16,7 @@ from tests.flows.conftest import Cursus
 @pytest.fixture(scope="module")
 def store(cursus: Cursus, checkout: Path) -> Store:
     """With all of a smoke run; cached where other tests of this package made it."""
-    done = cursus("run", "--smoke", "--threads", "1")
+    done = cursus("run", "--smoke", "--threads", "1", timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return Store(checkout / "data" / "store")
 
