@@ -17,7 +17,7 @@ GRACE_SECONDS = 10.0
 
 
 class Child:
-    """A process that ends when its standard input does: when this process closes it, or dies."""
+    """A process that ends when its standard input does: when this process closes it, or dies. It sees the GPUs `held`."""
 
     def __init__(
         self,
@@ -26,8 +26,10 @@ class Child:
         command: tuple[str, ...],
         serves_many: bool = False,
         grace: float = GRACE_SECONDS,
+        held: tuple[str, ...] = (),
     ) -> None:
-        self.log, self.serves_many, self.grace = log, serves_many, grace
+        self.log, self.serves_many, self.grace, self.held = log, serves_many, grace, held
+        visible = {"CUDA_VISIBLE_DEVICES": ",".join(held)} if held else {}
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("w", encoding="utf-8") as output:
             self._process = subprocess.Popen(
@@ -36,7 +38,7 @@ class Child:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=root,
-                env={**os.environ, **training_environment()},
+                env={**os.environ, **training_environment(), **visible},
                 text=True,
                 start_new_session=True,  # Ctrl-C reaches only the caller, who ends the child in order
             )
@@ -46,9 +48,8 @@ class Child:
 
     def order(self, order: Path) -> None:
         assert self._process.stdin is not None
-        with suppress(
-            BrokenPipeError, ValueError
-        ):  # it has just died or was ended; whoever follows the job hears of it
+        # it may just have died or been ended: whoever follows the job hears of it
+        with suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(f"{order}\n")
             self._process.stdin.flush()
 

@@ -6,6 +6,8 @@ starts again from the last checkpoint when one of them dies.
 
 from __future__ import annotations
 
+import logging
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -13,8 +15,12 @@ from pydantic import Field
 
 from pipelines.job import Job
 from pipelines.training import hardware
+from tasks.devices import asked_for, devices, devices_held
 from tasks.launchers import Attempt, Launcher, Launching
 from tasks.launchers.child import Child
+from tasks.launchers.following import Listener
+
+log = logging.getLogger("cursus.launch")
 
 
 class Local(Launcher, name="local"):
@@ -42,10 +48,18 @@ class LocalLaunching(Launching):
         self._restarts = restarts
         self._started = 0
         self._idle: list[Child] = []
+        self._devices: dict[str, tuple[str, ...]] = {}
+        """What the jobs that run now hold, by fingerprint."""
 
     def __enter__(self) -> Self:
-        self._idle.append(self._worker())
+        if not devices():  # else it is started when its device is known
+            self._idle.append(self._worker(()))
         return self
+
+    def run(self, job: Job, listener: Listener) -> None:
+        with devices_held(asked_for(job.runtime), partial(log.warning, "%s: %s", job.stage_name)) as held:
+            self._devices[job.fingerprint] = held
+            super().run(job, listener)
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
@@ -55,13 +69,16 @@ class LocalLaunching(Launching):
             child.end()
 
     def _begin(self, job: Job, order: Path) -> Attempt:
+        held = self._devices.get(job.fingerprint, ())
         if job.runtime.ranks > 1:
             options = ["--ranks", str(job.runtime.ranks), "--restarts", str(self._restarts)]
-            return self._start("pipelines.training.ranks", str(order), *options)
+            return self._start("pipelines.training.ranks", str(order), *options, held=held)
         with self._lock:
-            child = self._idle.pop() if self._idle else None
+            child = next((one for one in self._idle if one.held == held), None)
+            if child is not None:
+                self._idle.remove(child)
         if child is None or not child.alive():
-            child = self._worker()
+            child = self._worker(held)
         child.order(order)
         return child
 
@@ -73,11 +90,11 @@ class LocalLaunching(Launching):
         else:
             attempt.wait()
 
-    def _worker(self) -> Child:
-        return self._start("pipelines.training.worker", serves_many=True)
+    def _worker(self, held: tuple[str, ...]) -> Child:
+        return self._start("pipelines.training.worker", serves_many=True, held=held)
 
-    def _start(self, *command: str, serves_many: bool = False) -> Child:
+    def _start(self, *command: str, serves_many: bool = False, held: tuple[str, ...]) -> Child:
         with self._lock:
             log = self.log.with_name(f"{self.log.stem}-{self._started}.log")
             self._started += 1
-        return Child(self.root, log, command, serves_many)
+        return Child(self.root, log, command, serves_many, held=held)
