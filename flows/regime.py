@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar, cast
@@ -17,6 +17,7 @@ from prefect.runtime import flow_run
 from prefect.utilities.annotations import quote
 from pydantic import BaseModel, ConfigDict, Field
 
+from flows.outcome import kept
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
@@ -65,17 +66,6 @@ class RegimeResult(BaseModel):
     """Registered model to version."""
 
 
-@dataclass
-class Outcome:
-    """How the latest run of this process ended. Prefect's engine forgets both when its server is no longer there."""
-
-    result: RegimeResult | None = None
-    error: BaseException | None = None
-
-
-LAST = Outcome()
-
-
 def whole(value: T) -> T:
     """`value` for a task that is to take it as it is: Prefect would otherwise walk through it, and copy it, looking for futures."""
     return cast("T", quote(value))
@@ -101,14 +91,14 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
     root = project_root()
     prepare_environment(root)
     tell_ended(root)
-    try:
+
+    def carry_out() -> RegimeResult:
         with recorded(root):
-            LAST.result = _carry_out(config, root)
+            result = _carry_out(config, root)
             SHOWING.settle()
-    except BaseException as error:
-        LAST.error = error
-        raise
-    return LAST.result
+        return result
+
+    return kept(carry_out)
 
 
 def _carry_out(config: RegimeConfig, root: Path) -> RegimeResult:
@@ -153,14 +143,15 @@ def _carry_out(config: RegimeConfig, root: Path) -> RegimeResult:
             progress=progress,
         )
         try:
-            _run(plan, context, config.threads or hardware.cores(), claims)
-            report = publish_report(
-                identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context)
-            )
+            compute(plan, context, config.threads or hardware.cores(), claims)
             models = (
                 register_models(whole(plan), whole(context)) if config.until is None and config.claim is None else {}
             )
             show_scores(whole(plan), whole(context))
+            # last: an execution that has its report has done everything
+            report = publish_report(
+                identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context)
+            )
         except BaseException as error:
             tracker.finish_execution("FAILED" if isinstance(error, Exception) else "KILLED", {})
             raise
@@ -174,7 +165,7 @@ def _carry_out(config: RegimeConfig, root: Path) -> RegimeResult:
     )
 
 
-def _run(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
+def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
     """Compute what is missing, parents first, side by side where steps do not wait for each other.
 
     Small networks gain little from a second thread, so cores go to steps; a step that is alone has them all. A step that

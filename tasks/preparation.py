@@ -11,6 +11,7 @@ from prefect.cache_policies import NO_CACHE
 from pipelines.corpora.step import prepared
 from pipelines.corpora.writing import read_json
 from pipelines.errors import QualityError
+from tasks.data_damage import damaged, discard
 from tasks.datasets import Prepared, open_prepared, refresh_pin, reproduce
 from tasks.showing import SHOWING
 
@@ -34,6 +35,17 @@ def reproduce_dataset(dataset: str, root: Path) -> None:
         raise
 
 
+@task(task_run_name="check {dataset}", cache_policy=NO_CACHE)
+def check_tables(dataset: str, root: Path) -> list[str]:
+    """Read every table before it is trained on. Those that a disk has changed are deleted; their names."""
+    found = open_prepared(dataset, root)
+    names = damaged(found)
+    for name in names:
+        get_run_logger().warning("%s is not as it was prepared: it is made again", found.tables[name])
+        discard(found, name, root)
+    return names
+
+
 @task(task_run_name="describe {dataset}", cache_policy=NO_CACHE)
 def describe_dataset(dataset: str, root: Path) -> Prepared:
     """Write the artifacts: documents of every table, the verdict, where the Data Docs are, and the dataset's card."""
@@ -53,6 +65,8 @@ def prepare_dataset(dataset: str, root: Path) -> Prepared:
     """The tasks above in order. Raises the CursusError of the step that refused the data."""
     pin_dataset(dataset, root)
     reproduce_dataset(dataset, root)
+    if check_tables(dataset, root):
+        reproduce_dataset(dataset, root)
     return describe_dataset(dataset, root)
 
 

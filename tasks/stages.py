@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 import re
-import subprocess
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
-from pipelines.job import RESULT, Job, Result, Subject
-from pipelines.lineage.fingerprint import LIBRARIES
-from pipelines.lineage.provenance import Environment, Provenance
+from pipelines.job import Job, Result, Subject
+from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.plan import Step
-from pipelines.recipe.schema import Kind
-from tasks.launchers import Launching
+from pipelines.recipe.schema import Checkpoint, Kind
+from pipelines.redaction import redacted
+from tasks.conditions import conditions
+from tasks.launchers import Launching, as_begun
 from tasks.progress import Progress
 from tasks.showing import SHOWING
 from tasks.tracked_values import TrackedStep
@@ -63,7 +60,7 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
     try:
         context.launcher.run(job, _Listener(step, context))
     except Exception as error:
-        context.tracker.fail_step(step.fingerprint, f"{type(error).__name__}: {error}")
+        context.tracker.fail_step(step.fingerprint, redacted(f"{type(error).__name__}: {error}"))
         raise
 
 
@@ -93,8 +90,7 @@ class _Listener:
     def finished(self, job: Job, result: Result) -> None:
         step, context = self.step, self.context
         seconds = time.monotonic() - self.started
-        (job.out / RESULT).unlink()
-        artifact = context.store.publish(_provenance(step, result, self.began, seconds, context.root))
+        artifact = context.store.publish(provenance_of(job, step, result, self.began, seconds, context.root))
         context.artifacts[step.fingerprint] = artifact
         context.seconds[step.fingerprint] = seconds
         context.tracker.finish_step(artifact)
@@ -124,6 +120,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
             subjects.append(
                 Subject(stage=stage, seed=int(seed), fingerprint=fingerprint, folder=artifact.folder, answers=answers)
             )
+    out = context.store.workspace(step.fingerprint)
     return Job(
         fingerprint=step.fingerprint,
         recipe=step.recipe,
@@ -136,13 +133,14 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         teacher=folder("teacher"),
         subjects=tuple(subjects),
         tables={name: context.tables[name] for name in step.data},
-        out=context.store.workspace(step.fingerprint),
+        out=out,
         cache=context.store.tokens,
-        runtime=context.training.runtime(step.stage, threads),
+        runtime=as_begun(out, context.training.runtime(step.stage, threads)),
     )
 
 
-def _provenance(step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
+def provenance_of(job: Job, step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
+    """The record of a step that has just been computed; its files are found when it is published."""
     return Provenance(
         fingerprint=step.fingerprint,
         recipe=step.recipe,
@@ -152,28 +150,8 @@ def _provenance(step: Step, result: Result, began: str, seconds: float, root: Pa
         identity=dict(step.identity),
         parents=dict(step.parents),
         data=dict(step.data),
+        checkpoint=step.stage.start.model_dump(mode="json") if isinstance(step.stage.start, Checkpoint) else None,
         files={},
-        result=result.model_dump(exclude={"resumed_from_step", "passed_over"}),
-        environment=Environment(
-            python=platform.python_version(),
-            platform=platform.platform(),
-            packages={name: importlib.metadata.version(name) for name in LIBRARIES},
-            commit=_commit(root),
-            started=began,
-            seconds=round(seconds, 3),
-            resumed_from_step=result.resumed_from_step,
-        ),
+        result=result.model_dump(exclude={"resumed_from_step", "passed_over", "device"}),
+        environment=conditions(root, job.runtime, result, began, seconds),
     )
-
-
-@cache
-def _commit(root: Path) -> str | None:
-    """The commit of the checkout, with `+` where files differ from it; None outside git."""
-
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None

@@ -236,7 +236,7 @@ class StageModule(lightning.LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.batches.start = checkpoint["global_step"]
-        self.metrics.rewind(checkpoint["global_step"], checkpoint["metrics"])
+        self.metrics.rewind(checkpoint["metrics"])
         if len(checkpoint["memory"]) == self.cut.ranks:
             self._memory = checkpoint["memory"][self.cut.rank]
 

@@ -67,6 +67,17 @@ def last_words(log: Path) -> str | None:
 _RAISED = re.compile(r"(\[rank\d+\]: )?[A-Za-z_.]*(Error|Exception|Interrupt)\b")
 
 
+def told_before(job: Job, listener: Listener) -> bool:
+    """Whether `job` had its result already, of an execution that ended before it was published; `listener` is told.
+
+    Nothing may be started for it: publishing moves the folder away, under the feet of whoever has just been told to look there.
+    """
+    tail = _Tail(job)
+    if (job.out / RESULT).exists():
+        tail.tell(listener)
+    return tail.finished
+
+
 class _Tail:
     """Follows one job's folder."""
 

@@ -7,11 +7,6 @@ starts again from the last checkpoint when one of them dies.
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import subprocess
-import sys
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -22,10 +17,8 @@ from pipelines.job import Job
 from pipelines.training import hardware
 from tasks.devices import asked_for, devices, devices_held
 from tasks.launchers import Attempt, Launcher, Launching
-from tasks.launchers.environment import training_environment
-from tasks.launchers.following import Listener, last_words
-
-GRACE_SECONDS = 10
+from tasks.launchers.child import Child
+from tasks.launchers.following import Listener
 
 log = logging.getLogger("cursus.launch")
 
@@ -54,7 +47,7 @@ class LocalLaunching(Launching):
         super().__init__(root, log)
         self._restarts = restarts
         self._started = 0
-        self._idle: list[_Child] = []
+        self._idle: list[Child] = []
         self._devices: dict[str, tuple[str, ...]] = {}
         """What the jobs that run now hold, by fingerprint."""
 
@@ -90,76 +83,18 @@ class LocalLaunching(Launching):
         return child
 
     def _ended(self, attempt: Attempt) -> None:
-        assert isinstance(attempt, _Child)
+        assert isinstance(attempt, Child)
         if attempt.serves_many:
             with self._lock:
                 self._idle.append(attempt)
         else:
             attempt.wait()
 
-    def _worker(self, held: tuple[str, ...]) -> _Child:
+    def _worker(self, held: tuple[str, ...]) -> Child:
         return self._start("pipelines.training.worker", serves_many=True, held=held)
 
-    def _start(self, *command: str, serves_many: bool = False, held: tuple[str, ...]) -> _Child:
+    def _start(self, *command: str, serves_many: bool = False, held: tuple[str, ...]) -> Child:
         with self._lock:
             log = self.log.with_name(f"{self.log.stem}-{self._started}.log")
             self._started += 1
-        return _Child(self.root, log, command, serves_many, held)
-
-
-class _Child:
-    """A process that ends when its standard input does: when this process closes it, or dies."""
-
-    def __init__(
-        self, root: Path, log: Path, command: tuple[str, ...], serves_many: bool, held: tuple[str, ...]
-    ) -> None:
-        self.log, self.serves_many, self.held = log, serves_many, held
-        visible = {"CUDA_VISIBLE_DEVICES": ",".join(held)} if held else {}
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("w", encoding="utf-8") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", *command],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=root,
-                env={**os.environ, **training_environment(), **visible},
-                text=True,
-                start_new_session=True,  # Ctrl-C reaches only the caller, who ends the child in order
-            )
-
-    def alive(self) -> bool:
-        return self._process.poll() is None
-
-    def order(self, order: Path) -> None:
-        assert self._process.stdin is not None
-        with suppress(
-            BrokenPipeError, ValueError
-        ):  # it has just died or was ended; whoever follows the job hears of it
-            self._process.stdin.write(f"{order}\n")
-            self._process.stdin.flush()
-
-    def wait(self) -> None:
-        """Let it end by itself, for as long as it is given when it is told to."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE_SECONDS)
-        self.end()
-
-    def end(self) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
-        if self.alive():
-            self._process.terminate()
-            try:
-                self._process.wait(GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-
-    def why(self) -> str:
-        status = self._process.wait()
-        if status < 0:
-            reason = f"killed by {signal.Signals(-status).name}"
-            return reason + ", as the system does when memory runs out" if -status == signal.SIGKILL else reason
-        return last_words(self.log) or f"exit status {status}"
+        return Child(self.root, log, command, serves_many, held=held)

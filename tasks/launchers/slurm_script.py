@@ -1,0 +1,47 @@
+"""The sbatch script of a job: what is asked of Slurm, the environment and paths of the ranks, then `slurm.sh` as it is.
+
+The shell part holds no placeholder: everything that varies stands in assignments above it, each value quoted, so that
+nothing a user can write in params.yaml is ever read as shell.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipelines.errors import StageError
+
+BODY = Path(__file__).with_name("slurm.sh")
+
+
+def render(options: Mapping[str, str], environment: Mapping[str, str], values: Mapping[str, Path | str]) -> str:
+    """The script that asks for `options` (sbatch's long ones) and starts ranks with `environment`; the shell part reads `values`.
+
+    Raises StageError for a value with a line break, which no quoting of sbatch's covers.
+    """
+    for name, value in {**options, **environment, **values}.items():
+        if re.search(r"[\r\n\0]", str(value)):
+            raise StageError(f"launcher slurm: {name} has a line break, which an sbatch script cannot hold: {value!r}")
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            *(
+                f"#SBATCH --{name}={shlex.quote(value)}" if value else f"#SBATCH --{name}"
+                for name, value in options.items()
+            ),
+            "",
+            *(f"export {name}={shlex.quote(value)}" for name, value in environment.items()),
+            *(f"{name}={shlex.quote(str(value))}" for name, value in values.items()),
+            "",
+            BODY.read_text(encoding="utf-8"),
+        ]
+    )
+
+
+def file_pattern(path: Path) -> str:
+    """`path` where sbatch reads a pattern: `%` stands for itself. StageError where a backslash would switch that off."""
+    if "\\" in str(path):
+        raise StageError(f"{path}: Slurm cannot write a log to a path with a backslash; move the project")
+    return str(path).replace("%", "%%")
