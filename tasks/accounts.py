@@ -78,11 +78,12 @@ class Account(BaseModel):
             warnings.simplefilter("ignore")  # of the web frameworks that MLflow's server is made of
             from mlflow.server.auth.sqlalchemy_store import SqlAlchemyStore
 
-        untyped: Any = SqlAlchemyStore
-        store = untyped()
-        store.init_db(uri)
-        if store.has_user(self.name) and not store.authenticate_user(self.name, self.password.get_secret_value()):
-            store.update_user(self.name, password=self.password.get_secret_value())
+            untyped: Any = SqlAlchemyStore
+            store = untyped()
+            store.init_db(uri)
+            password = self.password.get_secret_value()
+            if store.has_user(self.name) and not store.authenticate_user(self.name, password):
+                store.update_user(self.name, password=password)
 
 
 def account(root: Path) -> Account | None:

@@ -56,10 +56,10 @@ class Outbox:
                 self._entries.extend(entries)
                 self._changed.notify_all()
 
-    def drain(self, patience: float) -> bool:
+    def drain(self, patience: float, at_most: float = float("inf")) -> bool:
         """Wait until all is told: as long as the server answers, and no more than `patience` seconds while it does not.
 
-        Whether all was told.
+        Never longer than `at_most` seconds. Whether all was told.
         """
         began, attempts = time.monotonic(), self._failed_attempts
         with self._changed:
@@ -72,6 +72,8 @@ class Outbox:
                     if self._failed_attempts > attempts or waited > patience:
                         break
                 elif min(silent, waited) > LONGEST_CALL:
+                    break
+                if waited > at_most:
                     break
                 self._changed.wait(0.2)
             self._hurried = False

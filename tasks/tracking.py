@@ -159,7 +159,8 @@ class Tracker:
         self._put(ExecutionEnded(status=status, headline=dict(headline)))
         if self._outbox is None:
             return
-        told = self._outbox.drain(PATIENCE)
+        # whoever stops a run waits for its prompt
+        told = self._outbox.drain(PATIENCE, at_most=PATIENCE if status == "KILLED" else float("inf"))
         self._outbox.close()
         if told:
             self._let_go(forget=True)
