@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from pipelines.errors import RecipeError, StageError
-from pipelines.job import METRICS, RESULT, SCRATCH, Job, Result, Runtime
+from pipelines.job import METRICS, SCRATCH, Job, Result, Runtime
 from pipelines.lineage.provenance import DataSource
 from pipelines.training.fit import CHECKPOINTS
 from tasks.launchers import Launcher, slurm, slurm_queue
@@ -109,7 +108,7 @@ class Running:
 
     def __init__(self, launcher: SlurmLaunching, job: Job) -> None:
         self.heard, self.job = Heard(), job
-        self.error: Exception | None = None
+        self.errors: list[Exception] = []
         self._launcher = launcher
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -118,9 +117,10 @@ class Running:
         try:
             self._launcher.run(self.job, self.heard)
         except Exception as error:
-            self.error = error
+            self.errors.append(error)
 
     def wait(self) -> None:
+        """Until the launcher has returned, or raised one of `errors`."""
         self._thread.join(SECONDS)
         assert not self._thread.is_alive()
 
@@ -151,6 +151,9 @@ def shown(job: Job, field: str) -> str | None:
 
 
 def started_again(job: Job, times: int) -> bool:
+    """Whether it has come back from the queue; it is hurried along, where Slurm lets a job wait that was queued again."""
+    number = str(shown(job, "JobId"))
+    subprocess.run(["scontrol", "update", f"JobId={number}", "StartTime=now"], capture_output=True)
     return shown(job, "Restarts") == str(times) and shown(job, "JobState") == "RUNNING"
 
 
@@ -187,104 +190,114 @@ def test_a_flow_that_was_killed_finds_its_job(undisturbed: tuple[Job, list[str]]
     assert shown(job, "Restarts") == "0"
 
 
-def test_cancelled_and_warned_of_its_limit_it_ends_as_if_never(
+def test_warned_of_its_limit_it_ends_as_if_never(
     undisturbed: tuple[Job, list[str]], make_job: Callable[[], Job]
 ) -> None:
     whole, job = undisturbed[0], make_job()
     with opened(job) as launcher:
         running = Running(launcher, job)
         until(lambda: checkpoints(job))
-    running.wait()
-    assert isinstance(running.error, StageError) and "was cancelled" in str(running.error)
-    assert until(lambda: shown(job, "JobState") == "CANCELLED") and not (job.out / RESULT).exists()
-    left = {path.name for path in checkpoints(job)}
-
-    with opened(job) as launcher:
-        running = Running(launcher, job)
-        until(lambda: {path.name for path in checkpoints(job)} - left)
         warn(job)
+        until(lambda: started_again(job, 1))
         running.wait()
-    assert running.error is None and shown(job, "Restarts") == "1"
+    assert not running.errors
     (result,) = running.heard.results
-    assert result.resumed_from_step is not None and result.resumed_from_step > 9
+    assert result.resumed_from_step is not None and result.resumed_from_step >= 9
     for name in ("model.safetensors", METRICS):
         assert (job.out / name).read_bytes() == (whole.out / name).read_bytes()
 
 
 RANK = """\
-#!/bin/bash
-# a rank that does what its file says, and leaves a line for each start
-echo "$RANK of $WORLD_SIZE, ${!SLURM_@}" >> "$(dirname "$3")/starts"
-source "$(dirname "$3")/behaviour"
+#!{python} -S
+# a rank that leaves a file for each start, and then does what it is told
+import os, signal, sys, time
+from pathlib import Path
+
+folder, rank = Path(sys.argv[3]).parent, os.environ["RANK"]
+slurm = [name for name in os.environ if name.startswith("SLURM_")]
+(folder / f"start-{{rank}}-{{os.getpid()}}").write_text(f"{{rank}} of {{os.environ['WORLD_SIZE']}} {{slurm}}")
+
+def leave(*_):
+    time.sleep(1)
+    (folder / f"left-{{rank}}").touch()
+    sys.exit(143)
+
+exec((folder / "behaviour.py").read_text())
 """
+LISTEN, WAIT = "signal.signal(signal.SIGTERM, leave)", "time.sleep(100)"
 
 
 @pytest.fixture
-def rank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Job, str], Path]:
-    """Let the ranks of a job be a shell script; gives the file in which each start leaves a line."""
+def rank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Job, str], Callable[[], list[str]]]:
+    """Let the ranks of a job behave as told, without torch; gives a view of what they said when they started."""
     program = tmp_path / "rank"
-    program.write_text(RANK, encoding="utf-8")
+    program.write_text(RANK.format(python=sys.executable), encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
 
-    def behave(job: Job, behaviour: str) -> Path:
-        (job.out / SCRATCH / "behaviour").write_text(behaviour, encoding="utf-8")
-        return job.out / SCRATCH / "starts"
+    def behave(job: Job, behaviour: str) -> Callable[[], list[str]]:
+        scratch = job.out / SCRATCH
+        (scratch / "behaviour.py").write_text(behaviour, encoding="utf-8")
+        return lambda: sorted(path.read_text() for path in scratch.glob("start-*"))
 
     return behave
 
 
 def test_neither_an_early_warning_nor_a_preemption_loses_a_job_that_gets_on(
-    cluster: Cluster, make_job: Callable[[], Job], rank: Callable[[Job, str], Path]
+    cluster: Cluster, make_job: Callable[[], Job], rank: Callable[[Job, str], Callable[[], list[str]]]
 ) -> None:
     job = alone(make_job())
-    starts = rank(job, "sleep 100")  # a rank that does not listen yet: any signal ends it
+    starts = rank(job, WAIT)  # it does not listen yet: any signal ends it
     with opened(job, time="00:05:00") as launcher:
         running = Running(launcher, job)
-        until(starts.exists)
+        until(starts)
         warn(job)
-        until(lambda: started_again(job, 1) and len(starts.read_text().splitlines()) == 2)
+        until(lambda: started_again(job, 1) and len(starts()) == 2)
         # a job of a partition that goes before takes the node: ranks hear SIGTERM, and have a grace time
         urgent = ["srun", "--partition=urgent", "--exclusive", "--quiet", "true"]
         subprocess.run(urgent, check=True, timeout=SECONDS)
-        until(lambda: started_again(job, 2) and len(starts.read_text().splitlines()) == 3)
-        assert running.error is None
+        until(lambda: started_again(job, 2) and len(starts()) == 3)
+        assert not running.errors
         warn(job)
         running.wait()
-    assert "two time limits have passed without a checkpoint" in str(running.error)
-    assert starts.read_text().splitlines() == ["0 of 1, "] * 3
+    assert "two time limits have passed without a checkpoint" in str(running.errors[0])
+    assert starts() == ["0 of 1 []"] * 3
 
 
 def test_a_rank_that_fails_ends_the_job_with_its_words(
-    cluster: Cluster, make_job: Callable[[], Job], rank: Callable[[Job, str], Path]
+    cluster: Cluster, make_job: Callable[[], Job], rank: Callable[[Job, str], Callable[[], list[str]]]
 ) -> None:
     job = make_job()
     starts = rank(
-        job, 'trap "exit 143" TERM; [ "$RANK" = 0 ] || { echo "no such number"; kill -9 $$; }; sleep 100 & wait'
+        job, f"{LISTEN}\nif rank == '1': print('no such number', flush=True); os.kill(os.getpid(), 9)\n{WAIT}"
     )
     with opened(job) as launcher, pytest.raises(StageError, match="failed: no such number: srun: .* task 1: Killed"):
         launcher.run(job, Heard())
-    assert sorted(starts.read_text().splitlines()) == ["0 of 2, ", "1 of 2, "]
+    assert starts() == ["0 of 2 []", "1 of 2 []"]
 
 
-def test_a_controller_that_does_not_answer_is_no_news(
-    cluster: Cluster, make_job: Callable[[], Job], rank: Callable[[Job, str], Path]
+def test_a_silent_controller_is_no_news_and_a_cancelled_job_ends_in_order(
+    cluster: Cluster, make_job: Callable[[], Job], rank: Callable[[Job, str], Callable[[], list[str]]]
 ) -> None:
-    job = alone(make_job())
-    starts = rank(job, f"sleep 12; echo '{Result().model_dump_json()}' > '{job.out.parent}/result'")
+    job = make_job()
+    scratch = job.out / SCRATCH
+    starts = rank(job, f"{LISTEN}\n(folder / f'listens-{{rank}}').touch()\n{WAIT}")
     with opened(job) as launcher:
         running = Running(launcher, job)
-        until(starts.exists)
+        until(lambda: len(list(scratch.glob("listens-*"))) == 2)
         cluster.stop_controller()
         try:
             with pytest.raises(slurm_queue.Silent):
                 slurm_queue.look("1")
-            assert running.error is None
+            time.sleep(2 * slurm.LOOK_SECONDS)  # it has been asked about meanwhile
+            assert not running.errors
         finally:
             cluster.start_controller()
-        os.replace(until(lambda: p if (p := job.out.parent / "result").exists() else None), job.out / RESULT)
-        running.wait()
-    assert running.error is None and len(running.heard.results) == 1
+    running.wait()
+    (error,) = running.errors
+    assert isinstance(error, StageError) and "was cancelled" in str(error)
+    assert sorted(path.name for path in scratch.glob("left-*")) == ["left-0", "left-1"] and len(starts()) == 2
+    assert slurm_queue.find(job_name(job)) is None
 
 
 def test_what_slurm_refuses_is_told_in_its_words(cluster: Cluster, make_job: Callable[[], Job]) -> None:
