@@ -26,7 +26,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help run test check bench up down lineage clean-venv
+.PHONY: help run test check bench faults up down lineage clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ check: $(STAMP)-test ## ruff, types, import contracts
 
 bench: $(STAMP)-test ## what the project promises, measured here
 	@$(BIN)/python -m benchmarks
+
+faults: $(STAMP)-test ## the fault campaign: kills, full disks, damage, outages; writes docs/reliability.md (hours; resumable)
+	@$(BIN)/python -m benchmarks.faults
 
 up: $(STAMP)-run ## start the Prefect server, a worker and the MLflow UI on this machine
 	@$(BIN)/cursus up

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from flows.cli_reproduce import reproduce
 from flows.cli_store import store_app
 from flows.display import show_next, show_plan, show_recipe, show_scores
 from flows.telling import told
@@ -65,6 +66,7 @@ def run(
     from pipelines.lineage.store import Store
     from tasks.data_lock import prepare_in_turn
     from tasks.planning import load_recipe, make_plan, resolve_request, store_folder
+    from tasks.reports import latest_report
 
     request = resolve_request(root, dataset, recipe, tuple(variant or ()), smoke)
     loaded = load_recipe(root, request)
@@ -84,7 +86,8 @@ def run(
         return
     todo = plan.missing(stored)
     models: dict[str, str] = {}
-    if todo:
+    report = latest_report(root, {step.fingerprint for step in plan.steps})
+    if todo or report is None:  # without a report the run before was killed between its last stage and its end
         typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True)
         from flows.execute import execute
 
@@ -104,10 +107,10 @@ def run(
         for model, version in models.items():
             console.print(f"registered [bold]{model}[/bold] version {version}")
     else:
-        from tasks.reports import latest_report
+        from tasks.tracking import tell_what_is_left
 
         console.print(f"everything is in the store: {len(plan.steps)} steps cached, nothing to compute")
-        report = latest_report(root, {step.fingerprint for step in plan.steps})
+        tell_what_is_left(root, store)
     show_scores(console, store, plan)
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)
@@ -213,17 +216,22 @@ def predict(
     answer(project_root(), texts or (), sys.stdin, model, as_json)
 
 
+app.command(rich_help_panel="Look")(reproduce)
 app.add_typer(store_app, name="store", rich_help_panel="Look")
 
 
 @app.command(rich_help_panel="Servers")
 @told
-def up() -> None:
+def up(
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; beyond this machine only with an account (docs/servers.md).")
+    ] = "127.0.0.1",
+) -> None:
     """Start the Prefect server, a worker and the MLflow UI on this machine, and print their addresses."""
     root = project_root()
     from tasks.services import up as start
 
-    start(root)
+    start(root, host=host)
 
 
 @app.command(rich_help_panel="Servers")

@@ -1,4 +1,4 @@
-"""The regime in a process and session of its own: `python -m flows.execute CONFIG RESULT`.
+"""A flow in a process and session of its own: `python -m flows.execute FLOW CONFIG RESULT`.
 
 Prefect's temporary server is a child of the process that runs the flow. In a terminal, Ctrl-C reaches both, the server dies
 first, and the flow would spend minutes telling a dead server that it was stopped. Apart from the terminal only this
@@ -7,6 +7,7 @@ process is interrupted, ends its training in order, and its server hears of it.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -15,23 +16,31 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, get_type_hints
 
+from pydantic import BaseModel
+
+from flows.mendable import mendable
 from pipelines import errors
-from pipelines.errors import CursusError
+from pipelines.errors import CursusError, StageError
+from tasks.environment import project_root
 
 INTERRUPTED = 130
+SERVER_GONE = (
+    "Prefect's server went away while the run was under way. Everything that was finished is in the store; "
+    "Prefect is told how the run ended when the next one starts."
+)
 
 
-def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
-    """Run the regime apart, and wait; its `RegimeResult` as JSON.
+def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[str, Any]:
+    """Run `flow` (of the module of its name) apart, and wait; what it answered, as JSON.
 
     Raises the CursusError it ended with, KeyboardInterrupt when stopped, SystemExit after a bug of ours.
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "result.json"
         child = subprocess.Popen(
-            [sys.executable, "-m", "flows.execute", json.dumps(config), str(answer)],
+            [sys.executable, "-m", "flows.execute", flow, json.dumps(config), str(answer)],
             cwd=root,
             stdin=subprocess.PIPE,
             start_new_session=True,
@@ -42,8 +51,16 @@ def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
                 break
             except KeyboardInterrupt:
                 child.send_signal(signal.SIGINT)
+        assert child.stdin is not None
+        child.stdin.close()
         if status == INTERRUPTED:
             raise KeyboardInterrupt
+        if status < 0:
+            often = ", as the system does when memory runs out" if -status == signal.SIGKILL else ""
+            raise StageError(
+                f"the run was killed by {signal.Signals(-status).name}{often}; finished stages are kept, and the same command "
+                "continues from the last checkpoint"
+            )
         if not answer.exists():
             raise SystemExit(status)  # a bug of ours: its traceback has been printed
         told: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
@@ -53,20 +70,64 @@ def execute(config: dict[str, Any], root: Path) -> dict[str, Any]:
     return told
 
 
-def main(config: str, answer: Path) -> int:
-    """Run the regime with the configuration in `config`; its result or a user's mistake is written to `answer`."""
+def main(name: str, config: str, answer: Path) -> int:
+    """Run the flow `name` with the configuration in `config`; its result or a user's mistake is written to `answer`."""
     threading.Thread(target=_stop_with_caller, daemon=True).start()
-    from flows.regime import RegimeConfig, regime
+    _end_children_with_this()
+    from flows.outcome import LAST
 
+    flow = getattr(importlib.import_module(f"flows.{name}"), name)
+    asked = get_type_hints(flow.fn)["config"]
     try:
-        result = regime(RegimeConfig.model_validate_json(config))
-    except CursusError as error:
-        answer.write_text(json.dumps({"type": type(error).__name__, "message": str(error)}), encoding="utf-8")
-        return 2
-    except KeyboardInterrupt:
+        flow(asked.model_validate_json(config))
+    except BaseException as error:
+        if error is not LAST.error:
+            if LAST.error is None and LAST.result is None:
+                if (known := mendable(error, project_root())) is None:
+                    raise
+                return _leave(_answer(None, known, answer))
+            # what Prefect's engine raised in place of the outcome
+            return _leave(_answer(LAST.result, LAST.error, answer))
+    return _answer(LAST.result, LAST.error, answer)
+
+
+def _answer(result: BaseModel | None, error: BaseException | None, answer: Path) -> int:
+    """Write what the caller is to hear; the exit status."""
+    if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
+    if error is not None:
+        error = mendable(error, project_root()) or error
+    if isinstance(error, CursusError):
+        told = {"type": type(error).__name__, "message": str(error)}
+        answer.write_text(json.dumps(told), encoding="utf-8")
+        return 2
+    if error is not None:
+        raise error
+    assert result is not None
     answer.write_text(result.model_dump_json(), encoding="utf-8")
     return 0
+
+
+def _leave(status: int) -> NoReturn:
+    """End at once: Prefect would spend half a minute telling a dead server of its last lines."""
+    print(SERVER_GONE, file=sys.stderr, flush=True)
+    os._exit(status)
+
+
+def _end_children_with_this() -> None:
+    """End Prefect's temporary server with this process, also where it is killed and cannot do so itself.
+
+    A shell outside the process group waits for the end of a pipe that only this process holds open.
+    """
+    read, _held_open = os.pipe()
+    with open(read, "rb") as end:
+        subprocess.Popen(
+            ["/bin/sh", "-c", 'read line; kill -TERM "-$0" 2>/dev/null', str(os.getpgrp())],
+            stdin=end,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
 
 def _stop_with_caller() -> None:
@@ -77,4 +138,4 @@ def _stop_with_caller() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2])))
+    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))

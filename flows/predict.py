@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from pipelines.errors import CursusError
+from pipelines.foreign import refuse_harm
 from tasks.environment import prepare_environment
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def _folder(root: Path, model: str | None) -> Path:
     from tasks.planning import store_folder
 
     if model is not None and Path(model).is_dir():
+        refuse_harm(Path(model))
         return Path(model)
     store = Store(store_folder(root))
     return store.find(resolve(root, store, model)[1] if model else latest_model(root)).folder

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar, cast
+from uuid import UUID
 
 from prefect import flow
 from prefect.futures import PrefectFuture
@@ -16,6 +17,7 @@ from prefect.runtime import flow_run
 from prefect.utilities.annotations import quote
 from pydantic import BaseModel, ConfigDict, Field
 
+from flows.outcome import kept
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
@@ -23,10 +25,11 @@ from pipelines.training import hardware
 from tasks.data_lock import data_in_use
 from tasks.environment import prepare_environment, project_root, state_folder
 from tasks.finish import publish_report, register_models, show_scores
+from tasks.flow_runs import recorded, tell_ended
 from tasks.planning import make_plan, resolve_request, store_folder
 from tasks.preparation import prepare_dataset
 from tasks.progress import Progress
-from tasks.projection import Projection
+from tasks.showing import SHOWING
 from tasks.stages import Context, run_step, use_cached
 from tasks.tracking import Tracker
 from tasks.training_settings import load_training
@@ -87,6 +90,18 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
     """General → domain → task-adaptive → fine-tune → compress → evaluate: raw text to a registered, evaluated model."""
     root = project_root()
     prepare_environment(root)
+    tell_ended(root)
+
+    def carry_out() -> RegimeResult:
+        with recorded(root):
+            result = _carry_out(config, root)
+            SHOWING.settle()
+        return result
+
+    return kept(carry_out)
+
+
+def _carry_out(config: RegimeConfig, root: Path) -> RegimeResult:
     request = replace(
         resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke),
         claim=config.claim,
@@ -110,39 +125,37 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
             training.launcher.open(root, state_folder(root) / "logs" / f"training-{identifier}.log")
         )
         tracker = Tracker(root)
-        run_id = tracker.begin_execution(
+        tracker.begin_execution(
             identifier,
             plan.recipe.name,
             request.dataset,
             [{"step": s.label, "fingerprint": s.fingerprint} for s in plan.steps],
+            store,
         )
         context = Context(
             root=root,
             store=store,
             tracker=tracker,
-            run_id=run_id,
             tables=prepared.tables,
             language=prepared.language,
             launcher=launcher,
             training=training,
             progress=progress,
         )
-        Projection(tracker, store).replay()
         try:
-            _run(plan, context, config.threads or hardware.cores(), claims)
-            report = publish_report(
-                identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context)
-            )
+            compute(plan, context, config.threads or hardware.cores(), claims)
             models = (
                 register_models(whole(plan), whole(context)) if config.until is None and config.claim is None else {}
             )
             show_scores(whole(plan), whole(context))
+            # last: an execution that has its report has done everything
+            report = publish_report(
+                identifier, whole(plan), whole(prepared), started, time.monotonic() - began, whole(context)
+            )
         except BaseException as error:
-            tracker.finish_execution(run_id, "FAILED" if isinstance(error, Exception) else "KILLED", {})
+            tracker.finish_execution("FAILED" if isinstance(error, Exception) else "KILLED", {})
             raise
-        tracker.finish_execution(
-            run_id, "FINISHED", {"seconds": time.monotonic() - began, "computed": len(context.seconds)}
-        )
+        tracker.finish_execution("FINISHED", {"seconds": time.monotonic() - began, "computed": len(context.seconds)})
     return RegimeResult(
         execution=identifier,
         computed=[step.label for step in plan.steps if step.fingerprint in context.seconds],
@@ -152,7 +165,7 @@ def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
     )
 
 
-def _run(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
+def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
     """Compute what is missing, parents first, side by side where steps do not wait for each other.
 
     Small networks gain little from a second thread, so cores go to steps; a step that is alone has them all. A step that
@@ -164,6 +177,8 @@ def _run(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
             use_cached(step.label, whole(step), whole(stored[step.fingerprint]), whole(context))
     waiting = plan.missing(stored)
     running: list[tuple[PrefectFuture[None], Lock]] = []
+    # a future asked for its state would ask Prefect's server, ten times a second, and fail while that is away
+    ended: set[UUID] = set()
     elsewhere: set[str] = set()
     at_once = context.training.at_once(cores)
     while waiting or running:
@@ -188,7 +203,8 @@ def _run(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
                 use_cached(step.label, whole(step), whole(found), whole(context))
             else:
                 running.append((run_step.submit(plan.name(step), whole(step), threads, whole(context)), claim))
-        for pair in [pair for pair in running if pair[0].state.is_final()]:
+                running[-1][0].add_done_callback(lambda future: ended.add(future.task_run_id))
+        for pair in [pair for pair in running if pair[0].task_run_id in ended]:
             future, claim = pair
             moved = True
             running.remove(pair)

@@ -9,7 +9,9 @@ from typing import ParamSpec, TypeVar
 import typer
 from rich.console import Console
 
+from flows.mendable import full_disk
 from pipelines.errors import CursusError
+from tasks.environment import project_root
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,8 +25,12 @@ def told(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*arguments, **keywords)
         except CursusError as error:
-            Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", style="red", markup=False)
-            raise typer.Exit(2) from None
+            raise _refused(error) from None
+        except OSError as error:
+            full = full_disk(error, project_root())
+            if full is None:
+                raise
+            raise _refused(full) from None
         except KeyboardInterrupt:
             typer.echo(
                 "stopped; finished stages are kept, and the same command continues from the last checkpoint", err=True
@@ -32,3 +38,8 @@ def told(command: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(130) from None
 
     return run
+
+
+def _refused(error: CursusError) -> typer.Exit:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", style="red", markup=False)
+    return typer.Exit(2)

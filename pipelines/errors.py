@@ -5,16 +5,23 @@
     ├── DataError               a source, a table or a row that cannot be used (file, row or byte)
     ├── QualityError            an expectation on a dataset failed (its name, five offending rows)
     ├── StoreError              the store is locked, damaged or out of space
-    └── StageError              a stage's process ended without a result (stage, where its log is)
+    ├── StageError              a stage's process ended without a result (stage, where its log is)
+    └── ReproductionError       a lineage made again is not what was recorded (the first stage that differs, and why)
 
 Anything else that escapes is a bug of ours and keeps its traceback.
 """
 
 from __future__ import annotations
 
+from pipelines.redaction import redacted
+
 
 class CursusError(Exception):
-    """One mistake, told so that the reader can mend it. `str(error)` is the whole message."""
+    """One mistake, told so that the reader can mend it. `str(error)` is the whole message, without the secrets in it: it
+    goes to terminals, logs, Prefect and MLflow."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(redacted(message))
 
 
 class RecipeError(CursusError):
@@ -35,3 +42,7 @@ class StoreError(CursusError):
 
 class StageError(CursusError):
     """A stage's process ended without publishing a result."""
+
+
+class ReproductionError(CursusError):
+    """A lineage made again is not what was recorded."""

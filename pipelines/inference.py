@@ -194,6 +194,7 @@ def load_classifier(folder: Path) -> PreTrainedModel:
             folder,
             use_safetensors=True,
             local_files_only=True,
+            trust_remote_code=False,
             dtype=torch.float32,
             attn_implementation="eager",
             output_loading_info=True,

@@ -95,3 +95,5 @@ class Result(BaseModel):
     resumed_from_step: int | None = None
     passed_over: tuple[str, ...] = ()
     """What was wrong with newer checkpoints than that."""
+    device: str | None = None
+    """What it was computed on, which need not be the flow's own machine."""

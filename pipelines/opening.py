@@ -73,7 +73,7 @@ def open_config(folder: Path) -> PretrainedConfig:
 
     register()
     try:
-        config: PretrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True)
+        config: PretrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise RecipeError(f"{folder}: no configuration that transformers can open ({error})") from None
     return config
@@ -84,8 +84,9 @@ def open_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = cast("PreTrainedTokenizerFast", AutoTokenizer.from_pretrained(folder, local_files_only=True))
-    except (OSError, ValueError) as error:
+        opened = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        tokenizer = cast("PreTrainedTokenizerFast", opened)
+    except (OSError, ValueError, KeyError) as error:
         raise RecipeError(f"{folder}: no tokenizer that transformers can open ({error})") from None
     return tokenizer
 

@@ -32,6 +32,17 @@ def data_in_use(
             lock.release()
 
 
+@contextmanager
+def data_as_it_is(dataset: str, root: Path) -> Iterator[None]:
+    """The dataset's tables, whatever they hold, unchanged by any other run until the block ends."""
+    lock = Lock.take(_lock_of(dataset, root), shared=True, wait=True)
+    assert lock is not None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def prepare_in_turn(dataset: str, root: Path, on_step: Callable[[str], None], say: Callable[[str], None]) -> Prepared:
     """`tasks.datasets.prepare`, without changing what other runs are using."""
     with data_in_use(dataset, root, lambda: prepare(dataset, root, on_step), say) as prepared:
@@ -40,7 +51,7 @@ def prepare_in_turn(dataset: str, root: Path, on_step: Callable[[str], None], sa
 
 def _alone_or_current(dataset: str, root: Path, say: Callable[[str], None]) -> Lock:
     """The lock on a dataset: alone, or shared where others use it and there is nothing to change."""
-    path = state_folder(root) / "locks" / f"data-{dataset}"
+    path = _lock_of(dataset, root)
     lock = Lock.take(path)
     if lock is not None:
         return lock
@@ -53,3 +64,7 @@ def _alone_or_current(dataset: str, root: Path, say: Callable[[str], None]) -> L
     alone = Lock.take(path, wait=True)
     assert alone is not None
     return alone
+
+
+def _lock_of(dataset: str, root: Path) -> Path:
+    return state_folder(root) / "locks" / f"data-{dataset}"

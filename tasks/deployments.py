@@ -11,13 +11,21 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipelines.errors import CursusError
+from tasks.devices import devices
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
 
 POOL = "cursus"
+DEFAULT_QUEUE = "default"
+QUEUES = ("urgent", DEFAULT_QUEUE, "nightly")
+"""Of the pool, the first before the others: what waits in it is started first."""
 
 
-def register(root: Path, api: str, *, environment: Mapping[str, str], log: Path) -> None:
+def register(root: Path, api: str, *, auth: str | None = None, environment: Mapping[str, str], log: Path) -> None:
     """Create the work pool, deploy all of `prefect.yaml` and install `automations/*.yaml` on the server at `api`.
 
     Raises CursusError where Prefect refuses a deployment, with its last words and the log.
@@ -26,22 +34,27 @@ def register(root: Path, api: str, *, environment: Mapping[str, str], log: Path)
     from prefect.client.schemas.actions import WorkPoolCreate
     from prefect.client.schemas.filters import WorkPoolFilter, WorkPoolFilterName
 
-    with SyncPrefectClient(api) as client:
+    with SyncPrefectClient(api, auth_string=auth) as client:
         named = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
         if not client.read_work_pools(work_pool_filter=named):
-            client.create_work_pool(WorkPoolCreate(name=POOL, type="process"))
-    switches = _schedule_switches(api)
-    _deploy(root, environment=environment, log=log)
-    _restore(api, switches)
-    for file in sorted((root / "automations").glob("*.yaml")):
-        _install_automation(file, api)
+            at_once = len(devices()) or 1
+            client.create_work_pool(WorkPoolCreate(name=POOL, type="process", concurrency_limit=at_once))
+            for priority, name in enumerate(QUEUES, start=1):
+                # the pool comes with a queue called default, which makes room for one of its priority
+                if name != DEFAULT_QUEUE:
+                    client.create_work_queue(name, priority=priority, work_pool_name=POOL)
+        switches = _schedule_switches(client)
+        _deploy(root, environment=environment, log=log)
+        _restore(client, switches)
+        for file in sorted((root / "automations").glob("*.yaml")):
+            _install_automation(file, client)
 
 
-def worker_seen(api: str, name: str, *, since: datetime) -> bool:
+def worker_seen(api: str, name: str, *, auth: str | None = None, since: datetime) -> bool:
     """Whether the worker called `name` has reported to the server at `api` after `since` (an aware time)."""
     from prefect.client.orchestration import SyncPrefectClient
 
-    with SyncPrefectClient(api) as client:
+    with SyncPrefectClient(api, auth_string=auth) as client:
         workers = client.read_workers_for_work_pool(POOL)
     return any(
         worker.name == name and worker.last_heartbeat_time is not None and worker.last_heartbeat_time >= since
@@ -71,38 +84,30 @@ def _deploy(root: Path, *, environment: Mapping[str, str], log: Path) -> None:
         )
 
 
-def _schedule_switches(api: str) -> dict[tuple[str, str], bool]:
+def _schedule_switches(client: SyncPrefectClient) -> dict[tuple[str, str], bool]:
     """(deployment name, schedule) -> whether it is switched on, for everything deployed so far."""
-    from prefect.client.orchestration import SyncPrefectClient
-
-    with SyncPrefectClient(api) as client:
-        return {
-            (deployment.name, schedule.schedule.model_dump_json()): bool(schedule.active)
-            for deployment in client.read_deployments()
-            for schedule in deployment.schedules
-        }
+    return {
+        (deployment.name, schedule.schedule.model_dump_json()): bool(schedule.active)
+        for deployment in client.read_deployments()
+        for schedule in deployment.schedules
+    }
 
 
-def _restore(api: str, switches: Mapping[tuple[str, str], bool]) -> None:
-    from prefect.client.orchestration import SyncPrefectClient
-
-    with SyncPrefectClient(api) as client:
-        for deployment in client.read_deployments():
-            for schedule in deployment.schedules:
-                active = switches.get((deployment.name, schedule.schedule.model_dump_json()), schedule.active)
-                if active != schedule.active:
-                    client.update_deployment_schedule(deployment.id, schedule.id, active=active)
+def _restore(client: SyncPrefectClient, switches: Mapping[tuple[str, str], bool]) -> None:
+    for deployment in client.read_deployments():
+        for schedule in deployment.schedules:
+            active = switches.get((deployment.name, schedule.schedule.model_dump_json()), schedule.active)
+            if active != schedule.active:
+                client.update_deployment_schedule(deployment.id, schedule.id, active=active)
 
 
-def _install_automation(file: Path, api: str) -> None:
-    from prefect.client.orchestration import SyncPrefectClient
+def _install_automation(file: Path, client: SyncPrefectClient) -> None:
     from prefect.events.schemas.automations import AutomationCore
     from ruamel.yaml import YAML
 
     automation = AutomationCore.model_validate(YAML(typ="safe").load(file))
-    with SyncPrefectClient(api) as client:
-        known = client.read_automations_by_name(automation.name)
-        if known:
-            client.update_automation(known[0].id, automation)
-        else:
-            client.create_automation(automation)
+    known = client.read_automations_by_name(automation.name)
+    if known:
+        client.update_automation(known[0].id, automation)
+    else:
+        client.create_automation(automation)

@@ -35,6 +35,8 @@ QUIET = {
 PATIENT = {
     # a busy two-core machine needs 12 s for a temporary server where the default allows 20
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    # a server that is away is asked for 14 s at a time, not for two minutes: one that is restarted is back by then
+    "PREFECT_CLIENT_MAX_RETRIES": "3",
     # lets the automation in automations/ mark a killed run as crashed within two minutes
     "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
 }
@@ -76,8 +78,11 @@ def prepare_environment(root: Path) -> None:
     for name, value in defaults(root).items():
         os.environ.setdefault(name, value)
     if "PREFECT_API_URL" not in os.environ and (state / "services.json").exists():
+        from tasks.accounts import account
         from tasks.services import running
 
         services = running(root)
         if services is not None:
             os.environ["PREFECT_API_URL"] = f"{services.prefect_url}/api"
+            if (mine := account(root)) is not None:
+                os.environ.update(mine.prefect)

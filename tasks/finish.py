@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 
 from prefect import task
-from prefect.artifacts import create_link_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
@@ -15,9 +14,9 @@ from pipelines.evaluations.page.wording import metric_name
 from pipelines.recipe.plan import Plan
 from tasks.datasets import Prepared
 from tasks.final import final_body, final_model, planned
-from tasks.registry import Registry
 from tasks.reports import execution_record, score_tables, write_report
 from tasks.services import MLFLOW_PORT, running
+from tasks.showing import SHOWING
 from tasks.stages import Context
 
 
@@ -33,14 +32,14 @@ def publish_report(
         started.isoformat(timespec="seconds"),
         seconds,
         context.seconds,
-        context.run_id,
+        context.tracker.run_id,
         str(flow_run.id) if flow_run.id else None,
     )
     page = write_report(context.root, execution, context.store, prepared)
-    context.tracker.log_report(context.run_id, page)
-    create_link_artifact(page.resolve().as_uri(), link_text="report", key="report", description="The execution's page")
+    context.tracker.log_report(page)
+    SHOWING.link("report", page.resolve().as_uri(), "report", "The execution's page")
     if (address := _mlflow_page(context)) is not None:
-        create_link_artifact(address, link_text="MLflow run", key="mlflow", description="The lineage in MLflow")
+        SHOWING.link("mlflow", address, "MLflow run", "The lineage in MLflow")
     return page
 
 
@@ -53,16 +52,14 @@ def register_models(plan: Plan, context: Context) -> dict[str, str]:
         if step.fingerprint in context.artifacts
     }
     steps = [step for step in planned(plan) if step.fingerprint in records]
-    answering, body = (
-        records[found.fingerprint] if found else None for found in (final_model(steps), final_body(steps))
-    )
+    answering, body = (found.fingerprint if found else None for found in (final_model(steps), final_body(steps)))
     headline = {
         name: float(value)
         for record in records.values()
         if record.kind == "evaluate"
         for name, value in record.result.get("metrics", {}).items()
     }
-    return Registry(context.tracker).register_final(context.store, answering, body, headline) or {}
+    return context.tracker.register(context.store, answering, body, headline)
 
 
 @task(name="scores", cache_policy=NO_CACHE)
@@ -82,14 +79,13 @@ def show_scores(plan: Plan, context: Context) -> None:
             for row in table.rows
         ]
         key = re.sub("[^a-z0-9]+", "-", f"{table.section}-{table.stage}".lower()).strip("-")
-        create_table_artifact(rows, key=key, description=f"{table.stage}: scores with 95 % intervals")
+        SHOWING.table(key, rows, f"{table.stage}: scores with 95 % intervals")
 
 
 def _mlflow_page(context: Context) -> str | None:
     """The execution's page in the MLflow UI of this machine; None where nothing was recorded."""
-    if context.run_id is None or context.tracker.failure is not None:
+    if context.tracker.page is None:
         return None
     services = running(context.root)
     server = services.mlflow_url if services is not None else f"http://127.0.0.1:{MLFLOW_PORT}"
-    experiment = context.tracker.recorder.client.get_run(context.run_id).info.experiment_id
-    return f"{server}/#/experiments/{experiment}/runs/{context.run_id}"
+    return f"{server}/{context.tracker.page}"

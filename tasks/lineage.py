@@ -64,7 +64,7 @@ def lineage(root: Path, store: Store, reference: str) -> str:
     title, fingerprint = resolve(root, store, reference)
     records = ancestry(store, fingerprint)
     subject = records[fingerprint]
-    heading = f"{title}{_label(subject)} {fingerprint}"
+    heading = f"{title}{label(subject)} {fingerprint}"
     tables = {
         source.digest + table: (table, source) for step in records.values() for table, source in step.data.items()
     }
@@ -83,11 +83,11 @@ def resolve(root: Path, store: Store, reference: str) -> tuple[str, str]:
             return "", str(step["fingerprint"])
     if HEXADECIMAL.fullmatch(reference):
         return "", store.find(reference).fingerprint
+    from tasks.recorder import Recorder
     from tasks.registry import Registry
-    from tasks.tracking import Tracker
 
     try:
-        name, fingerprint = Registry(Tracker(root)).resolve(reference)
+        name, fingerprint = Registry(Recorder(root)).resolve(reference)
     except CursusError as error:
         known = ", ".join(dict.fromkeys(str(step["stage"]) for step in steps)) or "none yet: `cursus run`"
         raise CursusError(f"{error} Stages of the latest execution: {known}.") from None
@@ -100,7 +100,7 @@ def ancestry(store: Store, fingerprint: str) -> dict[str, Provenance]:
 
     def visit(name: str) -> None:
         if name not in found:
-            record = Provenance.read(store.root / name)
+            record = Provenance.read(store.folder(name))
             for parent in record.parents.values():
                 visit(parent)
             found[name] = record
@@ -180,7 +180,7 @@ def _branch(
     record = records[name]
     below = children.get(name, [])
     others = [
-        f"{role.removeprefix('subject:') if role.startswith('subject:') else f'{role} {_label(records[parent])}'} "
+        f"{role.removeprefix('subject:') if role.startswith('subject:') else f'{role} {label(records[parent])}'} "
         f"{parent[:SHORT]}"
         for role, parent in record.parents.items()
         if parent != _main_parent(record, records)
@@ -190,7 +190,7 @@ def _branch(
     judges = "judges " if record.kind == "evaluate" else ""
     mark = " ◀" if name == subject else ""
     yield Row(
-        joint + _label(record) + mark,
+        joint + label(record) + mark,
         _cells(record),
         note=judges + ", ".join(others) if others else "",
         rail=rail + ("│" if below else " "),
@@ -211,7 +211,8 @@ def _main_parent(record: Provenance, records: Mapping[str, Provenance]) -> str |
     )
 
 
-def _label(record: Provenance) -> str:
+def label(record: Provenance) -> str:
+    """`classify@1`, or `general`: what a step is called where lineages are shown."""
     return f"{record.stage}@{record.seed}" if record.kind == "finetune" or record.seed else record.stage
 
 

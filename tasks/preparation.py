@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from prefect import get_run_logger, task
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 
 from pipelines.corpora.step import prepared
 from pipelines.corpora.writing import read_json
 from pipelines.errors import QualityError
+from tasks.data_damage import damaged, discard
 from tasks.datasets import Prepared, open_prepared, refresh_pin, reproduce
+from tasks.showing import SHOWING
 
 
 @task(task_run_name="pin {dataset}", cache_policy=NO_CACHE)
@@ -28,12 +29,21 @@ def reproduce_dataset(dataset: str, root: Path) -> None:
         reproduce(dataset, root, get_run_logger().info)
     except QualityError as refused:
         verdict = read_json(prepared(dataset, root) / "verdict.json")
-        create_markdown_artifact(
-            f"{verdict_page(verdict, root)}\n\n```\n{refused}\n```",
-            key=_key(dataset, "refused"),
-            description="Failed expectations",
-        )
+        page = f"{verdict_page(verdict, root)}\n\n```\n{refused}\n```"
+        SHOWING.text(_key(dataset, "refused"), page, "Failed expectations")
+        SHOWING.settle()
         raise
+
+
+@task(task_run_name="check {dataset}", cache_policy=NO_CACHE)
+def check_tables(dataset: str, root: Path) -> list[str]:
+    """Read every table before it is trained on. Those that a disk has changed are deleted; their names."""
+    found = open_prepared(dataset, root)
+    names = damaged(found)
+    for name in names:
+        get_run_logger().warning("%s is not as it was prepared: it is made again", found.tables[name])
+        discard(found, name, root)
+    return names
 
 
 @task(task_run_name="describe {dataset}", cache_policy=NO_CACHE)
@@ -41,17 +51,13 @@ def describe_dataset(dataset: str, root: Path) -> Prepared:
     """Write the artifacts: documents of every table, the verdict, where the Data Docs are, and the dataset's card."""
     found = open_prepared(dataset, root)
     counts = found.summary["tables"]
-    create_table_artifact(
-        [{"table": name, **counts[name], "md5": found.digests[name]} for name in found.tables],
-        key=_key(dataset, "tables"),
-        description=f"Tables of {dataset}",
-    )
-    create_markdown_artifact(
-        verdict_page(found.verdict, root), key=_key(dataset, "verdict"), description=f"Verdict on {dataset}"
-    )
+    rows = [{"table": name, **counts[name], "md5": found.digests[name]} for name in found.tables]
+    SHOWING.table(_key(dataset, "tables"), rows, f"Tables of {dataset}")
+    SHOWING.text(_key(dataset, "verdict"), verdict_page(found.verdict, root), f"Verdict on {dataset}")
     card = found.folder / "card.md"
     if card.is_file():
-        create_markdown_artifact(card_page(card), key=_key(dataset, "card"), description=f"Card of {dataset}")
+        SHOWING.text(_key(dataset, "card"), card_page(card), f"Card of {dataset}")
+    SHOWING.settle()
     return found
 
 
@@ -59,6 +65,8 @@ def prepare_dataset(dataset: str, root: Path) -> Prepared:
     """The tasks above in order. Raises the CursusError of the step that refused the data."""
     pin_dataset(dataset, root)
     reproduce_dataset(dataset, root)
+    if check_tables(dataset, root):
+        reproduce_dataset(dataset, root)
     return describe_dataset(dataset, root)
 
 

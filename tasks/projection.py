@@ -1,45 +1,40 @@
-"""MLflow rebuilt from the store: what it missed, because it was away, was deleted or is new, is told from the records."""
+"""MLflow rebuilt from the store: what it missed, because it was deleted or is new, is told from the records."""
 
 from __future__ import annotations
 
-from pipelines.lineage.provenance import Provenance
+from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
-from tasks.tracking import Tracker, survives
+from tasks.environment import state_folder
+from tasks.recorder import Recorder
+from tasks.tracking_journal import steps_under_way
 
 PAGE = 1000
 
 
 class Projection:
-    """Tells MLflow, through `tracker`, of what is in `store`. Telling a thing twice changes nothing."""
+    """Tells MLflow of what is in `store`. Telling a thing twice changes nothing. Raises what MLflow raises."""
 
-    def __init__(self, tracker: Tracker, store: Store) -> None:
-        self.recorder = tracker.recorder
+    def __init__(self, recorder: Recorder, store: Store) -> None:
+        self.recorder = recorder
         self.store = store
-        self.failure = tracker.failure
 
-    def project(self, fingerprint: str) -> str | None:
-        """The run of one artifact, recorded now where it was not; None where MLflow does not answer.
-
-        Raises StoreError where there is no such artifact.
-        """
-        return self._tell(Provenance.read(self.store.root / fingerprint))
-
-    @survives
-    def replay(self) -> int:
+    def replay(self, beside: str = "") -> int:
         """Record every artifact that MLflow does not tell of, parents first; how many those were.
 
-        One question to MLflow and one record read per artifact where nothing is missing.
+        What another execution than `beside` has begun is left to it. One question to MLflow and one record read per
+        artifact where nothing is missing.
         """
-        told = self._told()
-        missing = [provenance for provenance in self.store.all() if provenance.fingerprint not in told]
-        for provenance in missing:
-            self.recorder.record(provenance, self.store.root / provenance.fingerprint)
+        state = state_folder(self.recorder.root)
+        lock = Lock.take(state / "projection.lock", wait=True)
+        assert lock is not None
+        try:
+            told = self._told() | steps_under_way(self.recorder.root, beside)
+            missing = [provenance for provenance in self.store.all() if provenance.fingerprint not in told]
+            for provenance in missing:
+                self.recorder.record(provenance, self.store.root / provenance.fingerprint)
+        finally:
+            lock.release()
         return len(missing)
-
-    @survives
-    def _tell(self, provenance: Provenance) -> str:
-        found = self.recorder.recorded(provenance.fingerprint)
-        return found or self.recorder.record(provenance, self.store.root / provenance.fingerprint)
 
     def _told(self) -> set[str]:
         found: set[str] = set()

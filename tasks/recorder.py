@@ -6,22 +6,25 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from pipelines.lineage.provenance import Provenance
 from tasks.environment import state_folder, tracking_uri
 from tasks.tracked_values import TrackedStep, dataset_inputs, final_numbers, parameters, points
-from tasks.tracking_store import migrate_tracking_store
+from tasks.tracking_store import is_database, migrate_tracking_store
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Metric, Run
+
+
+HTTP_SERVER_ERROR = 500
 
 
 class Recorder:
@@ -35,30 +38,59 @@ class Recorder:
     @cached_property
     def client(self) -> MlflowClient:
         """The open connection. Takes 6 s where the database has to be created first."""
-        # a server that is away would otherwise be asked for minutes before a call gives up
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+        # whoever calls decides whether to ask again; MLflow itself would ask for minutes
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
-        if self.uri == tracking_uri(self.root):
-            migrate_tracking_store(self.root)
+        if is_database(self.uri):
+            migrate_tracking_store(self.root, self.uri)
         import mlflow
 
-        # MLflow announces on the console what it is about to do
+        # MLflow announces on the console what it is about to do, and prints a traceback for a database that is locked
         logging.getLogger("mlflow").setLevel(logging.WARNING)
+        logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
         # `models:/m-…` is looked up through the global setting, whatever a client was built with
         mlflow.set_tracking_uri(self.uri)
         return mlflow.MlflowClient(tracking_uri=self.uri, registry_uri=self.uri)
 
+    def is_away(self, error: Exception) -> bool:
+        """Whether MLflow may answer later what it answered with `error` now: a server or database that does not."""
+        from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import OperationalError
+
+        if isinstance(error, MlflowException):
+            untyped: Any = error
+            return int(untyped.get_http_status_code()) >= HTTP_SERVER_ERROR
+        return isinstance(error, (OSError, OperationalError))
+
+    def advice(self, failure: str) -> str:
+        """What to do about a failure that comes back; empty where there is nothing."""
+        if self.uri.startswith("sqlite:") and "locked" in failure:
+            return (
+                f" {self.uri.removeprefix('sqlite:///')} has been locked by another process for more than 20 s: "
+                "where many write at once, use PostgreSQL (docs/servers.md)."
+            )
+        return ""
+
     def experiment(self, dataset: str) -> str:
         """The id of the experiment named after the dataset, made where it is not there yet."""
+        from mlflow.exceptions import MlflowException
+
         found = self.client.get_experiment_by_name(dataset)
         if found is not None:
             return str(found.experiment_id)
         # MLflow's own default is relative to the current directory; a server decides for itself
-        local = self.uri == tracking_uri(self.root)
-        location = (state_folder(self.root) / "mlartifacts" / dataset).as_uri() if local else None
+        here = is_database(self.uri)
+        location = (state_folder(self.root) / "mlartifacts" / dataset).as_uri() if here else None
         # without the kind, MLflow's UI opens on its pages for prompts and agents
         kind = {"mlflow.experimentKind": "custom_model_development"}
-        return str(self.client.create_experiment(dataset, artifact_location=location, tags=kind))
+        try:
+            return str(self.client.create_experiment(dataset, artifact_location=location, tags=kind))
+        except MlflowException:
+            # another execution has made it in the meantime
+            found = self.client.get_experiment_by_name(dataset)
+            if found is None:
+                raise
+            return str(found.experiment_id)
 
     def experiments(self) -> list[str]:
         """The ids of all experiments."""
@@ -75,8 +107,6 @@ class Recorder:
         begun: int | None = None,
     ) -> str:
         """A run with everything known of `step` before it trains: under `parent`, else alone in an experiment."""
-        from mlflow.entities import LoggedModelInput
-
         tags = {**step.tags(), **(more or {}), "cursus.cached": str(cached).lower(), "mlflow.source.name": "cursus run"}
         if parent is not None:
             tags["mlflow.parentRunId"] = parent.info.run_id
@@ -85,6 +115,13 @@ class Recorder:
         experiment = experiment or self.experiment(step.dataset or step.recipe)
         run = self.client.create_run(experiment, start_time=begun, tags=tags, run_name=step.name)
         run_id = str(run.info.run_id)
+        self.describe(run_id, step)
+        return run_id
+
+    def describe(self, run_id: str, step: TrackedStep) -> None:
+        """Log the parameters and the inputs of a step. Logging them twice changes nothing."""
+        from mlflow.entities import LoggedModelInput
+
         self.client.log_batch(run_id, params=parameters(step.settings))
         models = [model for parent_of in dict.fromkeys(step.parents.values()) if (model := self.model_of(parent_of))]
         self.client.log_inputs(
@@ -92,29 +129,29 @@ class Recorder:
             datasets=dataset_inputs(self.root, step.data),
             models=[LoggedModelInput(model) for model in models],
         )
-        return run_id
 
-    def reopen_run(self, step: TrackedStep, parent: Run) -> str | None:
-        """The latest run of an attempt at `step` that was interrupted or failed, open again and under `parent`; None where
-        there is none."""
-        wanted = (
-            f"tags.`cursus.fingerprint` = '{step.fingerprint}' and tags.`cursus.cached` = 'false' "
-            "and attributes.status != 'FINISHED' and attributes.status != 'RUNNING'"
+    def attempt(self, fingerprint: str, experiments: Sequence[str]) -> Run | None:
+        """The latest run of an attempt at a step that did not finish, and that nobody is at work on."""
+        wanted = f"tags.`cursus.fingerprint` = '{fingerprint}' and tags.`cursus.cached` = 'false'"
+        unfinished = self.client.search_runs(list(experiments), f"{wanted} and attributes.status != 'FINISHED'")
+        # what is told from a record alone is told under a lock: a run that is open was left half-told
+        return next(
+            (run for run in unfinished if run.info.status != "RUNNING" or "cursus.projected" in run.data.tags), None
         )
-        attempts = self.client.search_runs([parent.info.experiment_id], wanted, max_results=1)
-        if not attempts:
-            return None
-        (attempt,) = attempts
-        run_id = str(attempt.info.run_id)
-        self.client.set_tag(run_id, "mlflow.parentRunId", parent.info.run_id)
-        before = attempt.data.tags.get("cursus.attempts", attempt.data.tags.get("cursus.execution", ""))
-        execution = parent.data.tags.get("cursus.execution", "")
-        self.client.set_tag(run_id, "cursus.attempts", f"{before}, {execution}")
-        self.client.set_tag(run_id, "cursus.execution", execution)
-        if "cursus.error" in attempt.data.tags:
+
+    def reopen_run(self, run: Run, parent: Run) -> None:
+        """Open the run of an earlier attempt again, under `parent`."""
+        run_id, execution = str(run.info.run_id), parent.data.tags.get("cursus.execution", "")
+        before = run.data.tags.get("cursus.execution", "")
+        if before != execution:
+            attempts = run.data.tags.get("cursus.attempts", before)
+            self.client.set_tag(run_id, "cursus.attempts", f"{attempts}, {execution}")
+            self.client.set_tag(run_id, "mlflow.parentRunId", parent.info.run_id)
+            self.client.set_tag(run_id, "cursus.execution", execution)
+        if "cursus.error" in run.data.tags:
             self.client.delete_tag(run_id, "cursus.error")
-        self.client.update_run(run_id, "RUNNING")
-        return run_id
+        if run.info.status != "RUNNING":
+            self.client.update_run(run_id, "RUNNING")
 
     def last_steps(self, run_id: str) -> dict[str, int]:
         """For each metric of a run's training, the last step that it was told of."""
@@ -158,21 +195,33 @@ class Recorder:
     def record(self, provenance: Provenance, folder: Path, experiment: str | None = None) -> str:
         """Tell a finished step from its record alone; the id of its run.
 
-        Without an experiment, it is the one of the dataset that the step read.
+        Where an attempt at it was told of, that run is completed: its curves without a gap and without a repeat. Without an
+        experiment, a new run is in the one of the dataset that the step read.
         """
-        half_told = f"tags.`cursus.fingerprint` = '{provenance.fingerprint}' and tags.`cursus.projected` = 'true'"
-        for run in self.client.search_runs(self.experiments(), f"{half_told} and attributes.status = 'RUNNING'"):
-            self.client.delete_run(run.info.run_id)
         begun = round(datetime.fromisoformat(provenance.environment.started).timestamp() * 1000)
         ended = begun + round(provenance.environment.seconds * 1000)
-        more = {"cursus.projected": "true"}
-        run_id = self.open_run(TrackedStep.of(provenance), more=more, experiment=experiment, begun=begun)
+        step, told = TrackedStep.of(provenance), dict[str, int]()
+        attempt = self.attempt(step.fingerprint, self.experiments())
+        if attempt is None:
+            more = {"cursus.projected": "true"}
+            run_id = self.open_run(step, more=more, experiment=experiment, begun=begun)
+        else:
+            # it made the artifact, and was stopped before it could say so
+            run_id = str(attempt.info.run_id)
+            self.client.update_run(run_id, "RUNNING")
+            self.describe(run_id, step)
+            told = self.last_steps(run_id)
         curve = folder / "metrics.jsonl"
         if curve.exists():
             lines = [json.loads(line) for line in curve.read_text(encoding="utf-8").splitlines()]
-            self.client.log_batch(run_id, metrics=points(lines, begun, ended))
+            self.log_points(run_id, points(lines, begun, ended), told)
         self.close_run(run_id, provenance, folder, ended)
         return run_id
+
+    def log_points(self, run_id: str, found: Sequence[Metric], told: Mapping[str, int]) -> None:
+        """Add points to a run's curves, except those that it has been `told` of (the last step of each)."""
+        news = [point for point in found if point.step > told.get(point.key, -1)]
+        self.client.log_batch(run_id, metrics=news)
 
     def recorded(self, fingerprint: str) -> str | None:
         """The run that made an artifact, where MLflow tells of it."""

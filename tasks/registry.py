@@ -31,7 +31,6 @@ from tasks.environment import state_folder
 from tasks.final import ANSWERS
 from tasks.recorder import Recorder
 from tasks.tracked_values import TrackedStep
-from tasks.tracking import Tracker, survives
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
@@ -65,13 +64,11 @@ REFERENCE = re.compile(r"(?:models:/)?(?P<name>[^/@]+)(?:/(?P<version>\d+)|@(?P<
 
 
 class Registry:
-    """The registered models of the MLflow that `tracker` records to."""
+    """The registered models of the MLflow that `recorder` writes to. Every method raises what MLflow raises."""
 
-    def __init__(self, tracker: Tracker) -> None:
-        self.recorder: Recorder = tracker.recorder
-        self.failure = tracker.failure
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
 
-    @survives
     def register_final(
         self, store: Store, answering: Provenance | None, body: Provenance | None, scores: Mapping[str, float]
     ) -> dict[str, str]:
@@ -89,7 +86,7 @@ class Registry:
         return versions
 
     def register(self, name: str, provenance: Provenance, store: Store, scores: Mapping[str, float]) -> str:
-        """Offer an artifact as the candidate of `name`; its version. Raises whatever MLflow raises."""
+        """Offer an artifact as the candidate of `name`; its version."""
         client = self.recorder.client
         folder = store.root / provenance.fingerprint
         known = {model.name for model in client.search_registered_models()}
@@ -141,9 +138,8 @@ class Registry:
             )
         return f"models:/{parts['name']}/{found.version}", fingerprint
 
-    @survives
     def fingerprints(self) -> set[str]:
-        """The fingerprints of all versions of all registered models; None where MLflow does not answer."""
+        """The fingerprints of all versions of all registered models."""
         models = self.recorder.client.search_registered_models()
         versions = [version for model in models for version in self._versions(model.name)]
         return {version.tags["cursus.fingerprint"] for version in versions if "cursus.fingerprint" in version.tags}

@@ -1,4 +1,4 @@
-"""The servers of one checkout, on loopback: Prefect's server and worker, and MLflow's UI.
+"""The servers of one checkout, on loopback unless told otherwise: Prefect's server and worker, and MLflow's UI.
 
     make up    -> up(root)     starts what is missing, registers the deployments, prints the addresses
     make down  -> down(root)   stops what `up` started, and nothing else
@@ -21,8 +21,11 @@ from pydantic import BaseModel, ValidationError
 
 from pipelines.errors import CursusError
 from tasks import processes
+from tasks.accounts import Account, demanded, is_loopback
 from tasks.environment import defaults, state_folder, tracking_uri
+from tasks.flow_runs import tell_ended
 from tasks.processes import Process
+from tasks.tracking_store import is_database, migrate_tracking_store, refuse_network_folder
 
 PREFECT_PORT = 4200
 MLFLOW_PORT = 5000
@@ -36,6 +39,8 @@ class Services(BaseModel):
 
     prefect_url: str
     mlflow_url: str
+    host: str = "127.0.0.1"
+    """The address that both servers listen on."""
     prefect: Process | None = None
     mlflow: Process | None = None
     worker: Process | None = None
@@ -63,6 +68,7 @@ def running(root: Path) -> Services | None:
 def up(
     root: Path,
     *,
+    host: str = "127.0.0.1",
     prefect_port: int = PREFECT_PORT,
     mlflow_port: int = MLFLOW_PORT,
     say: Callable[[str], None] = print,
@@ -70,23 +76,34 @@ def up(
     """Start the Prefect server, a worker and the MLflow UI of the checkout at `root`; wait until they work; say where.
 
     Where they run already, says so and returns. A port that something else uses is replaced by a free one (0 asks for a
-    free one); a server that was killed is started again at its old address. About 20 s.
+    free one); a server that was killed is started again at its old address. About 20 s. Where the checkout has an account
+    (`tasks.accounts`), both servers demand it.
 
-    Raises CursusError where a server does not come up or a deployment is refused, naming its log.
+    Raises CursusError where `host` is beyond this machine and there is no account, and where a server does not come up or a
+    deployment is refused, naming its log.
     """
     root = root.resolve()
+    account = demanded(root, host)
+    refuse_network_folder(root, os.environ.get("MLFLOW_TRACKING_URI") or tracking_uri(root))
     # registering talks to the server from this process, so Prefect is imported here too
     for name, value in defaults(root).items():
         os.environ.setdefault(name, value)
     with _alone(root):
         services = _read(root)
+        if services is not None and services.host != host:
+            raise CursusError(f"the servers listen on {services.host}; stop them first with `make down`")
         if services is not None and services.healthy():
+            tell_ended(
+                root, f"{services.prefect_url}/api", account.prefect["PREFECT_API_AUTH_STRING"] if account else None
+            )
             say(f"Already running.\n{_addresses(services)}")
             return services
         say("Starting the servers (about 20 s) …")
-        services = services or Services(prefect_url=_url(prefect_port), mlflow_url=_url(mlflow_port))
+        services = services or Services(
+            prefect_url=_url(host, prefect_port), mlflow_url=_url(host, mlflow_port), host=host
+        )
         _clear_broken(root, services, say)
-        _start_missing(root, services)
+        _start_missing(root, services, account)
         say(_addresses(services))
         return services
 
@@ -105,44 +122,51 @@ def down(root: Path, *, say: Callable[[str], None] = print) -> None:
 def _clear_broken(root: Path, services: Services, say: Callable[[str], None]) -> None:
     """Forget what was killed or hangs, stop what it left behind, and find it an address again."""
     if not services.answers(services.prefect, f"{services.prefect_url}/api/health"):
-        # a worker of another server's address would never see a run
-        for name in ("worker", "prefect"):
-            _clear(root, services, name)
-        services.prefect_url = _free_address("Prefect", services.prefect_url, say)
+        _clear(root, services, "prefect")
+        before, services.prefect_url = services.prefect_url, _free_address("Prefect", services.prefect_url, say)
+        if services.prefect_url != before:
+            # a worker of another server's address would never see a run
+            _clear(root, services, "worker")
     if not services.answers(services.mlflow, f"{services.mlflow_url}/health"):
         _clear(root, services, "mlflow")
         services.mlflow_url = _free_address("MLflow", services.mlflow_url, say)
     if services.worker is not None and not services.worker.alive():
-        _clear(root, services, "worker")
+        # the runs that it started go on, and report to the server themselves
+        services.worker = None
 
 
-def _start_missing(root: Path, services: Services) -> None:
+def _start_missing(root: Path, services: Services, account: Account | None) -> None:
     from tasks import deployments
-    from tasks.tracking_store import migrate_tracking_store
 
     logs = state_folder(root) / "logs"
     api = f"{services.prefect_url}/api"
-    environment = _environment(root, services)
+    environment = _environment(root, services) | (account.prefect | account.mlflow if account else {})
+    own = {"prefect": account.prefect_server(), "mlflow": account.mlflow_server(root)} if account else {}
+    own["mlflow"] = own.get("mlflow", {}) | {"MLFLOW_BACKEND_STORE_URI": environment["MLFLOW_TRACKING_URI"]}
     python = [sys.executable, "-m"]
 
     def ensure(name: str, *command: str) -> None:
         if getattr(services, name) is None:
             log = logs / f"{name}.log"
-            started = processes.start(name, [*python, *command], root=root, environment=environment, log=log)
+            told = environment | own.get(name, {})
+            started = processes.start(name, [*python, *command], root=root, environment=told, log=log)
             setattr(services, name, started)
             _write(root, services)
 
     port = services.prefect_url.rpartition(":")[2]
-    ensure("prefect", "prefect", "server", "start", "--host", "127.0.0.1", "--port", port)
-    migrate_tracking_store(root)
-    ensure("mlflow", "mlflow", "server", *_mlflow_options(root, services))
+    ensure("prefect", "prefect", "server", "start", "--host", services.host, "--port", port)
+    migrate_tracking_store(root, environment["MLFLOW_TRACKING_URI"])
+    accounts = ("--app-name", "basic-auth") if account is not None else ()
+    ensure("mlflow", "mlflow", "server", *_mlflow_options(root, services), *accounts)
     _wait(root, services, "prefect", f"{api}/health")
-    deployments.register(root, api, environment=environment, log=logs / "deploy.log")
+    auth = environment.get("PREFECT_API_AUTH_STRING")
+    deployments.register(root, api, auth=auth, environment=environment, log=logs / "deploy.log")
+    tell_ended(root, api, auth)
     since, fresh = datetime.now(UTC), services.worker is None
     ensure("worker", "prefect", "worker", "start", "--pool", deployments.POOL, "--name", WORKER)
     _wait(root, services, "mlflow", f"{services.mlflow_url}/health")
     deadline = time.monotonic() + PATIENCE
-    while fresh and not deployments.worker_seen(api, WORKER, since=since):
+    while fresh and not deployments.worker_seen(api, WORKER, auth=auth, since=since):
         if services.worker is None or not services.worker.alive() or time.monotonic() > deadline:
             raise CursusError(_failure(root, "worker"))
         time.sleep(0.3)
@@ -152,12 +176,16 @@ def _environment(root: Path, services: Services) -> dict[str, str]:
     """The environment of every server: the user's, with this checkout's own folders and addresses."""
     mine = {name: value for name, value in defaults(root).items() if name not in os.environ}
     folders = {name: defaults(root)[name] for name in ("CURSUS_ROOT", "PREFECT_HOME", "MLFLOW_TRACKING_URI")}
+    told = os.environ.get("MLFLOW_TRACKING_URI", "")
+    if is_database(told) and not told.startswith("sqlite"):
+        folders["MLFLOW_TRACKING_URI"] = told  # a database that the user has set up for many writers
     return {
         **os.environ,
         **mine,
         **folders,
         "PREFECT_API_URL": f"{services.prefect_url}/api",
-        "PREFECT_SERVER_UI_API_URL": f"{services.prefect_url}/api",
+        # a browser elsewhere asks the address that it has the page from
+        "PREFECT_SERVER_UI_API_URL": f"{services.prefect_url}/api" if is_loopback(services.host) else "/api",
         "PREFECT_CLI_PROMPT": "false",
         # a run launched from the UI should start in seconds, and one small server can bear the questions
         "PREFECT_WORKER_QUERY_SECONDS": "3",
@@ -173,10 +201,9 @@ def _mlflow_options(root: Path, services: Services) -> list[str]:
     port = services.mlflow_url.rpartition(":")[2]
     # one worker instead of four: 0.5 GB and 9 s instead of 1.3 GB and 25 s
     options = {
-        "--backend-store-uri": tracking_uri(root),
         "--default-artifact-root": artifacts.as_uri(),
         "--artifacts-destination": artifacts.as_uri(),
-        "--host": "127.0.0.1",
+        "--host": services.host,
         "--port": port,
         "--workers": "1",
     }
@@ -209,15 +236,17 @@ def _failure(root: Path, name: str) -> str:
     )
 
 
-def _url(port: int) -> str:
-    return f"http://127.0.0.1:{port or processes.free_port()}"
+def _url(host: str, port: int) -> str:
+    """Where a server that listens on `host` is reached from this machine."""
+    here = "127.0.0.1" if host in ("0.0.0.0", "::", "localhost") else host
+    return f"http://{f'[{here}]' if ':' in here else here}:{port or processes.free_port()}"
 
 
 def _free_address(name: str, url: str, say: Callable[[str], None]) -> str:
     port = int(url.rpartition(":")[2])
     if not processes.port_taken(port):
         return url
-    free = _url(0)
+    free = f"{url.rpartition(':')[0]}:{processes.free_port()}"
     say(f"Port {port} is used by another program; {name} takes {free}.")
     return free
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 import re
-import subprocess
-import threading
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import Any, cast
-from uuid import UUID
+from typing import Any
 
 from prefect import get_run_logger, task
-from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 
-from pipelines.job import RESULT, Job, Result, Subject
-from pipelines.lineage.fingerprint import LIBRARIES
-from pipelines.lineage.provenance import Environment, Provenance
+from pipelines.job import Job, Result, Subject
+from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.plan import Step
-from pipelines.recipe.schema import Kind
-from tasks.launchers import Launching
+from pipelines.recipe.schema import Checkpoint, Kind
+from pipelines.redaction import redacted
+from tasks.conditions import conditions
+from tasks.launchers import Launching, as_begun
 from tasks.progress import Progress
+from tasks.showing import SHOWING
 from tasks.tracked_values import TrackedStep
 from tasks.tracking import Tracker
 from tasks.training_settings import TrainingSettings
@@ -44,8 +39,6 @@ class Context:
     root: Path
     store: Store
     tracker: Tracker
-    run_id: str | None
-    """The execution's run in MLflow; None where MLflow does not answer."""
     tables: dict[str, Path]
     language: str
     launcher: Launching
@@ -55,8 +48,6 @@ class Context:
     """Every finished step of this execution, by fingerprint."""
     seconds: dict[str, float] = field(default_factory=dict)
     """What each step that was computed here took."""
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    """Held while MLflow is written to: steps may run side by side."""
 
 
 @task(task_run_name="{label}", cache_policy=NO_CACHE)
@@ -65,13 +56,11 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
     require_space(context.store.root, SPACE_NEEDED)
     job = _job(step, threads, context)
     context.progress.begin(step.label)
-    with context.lock:
-        run = context.tracker.begin_step(context.run_id, TrackedStep.planned(step))
+    context.tracker.begin_step(TrackedStep.planned(step))
     try:
-        context.launcher.run(job, _Listener(step, run, context))
-    except BaseException as error:
-        with context.lock:
-            context.tracker.fail_step(run, f"{type(error).__name__}: {error}")
+        context.launcher.run(job, _Listener(step, context))
+    except Exception as error:
+        context.tracker.fail_step(step.fingerprint, redacted(f"{type(error).__name__}: {error}"))
         raise
 
 
@@ -79,37 +68,32 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
 def use_cached(label: str, step: Step, artifact: Artifact, context: Context) -> None:
     """Take a finished step from the store, and link it in MLflow so that comparisons are whole."""
     context.artifacts[artifact.fingerprint] = artifact
-    with context.lock:
-        context.tracker.link_cached(context.run_id, artifact, step.label)
+    context.tracker.link_cached(artifact, step.label)
 
 
 class _Listener:
     """Publishes the finished job and reports progress."""
 
-    def __init__(self, step: Step, run: str | None, context: Context) -> None:
-        self.step, self.run, self.context = step, run, context
+    def __init__(self, step: Step, context: Context) -> None:
+        self.step, self.context = step, context
         self.started = time.monotonic()
         self.began = datetime.now(UTC).isoformat(timespec="seconds")
-        self.artifact: UUID | None = None
         self.shown = -SHOW_EVERY_SECONDS
         self.metric = step.family.metrics[0]
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
         share = self.context.progress.update(self.step.label, lines[-1], job.stage.budget.tokens, self.metric)
-        with self.context.lock:
-            self.context.tracker.log_metrics(self.run, lines)
+        self.context.tracker.log_metrics(self.step.fingerprint, lines)
         if share is not None:
             self._show(share)
 
     def finished(self, job: Job, result: Result) -> None:
         step, context = self.step, self.context
         seconds = time.monotonic() - self.started
-        (job.out / RESULT).unlink()
-        artifact = context.store.publish(_provenance(step, result, self.began, seconds, context.root))
+        artifact = context.store.publish(provenance_of(job, step, result, self.began, seconds, context.root))
         context.artifacts[step.fingerprint] = artifact
         context.seconds[step.fingerprint] = seconds
-        with context.lock:
-            context.tracker.finish_step(self.run, artifact.provenance, artifact.folder)
+        context.tracker.finish_step(artifact)
         get_run_logger().info(context.progress.done(step.label, result, seconds, self.metric))
         self._show(1.0)
 
@@ -120,12 +104,7 @@ class _Listener:
             return
         self.shown = now
         said, percent = f"Stage {self.step.label}", 100 * share
-        if self.artifact is None:
-            key = f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}"
-            # typed for callers in coroutines as well; in a synchronous task it answers at once
-            self.artifact = cast("UUID", create_progress_artifact(percent, key=key, description=said))
-        else:
-            update_progress_artifact(self.artifact, percent, description=said)
+        SHOWING.progress(f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}", percent, said)
 
 
 def _job(step: Step, threads: int, context: Context) -> Job:
@@ -141,6 +120,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
             subjects.append(
                 Subject(stage=stage, seed=int(seed), fingerprint=fingerprint, folder=artifact.folder, answers=answers)
             )
+    out = context.store.workspace(step.fingerprint)
     return Job(
         fingerprint=step.fingerprint,
         recipe=step.recipe,
@@ -153,13 +133,14 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         teacher=folder("teacher"),
         subjects=tuple(subjects),
         tables={name: context.tables[name] for name in step.data},
-        out=context.store.workspace(step.fingerprint),
+        out=out,
         cache=context.store.tokens,
-        runtime=context.training.runtime(step.stage, threads),
+        runtime=as_begun(out, context.training.runtime(step.stage, threads)),
     )
 
 
-def _provenance(step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
+def provenance_of(job: Job, step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
+    """The record of a step that has just been computed; its files are found when it is published."""
     return Provenance(
         fingerprint=step.fingerprint,
         recipe=step.recipe,
@@ -169,28 +150,8 @@ def _provenance(step: Step, result: Result, began: str, seconds: float, root: Pa
         identity=dict(step.identity),
         parents=dict(step.parents),
         data=dict(step.data),
+        checkpoint=step.stage.start.model_dump(mode="json") if isinstance(step.stage.start, Checkpoint) else None,
         files={},
-        result=result.model_dump(exclude={"resumed_from_step", "passed_over"}),
-        environment=Environment(
-            python=platform.python_version(),
-            platform=platform.platform(),
-            packages={name: importlib.metadata.version(name) for name in LIBRARIES},
-            commit=_commit(root),
-            started=began,
-            seconds=round(seconds, 3),
-            resumed_from_step=result.resumed_from_step,
-        ),
+        result=result.model_dump(exclude={"resumed_from_step", "passed_over", "device"}),
+        environment=conditions(root, job.runtime, result, began, seconds),
     )
-
-
-@cache
-def _commit(root: Path) -> str | None:
-    """The commit of the checkout, with `+` where files differ from it; None outside git."""
-
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None

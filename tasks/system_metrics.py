@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 SAMPLE_EVERY = 5.0
@@ -10,23 +13,48 @@ SAMPLE_EVERY = 5.0
 
 
 class Sampler:
-    """MLflow's own monitor, sampling into the run `run_id` from now until `stop`.
+    """MLflow's own monitors, of which `hear` is told from now until `stop`: MLflow's names, `system/…`, to figures.
 
-    The figures are of the whole machine: the step trains in a process of its own.
+    The figures are of the whole machine: the step trains in a process of its own. MLflow's loop around them is not used:
+    it ends for good at the first question that the server does not answer.
     """
 
-    def __init__(self, run_id: str, tracking_uri: str) -> None:
-        from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
-
-        # it reports every run it watches, and its own troubles, to the console
-        logging.getLogger("mlflow.system_metrics").setLevel(logging.CRITICAL)
-        untyped: Any = SystemMetricsMonitor
-        self._monitor: Any = untyped(run_id, sampling_interval=SAMPLE_EVERY, tracking_uri=tracking_uri)
-        self._monitor.start()
+    def __init__(self, hear: Callable[[dict[str, float]], None]) -> None:
+        self._hear = hear
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="cursus-samples", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
-        """End sampling; the run is still open and gets a last sample."""
-        self._monitor.finish()
-        self._monitor.collect_metrics()
-        self._monitor.publish_metrics(self._monitor.aggregate_metrics())
-        self._monitor.mlflow_logger.flush()
+        """Take the last sample, and end."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            monitors = _monitors()
+            done = False
+            while not done:
+                done = self._stopped.wait(SAMPLE_EVERY)
+                figures: dict[str, float] = {}
+                for monitor in monitors:
+                    monitor.collect_metrics()
+                    figures |= {f"system/{name}": float(value) for name, value in monitor.aggregate_metrics().items()}
+                    monitor.clear_metrics()
+                self._hear(figures)
+        except Exception:  # a machine that cannot be measured trains all the same
+            logging.getLogger("cursus.tracking").debug("no system metrics", exc_info=True)
+
+
+def _monitors() -> list[Any]:
+    from mlflow.system_metrics.metrics.cpu_monitor import CPUMonitor
+    from mlflow.system_metrics.metrics.disk_monitor import DiskMonitor
+    from mlflow.system_metrics.metrics.gpu_monitor import GPUMonitor
+    from mlflow.system_metrics.metrics.network_monitor import NetworkMonitor
+
+    kinds: list[Any] = [CPUMonitor, DiskMonitor, NetworkMonitor]
+    found = [kind() for kind in kinds]
+    with suppress(Exception):  # no GPU, or no library to ask it
+        untyped: Any = GPUMonitor
+        found.append(untyped())
+    return found

@@ -4,203 +4,229 @@
                             ├─ classify@1     one nested run a step
                             └─ small          a cache hit: final numbers, linked to the model and the run it came from
 
-Nothing that goes wrong here stops a run: the first failure becomes one logged warning and silences the tracker, and
-what it missed is told from the store by `tasks.projection` when the next execution starts.
+Nothing here waits for MLflow and nothing that goes wrong stops a run: what happens is written into the execution's journal
+(`tasks.tracking_journal`) and told from there by a thread (`tasks.outbox`), which tries again while MLflow is away. What is
+untold when the execution ends, however it ends, is told when the next one starts.
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
+from typing import Any
 
-from pipelines.lineage.provenance import Provenance
-from pipelines.lineage.store import Artifact
-from tasks.executions import Execution
-from tasks.recorder import Recorder, final_points
+from pipelines.lineage.store import Artifact, Store
+from tasks.outbox import Outbox
+from tasks.projection import Projection
+from tasks.recorder import Recorder
 from tasks.system_metrics import Sampler
-from tasks.tracked_values import TrackedStep, points
+from tasks.teller import Teller
+from tasks.tracked_values import TrackedStep
+from tasks.tracking_journal import (
+    Entry,
+    ExecutionBegan,
+    ExecutionEnded,
+    Journal,
+    Measured,
+    ModelsOffered,
+    ReportWritten,
+    Sampled,
+    Status,
+    StepBegan,
+    StepCached,
+    StepFailed,
+    StepFinished,
+    untold,
+)
+from tasks.tracking_store import refuse_network_folder
 
-Status = Literal["FINISHED", "FAILED", "KILLED"]
+PATIENCE = 15.0
+"""Seconds that the end of an execution waits for an MLflow that is away."""
 
 log = logging.getLogger("cursus.tracking")
 
 
-class Fallible(Protocol):
-    """Something that talks to MLflow and remembers when that stopped working."""
+class CatchUp(Entry):
+    """What earlier executions left untold. First in every outbox, and in no journal."""
 
-    failure: str | None
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-F = TypeVar("F", bound=Fallible)
-
-
-def survives(method: Callable[Concatenate[F, P], R]) -> Callable[Concatenate[F, P], R | None]:
-    """Make `method` answer None instead of raising: the first failure is logged, later calls are not even tried."""
-
-    @wraps(method)
-    def attempt(tracker: F, /, *arguments: P.args, **keywords: P.kwargs) -> R | None:
-        if tracker.failure is not None:
-            return None
-        try:
-            return method(tracker, *arguments, **keywords)
-        except Exception as error:
-            tracker.failure = (
-                f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
-            )
-            log.warning(
-                "MLflow has stopped recording (%s). The run goes on; what is missing is recorded when the next one starts.",
-                tracker.failure,
-            )
-            log.debug("where recording stopped", exc_info=True)
-            return None
-
-    return attempt
+    store: Path
 
 
 class Tracker:
     """The MLflow of the checkout at `root`, or the one that MLFLOW_TRACKING_URI names. Building one opens nothing.
 
-    A run id is None where recording did not begin; every method takes that for an answer and does nothing.
+    Steps are known by their fingerprint. Every method returns at once, except those that say how long they wait.
     """
 
     def __init__(self, root: Path) -> None:
         self.recorder = Recorder(root)
-        self.failure: str | None = None
-        self._execution: Execution | None = None
+        self._teller = Teller(self.recorder)
+        self._outbox: Outbox | None = None
+        self._journal: Journal | None = None
         self._samplers: dict[str, Sampler] = {}
-        self._told: dict[str, dict[str, int]] = {}
-        """Of a run that continues, the last step that each metric was told of."""
+        self._writing = threading.Lock()
 
-    @survives
-    def begin_execution(self, execution_id: str, recipe: str, dataset: str, plan: Sequence[Mapping[str, Any]]) -> str:
-        """Open the parent run of an execution; runs that a killed execution left open are closed first."""
-        self._reap()
-        # written first: whatever happens from here on, the next execution finds and closes this one's runs
-        self._execution = Execution.begin(self.recorder.root, execution_id, recipe, dataset)
-        tags = {"cursus.execution": execution_id, "cursus.recipe": recipe, "mlflow.source.name": "cursus run"}
-        run = self.recorder.client.create_run(
-            self.recorder.experiment(dataset), tags=tags, run_name=f"{recipe} {execution_id}"
-        )
-        self._execution.record(run_id=run.info.run_id)
-        self.recorder.client.log_dict(run.info.run_id, {"steps": list(plan)}, "plan.json")
-        return str(run.info.run_id)
+    @property
+    def failure(self) -> str | None:
+        """Why MLflow is not being told; None while it answers."""
+        return self._outbox.failure if self._outbox is not None else None
 
-    @survives
-    def begin_step(self, parent_run_id: str | None, step: TrackedStep) -> str | None:
+    @property
+    def run_id(self) -> str | None:
+        """The execution's run; None while MLflow has not been told of it."""
+        return self._teller.run_id
+
+    @property
+    def page(self) -> str | None:
+        """The execution's page in MLflow's UI, behind the server's address; None as `run_id`."""
+        return self._teller.page
+
+    def begin_execution(
+        self, execution_id: str, recipe: str, dataset: str, plan: Sequence[Mapping[str, Any]], store: Store
+    ) -> None:
+        """Open the run of an execution, after what earlier ones left untold of themselves and of `store`.
+
+        Raises CursusError where the tracking database lies in a folder that cannot hold one.
+        """
+        refuse_network_folder(self.recorder.root, self.recorder.uri)
+        with suppress(OSError):  # without a journal only what MLflow misses at the end is lost to its curves
+            self._journal = Journal.begin(self.recorder.root, execution_id)
+        self._outbox = Outbox(self._tell, self.recorder.is_away, self.recorder.advice)
+        self._outbox.put([CatchUp(store=store.root)])
+        steps = [dict(step) for step in plan]
+        self._put(ExecutionBegan(execution=execution_id, recipe=recipe, dataset=dataset, plan=steps))
+
+    def begin_step(self, step: TrackedStep) -> None:
         """Open a nested run for a step that is about to train, or the one of an attempt that was interrupted.
 
         System metrics are sampled until it ends.
         """
-        if parent_run_id is None:
-            return None
-        parent = self.recorder.client.get_run(parent_run_id)
-        run = self.recorder.reopen_run(step, parent)
-        if run is None:
-            run = self.recorder.open_run(step, parent=parent)
-        else:
-            self._told[run] = self.recorder.last_steps(run)
-        self._samplers[run] = Sampler(run, self.recorder.uri)
-        return run
+        self._put(StepBegan(step=step))
 
-    @survives
-    def log_metrics(self, run_id: str | None, lines: Iterable[Mapping[str, Any]]) -> None:
+        def sampled(numbers: dict[str, float]) -> None:
+            self._put(Sampled(fingerprint=step.fingerprint, numbers=numbers))
+
+        self._stop_sampling(step.fingerprint)
+        self._samplers[step.fingerprint] = Sampler(sampled)
+
+    def log_metrics(self, fingerprint: str, lines: Iterable[Mapping[str, Any]]) -> None:
         """Add lines of `metrics.jsonl`, as they were read since the last call, to a step's curves.
 
         A step that continues from a checkpoint tells lines again that its first attempt told: the same, and left out.
         """
-        now = _now()
-        if run_id is not None:
-            told = self._told.get(run_id, {})
-            news = [point for point in points(lines, now, now) if point.step > told.get(point.key, -1)]
-            self.recorder.client.log_batch(run_id, metrics=news)
+        self._put(Measured(fingerprint=fingerprint, lines=[dict(line) for line in lines]))
 
-    @survives
-    def finish_step(self, run_id: str | None, provenance: Provenance, folder: Path) -> str | None:
-        """Close a step's run with its final numbers and the model it made; the id of that model, if it made one."""
-        if run_id is None:
-            return None
-        self._stop_sampling(run_id)
-        return self.recorder.close_run(run_id, provenance, folder, ended=_now())
+    def finish_step(self, artifact: Artifact) -> None:
+        """Close a step's run with its final numbers and the model it made."""
+        self._stop_sampling(artifact.fingerprint)
+        self._put(StepFinished(fingerprint=artifact.fingerprint, folder=artifact.folder.resolve()))
 
-    @survives
-    def fail_step(self, run_id: str | None, message: str) -> None:
+    def fail_step(self, fingerprint: str, message: str) -> None:
         """Close a step's run as failed."""
-        if run_id is not None:
-            self._stop_sampling(run_id)
-            self.recorder.client.set_tag(run_id, "cursus.error", message)
-            self.recorder.client.set_terminated(run_id, "FAILED")
+        self._stop_sampling(fingerprint)
+        self._put(StepFailed(fingerprint=fingerprint, message=message))
 
-    @survives
-    def link_cached(self, parent_run_id: str | None, artifact: Artifact, name: str | None = None) -> str | None:
+    def link_cached(self, artifact: Artifact, name: str | None = None) -> None:
         """A nested run for a step that was in the store: its final numbers, and links to the run and model it came from."""
-        if parent_run_id is None:
-            return None
-        step = TrackedStep.of(artifact.provenance, name)
-        parent = self.recorder.client.get_run(parent_run_id)
-        original = self.recorder.recorded(step.fingerprint)
-        if original is None:
-            original = self.recorder.record(artifact.provenance, artifact.folder, parent.info.experiment_id)
-        run = self.recorder.open_run(step, parent, {"cursus.original_run": original}, cached=True)
-        now = _now()
-        self.recorder.client.log_batch(run, metrics=final_points(artifact.provenance, now))
-        self.recorder.link_output(run, self.recorder.model_of(step.fingerprint), artifact.provenance)
-        self.recorder.client.set_terminated(run, "FINISHED", end_time=now)
-        return run
+        self._put(StepCached(folder=artifact.folder.resolve(), name=name))
 
-    @survives
-    def log_report(self, run_id: str | None, page: Path) -> None:
+    def log_report(self, page: Path) -> None:
         """Attach the execution's HTML report to its run."""
-        if run_id is not None:
-            self.recorder.client.log_artifact(run_id, str(page))
+        self._put(ReportWritten(page=page.resolve()))
 
-    def finish_execution(self, run_id: str | None, status: Status, headline: Mapping[str, float]) -> None:
-        """Close the execution's run, and any of its steps still open, with `status`."""
-        # also where recording has stopped: the next execution then closes the runs with the true status
-        with suppress(OSError):
-            if self._execution is not None:
-                self._execution.record(status=status)
-        for sampler in self._samplers.values():
-            with suppress(Exception):
-                sampler.stop()
-        self._samplers.clear()
-        self._finish(run_id, status, headline)
+    def register(
+        self, store: Store, answering: str | None, body: str | None, scores: Mapping[str, float]
+    ) -> dict[str, str]:
+        """Register the fingerprints that an execution ends in (`Registry.register_final`); model name to version.
 
-    @survives
-    def _finish(self, run_id: str | None, status: Status, headline: Mapping[str, float]) -> None:
-        if run_id is None:
+        Waits until that is done. Empty where MLflow is away: they are then registered when it is told of the rest.
+        """
+        self._put(ModelsOffered(store=store.root.resolve(), answering=answering, body=body, scores=dict(scores)))
+        if self._outbox is None or not self._outbox.drain(PATIENCE):
+            return {}
+        return self._teller.versions
+
+    def finish_execution(self, status: Status, headline: Mapping[str, float]) -> None:
+        """Close the execution's run with `status`, and any of its steps still open as killed.
+
+        Waits until MLflow has been told everything, and not long where it is away.
+        """
+        for fingerprint in list(self._samplers):
+            self._stop_sampling(fingerprint)
+        self._put(ExecutionEnded(status=status, headline=dict(headline)))
+        if self._outbox is None:
             return
-        from mlflow.entities import Metric
+        told = self._outbox.drain(PATIENCE)
+        self._outbox.close()
+        if told:
+            self._let_go(forget=True)
+        else:
+            self._let_go(forget=False)
+            log.warning("MLflow has not been told everything (%s); the next run tells it the rest.", self.failure)
 
-        now = _now()
-        self.recorder.client.log_batch(
-            run_id, metrics=[Metric(name, float(value), now, 0) for name, value in headline.items()]
-        )
-        if self._execution is not None:
-            self._close_open_runs(self._execution, status)
-            self._execution.record(ended=True)
+    def _put(self, entry: Entry) -> None:
+        with self._writing:
+            if self._journal is not None:
+                try:
+                    self._journal.write(entry)
+                except OSError as error:
+                    log.warning("%s: %s; MLflow may not be told all of this run.", self._journal.path, error)
+                    self._let_go(forget=False)
+            if self._outbox is not None:
+                self._outbox.put([entry])
 
-    def _reap(self) -> None:
-        for execution in Execution.abandoned(self.recorder.root):
-            self._close_open_runs(execution, execution.status or "KILLED")
-            execution.record(ended=True)
+    def _let_go(self, *, forget: bool) -> None:
+        journal, self._journal = self._journal, None
+        if journal is not None and forget:
+            journal.forget()
+        elif journal is not None:
+            journal.release()
 
-    def _close_open_runs(self, execution: Execution, status: Status) -> None:
-        wanted = f"tags.`cursus.execution` = '{execution.id}' and attributes.status = 'RUNNING'"
-        for run in self.recorder.client.search_runs(self.recorder.experiments(), wanted):
-            self.recorder.client.set_terminated(run.info.run_id, status)
+    def _tell(self, entries: list[Entry]) -> None:
+        """In the outbox's thread."""
+        if isinstance(entries[0], CatchUp):
+            own = self._journal.path.stem if self._journal is not None else ""
+            try:
+                catch_up(self.recorder, Store(entries[0].store), beside=own)
+            except Exception as error:
+                if self.recorder.is_away(error):
+                    raise
+                log.warning("MLflow is not told of what it missed before (%s).", error)
+        else:
+            self._teller.tell(entries)
 
-    def _stop_sampling(self, run_id: str) -> None:
-        sampler = self._samplers.pop(run_id, None)
+    def _stop_sampling(self, fingerprint: str) -> None:
+        sampler = self._samplers.pop(fingerprint, None)
         if sampler is not None:
             sampler.stop()
 
 
-def _now() -> int:
-    return time.time_ns() // 1_000_000
+def tell_what_is_left(root: Path, store: Store) -> None:
+    """Catch up with executions that ended while MLflow was away, where there are any; a warning where it still is."""
+    if untold(root):
+        recorder = Recorder(root)
+        try:
+            catch_up(recorder, store)
+        except Exception as error:
+            log.warning("MLflow does not answer (%s); it is told of earlier runs when the next one starts.", error)
+
+
+def catch_up(recorder: Recorder, store: Store, beside: str = "") -> int:
+    """Tell what executions left untold that have ended, and every artifact of `store` that MLflow does not tell of.
+
+    How many artifacts those were; raises what MLflow raises while it is away. A journal that MLflow refuses is put aside.
+    """
+    for journal in Journal.abandoned(recorder.root):
+        try:
+            Teller(recorder).tell_all(journal.entries())
+        except Exception as error:
+            if recorder.is_away(error):
+                journal.release()
+                raise
+            log.warning("MLflow refuses what %s says (%s); it is not told.", journal.refuse(), error)
+        else:
+            journal.forget()
+    return Projection(recorder, store).replay(beside)

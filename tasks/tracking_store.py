@@ -1,49 +1,108 @@
-"""MLflow's database of this checkout: created and migrated by one process at a time.
+"""MLflow's database: created and migrated by one process at a time, and never SQLite in a folder that many machines share.
 
-Two processes that touch a fresh SQLite file together both migrate it, and one of them dies with `duplicate column`.
+Two processes that touch a fresh database together both migrate it, and one of them dies with `duplicate column`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import urlparse
 
 from pipelines.errors import CursusError
 from tasks.environment import defaults, state_folder, tracking_uri
 
+NETWORK = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "afs",
+    "ceph",
+    "beegfs",
+    "lustre",
+    "gpfs",
+    "fuse.sshfs",
+    "fuse.glusterfs",
+}
+"""File systems of many machines, on which SQLite's locks are not to be trusted."""
+UPGRADE = "import os; from mlflow.cli import cli; cli(['db', 'upgrade', os.environ['MLFLOW_TRACKING_URI']])"
+"""The address may hold a password: it is read from the environment, because everybody can read a command line."""
 
-def migrate_tracking_store(root: Path) -> None:
-    """Make `.cursus/mlflow.db` ready for the installed MLflow; at once where it already is.
 
-    Takes 6 s the first time. Call it before anything else opens the database; `MLFLOW_TRACKING_URI` may name another
-    store, which is then its owner's business.
+def is_database(uri: str) -> bool:
+    """Whether a tracking URI is that of a database, which this process itself opens."""
+    return urlparse(uri).scheme.partition("+")[0] in {"sqlite", "postgresql", "mysql", "mssql"}
+
+
+def migrate_tracking_store(root: Path, uri: str | None = None) -> None:
+    """Make a tracking database ready for the installed MLflow; at once where it already is. None: `.cursus/mlflow.db`.
+
+    Takes 6 s the first time. Call it before anything else opens the database.
 
     Raises CursusError where the database cannot be migrated, naming the log.
     """
     from filelock import FileLock
 
+    own = tracking_uri(root)
+    uri = uri or own
     state = state_folder(root)
     state.mkdir(parents=True, exist_ok=True)
-    marker = state / "mlflow.db.version"
-    with FileLock(state / "mlflow.db.lock"):
-        if (state / "mlflow.db").exists() and marker.exists() and marker.read_text() == version("mlflow"):
+    name = "mlflow.db" if uri == own else f"tracking-{hashlib.sha256(uri.encode()).hexdigest()[:12]}"
+    marker = state / f"{name}.version"
+    with FileLock(state / f"{name}.lock"):
+        there = uri != own or (state / "mlflow.db").exists()
+        if there and marker.exists() and marker.read_text() == version("mlflow"):
             return
         log = state / "logs" / "mlflow-migration.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             result = subprocess.run(
-                [sys.executable, "-m", "mlflow", "db", "upgrade", tracking_uri(root)],
-                env={**defaults(root), **os.environ},
+                [sys.executable, "-c", UPGRADE],
+                env={**defaults(root), **os.environ, "MLFLOW_TRACKING_URI": uri},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 check=False,
             )
         if result.returncode != 0:
-            raise CursusError(f"{state / 'mlflow.db'}: MLflow cannot create or migrate it. The reason is in {log}.")
+            what = state / "mlflow.db" if uri == own else "the database of MLFLOW_TRACKING_URI"
+            raise CursusError(f"{what}: MLflow cannot create or migrate it. The reason is in {log}.")
         aside = marker.with_suffix(".part")
         aside.write_text(version("mlflow"))
         os.replace(aside, marker)
+
+
+def refuse_network_folder(root: Path, uri: str, mounts: str | None = None) -> None:
+    """Raise CursusError where `uri` is a SQLite file on a network file system. `mounts` is in the form of /proc/mounts."""
+    if not uri.startswith("sqlite:"):
+        return
+    file = Path(uri.removeprefix("sqlite:///"))
+    kind = filesystem(file, mounts)
+    if kind in NETWORK:
+        raise CursusError(
+            f"{file} is on a network file system ({kind}), where SQLite loses data: name a PostgreSQL database or an MLflow "
+            f"server in MLFLOW_TRACKING_URI, and in PREFECT_SERVER_DATABASE_CONNECTION_URL one for Prefect (docs/servers.md)."
+        )
+
+
+def filesystem(path: Path, mounts: str | None = None) -> str | None:
+    """The kind of the file system that `path` is or will be on; None where the system does not tell."""
+    if mounts is None:
+        try:
+            mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+    found, longest = None, -1
+    for line in mounts.splitlines():
+        _, point, kind, *_ = line.split()
+        point = point.encode().decode("unicode_escape")  # a space is \040
+        if path.is_relative_to(point) and len(point) >= longest:
+            found, longest = kind, len(point)
+    return found

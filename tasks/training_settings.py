@@ -29,6 +29,8 @@ class TrainingSettings(BaseModel):
     """How the network is divided among several ranks."""
     device_tokens: int | None = Field(None, ge=1)
     """The most tokens that a device takes at a time; the rest of its share of a batch is accumulated."""
+    checkpoint_every: int = Field(Runtime().checkpoint_every, ge=1)
+    """Optimizer steps between two checkpoints to resume from."""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     """`auto` is what the flow's own machine has: say it where training runs on other machines."""
 
@@ -47,6 +49,7 @@ class TrainingSettings(BaseModel):
             nodes=self.nodes if together else 1,
             distribution=self.distribution,
             device_tokens=self.device_tokens,
+            checkpoint_every=self.checkpoint_every,
         )
 
 

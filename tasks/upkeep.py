@@ -7,8 +7,9 @@ from pathlib import Path
 from pipelines.errors import StoreError
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import Kept, remove, unneeded
+from tasks.recorder import Recorder
 from tasks.registry import Registry
-from tasks.tracking import Tracker
+from tasks.tracking_journal import offered
 
 DAY = 24 * 60 * 60
 
@@ -18,12 +19,13 @@ def removable(root: Path, store: Store, days: float) -> list[Kept]:
 
     StoreError when MLflow does not answer: without it nobody knows what is needed.
     """
-    registered = Registry(Tracker(root)).fingerprints()
-    if registered is None:
+    try:
+        registered = Registry(Recorder(root)).fingerprints()
+    except Exception as error:
         raise StoreError(
             f"MLflow of {root} does not answer, so what its registered models need is not known; nothing is removed"
-        )
-    return unneeded(store, registered, days * DAY)
+        ) from error
+    return unneeded(store, registered | offered(root), days * DAY)
 
 
 def collect(root: Path, store: Store, days: float) -> list[Kept]:

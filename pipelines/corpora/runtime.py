@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from pydantic import ByteSize, Field, ValidationError
+from pydantic import ByteSize, Field, SerializeAsAny, ValidationError
 
+from pipelines.corpora.engines import Engine
 from pipelines.corpora.settings import FILE, read_params
 from pipelines.corpora.source_settings import Strict
 from pipelines.errors import RecipeError
@@ -18,15 +18,16 @@ CHILD = 320 * 2**20
 
 
 class DataRuntime(Strict):
-    """Memory of all processes of a step together, and how many they are (None: a process a core)."""
+    """Memory of all processes of a step together, how many they are (None: a process a core), and where they run."""
 
     memory: ByteSize = Field(default=ByteSize(2**30), ge=PARENT + CHILD, validate_default=True)
     processes: int | None = Field(default=None, ge=1)
+    engine: SerializeAsAny[Engine] = Field(default_factory=Engine.usually)
 
     @property
     def workers(self) -> int:
         """How many processes may work at once."""
-        return max(1, min(self.processes or os.cpu_count() or 1, (self.memory - PARENT) // CHILD))
+        return max(1, min(self.processes or self.engine.cores, (self.memory - PARENT) // CHILD))
 
 
 def load_runtime(root: Path) -> DataRuntime:

@@ -22,6 +22,7 @@ from pipelines.corpora.source_settings import Sources, Strict
 from pipelines.corpora.task_settings import KINDS, Task
 from pipelines.corpora.task_text_settings import TaskTextSettings
 from pipelines.errors import RecipeError
+from pipelines.plain_yaml import refuse_tags
 
 FILE = "params.yaml"
 _TAGS = ("files", "package", "columns")
@@ -87,6 +88,7 @@ def read_params(root: Path) -> Any:
         raise RecipeError(f"{path}: not readable as YAML: {error}") from error
     if not isinstance(document, Mapping):
         raise RecipeError(f"{path}: expected a mapping with the key 'datasets'")
+    refuse_tags(document, path)
     return document
 
 

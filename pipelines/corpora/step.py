@@ -8,6 +8,7 @@ with step.writing("cleaned") as folder:
 from __future__ import annotations
 
 import errno
+import importlib
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,7 @@ from typing import Any, NoReturn
 
 from pipelines.corpora.runtime import DataRuntime, load_runtime
 from pipelines.corpora.settings import DatasetSettings, load_dataset
+from pipelines.corpora.work import computed_on
 from pipelines.corpora.writing import read_json, written_aside
 from pipelines.errors import CursusError, DataError, StoreError
 from pipelines.lineage.fingerprint import fingerprint
@@ -115,7 +117,8 @@ def run_step(step: Callable[[str, Path], None]) -> NoReturn:
         print(f"usage: python -m {step.__module__} DATASET", file=sys.stderr)
         raise SystemExit(2)
     try:
-        step(sys.argv[1], Path.cwd())
+        with computed_on(load_runtime(Path.cwd()).engine):
+            _importable(step)(sys.argv[1], Path.cwd())
     except CursusError as mistake:
         fail(mistake)
     except FileNotFoundError as missing:
@@ -125,6 +128,12 @@ def run_step(step: Callable[[str, Path], None]) -> NoReturn:
             raise
         fail(StoreError(f"no space left on the device of {Path.cwd() / 'data'}: free some and run again"))
     raise SystemExit(0)
+
+
+def _importable(step: Callable[[str, Path], None]) -> Callable[[str, Path], None]:
+    """The same step from the module by its name: units of work travel by it, and `__main__` is another program elsewhere."""
+    spec = sys.modules[step.__module__].__spec__
+    return getattr(importlib.import_module(spec.name), step.__name__) if spec is not None else step
 
 
 def fail(mistake: CursusError) -> NoReturn:

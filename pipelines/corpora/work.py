@@ -1,28 +1,27 @@
-"""Restartable work in several processes: what is finished is never computed twice, what is not leaves nothing behind.
+"""Restartable work, many units at a time: what is finished is never computed twice, what is not leaves nothing behind.
 
     folders = worked([CleanShard("00000", …), CleanShard("00001", …)], home, processes=2)
 
 Every unit of work writes into a folder of its own, which gets its name only when the unit is done. Killed at any moment, the
 same call goes on with the units that are missing. A unit sees nothing but its own fields, so that what it writes does not
-depend on how many run beside it, or in which order.
+depend on how many run beside it, in which order, or where: in processes of this machine, or on the engine of the block
+
+    with computed_on(load_runtime(root).engine):
+        worked(…)
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
-import signal
 import tempfile
-import threading
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import wait
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Protocol
 
-from pipelines.errors import DataError
+from pipelines.corpora.engines import Engine
 
 ALONE_BELOW = 32 * 2**20
 """Bytes of input under which a second process costs more time than it saves."""
@@ -51,32 +50,40 @@ def worked(units: Sequence[Unit], home: Path, processes: int) -> list[Path]:
     waiting = [unit for unit in units if not (home / unit.name).is_dir()]
     if processes <= 1 or len(waiting) <= 1:
         for unit in waiting:
-            _finish(unit, home)
+            finish(unit, home)
     else:
-        # a fork would copy the locks of whatever threads run here
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(min(processes, len(waiting)), context, initializer=_obey_parent)
-        try:
-            for done in [pool.submit(_finish, unit, home) for unit in waiting]:
-                done.result()
-        except BrokenProcessPool:
-            raise DataError(
-                f"a process working in {home} was killed, most likely for want of memory: lower runtime.processes in "
-                "params.yaml and run again; what is finished is kept"
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
+        (_engine.get() or Engine.usually()).compute(waiting, home, processes)
     return [home / unit.name for unit in units]
 
 
-def _finish(unit: Unit, home: Path) -> None:
+@contextmanager
+def computed_on(engine: Engine) -> Iterator[None]:
+    """Inside this block, units are computed on `engine`. It is of the machine, as joblib's backend is, and not of what calls."""
+    before = _engine.set(engine)
+    try:
+        yield
+    finally:
+        _engine.reset(before)
+
+
+_engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
+
+
+def finish(unit: Unit, home: Path) -> None:
+    """Compute one unit, and give its folder its name. Where another has done so meanwhile, as an engine that believes a
+    machine lost may let it, that one stays: both hold the same."""
     aside = Path(tempfile.mkdtemp(prefix=f".unfinished-{unit.name}-", dir=home))
     try:
         unit(aside)
         for file in aside.rglob("*"):
             if file.is_file():
                 _to_disk(file)
-        os.replace(aside, home / unit.name)
+        try:
+            os.replace(aside, home / unit.name)
+        except OSError:
+            if not (home / unit.name).is_dir():
+                raise
+            shutil.rmtree(aside)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
@@ -86,17 +93,3 @@ def _to_disk(file: Path) -> None:
     """A name must not outlive a power cut that its content does not."""
     with file.open("rb") as opened:
         os.fsync(opened.fileno())
-
-
-def _obey_parent() -> None:
-    """Leave Ctrl-C to the parent, and end with it: the pool itself would wait for a killed parent for ever."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    sentinel = parent.sentinel
-
-    def end() -> None:
-        wait([sentinel])
-        os._exit(1)
-
-    threading.Thread(target=end, daemon=True).start()

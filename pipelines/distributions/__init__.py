@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, ClassVar
 from pipelines.components import Component
 
 if TYPE_CHECKING:
-    import pytorch_lightning as lightning
     from pytorch_lightning.strategies import Strategy
-    from torch import Tensor, nn
+    from torch import Tensor
+    from torch.distributed.device_mesh import DeviceMesh
+    from transformers import PreTrainedModel
 
 
 class Distribution(Component):
@@ -25,12 +26,12 @@ class Distribution(Component):
     """Whether a rank holds only a part of the weights."""
 
     @abstractmethod
-    def strategy(self) -> Strategy:
-        """Lightning's strategy for it; a fresh one for each trainer."""
+    def strategy(self, ranks: int) -> Strategy:
+        """Lightning's strategy for so many ranks; a fresh one for each trainer."""
 
-    def divide(self, module: lightning.LightningModule) -> None:
-        """Divide the weights of `module` among the ranks, in place. Called once, before there is an optimizer."""
+    def divide(self, network: PreTrainedModel, ranks: DeviceMesh) -> None:
+        """Divide the weights of `network` among `ranks`, in place. Called once, before there is an optimizer."""
 
-    def whole(self, network: nn.Module) -> dict[str, Tensor]:
-        """The undivided weights of `network`, by name. Every rank takes part; all of them get the weights."""
+    def whole(self, network: PreTrainedModel) -> dict[str, Tensor]:
+        """The undivided weights of `network`, by name, on the first rank. Every rank takes part."""
         return dict(network.state_dict())

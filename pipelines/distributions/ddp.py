@@ -15,7 +15,7 @@ class DistributedDataParallel(Distribution, name="ddp"):
 
     paper = "arXiv:2006.15704"
 
-    def strategy(self) -> Strategy:
+    def strategy(self, ranks: int) -> Strategy:
         from pytorch_lightning.strategies import DDPStrategy
 
         # strategies freeze and thaw layers while training, and a head need not use all that its body offers

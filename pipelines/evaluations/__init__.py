@@ -21,7 +21,8 @@ class Evaluation(Component):
     """What it can be asked about: stages that answer a task (finetune, compress), or stages trained on plain text."""
     reads: ClassVar[frozenset[str] | None] = None
     """Names of the task families it is defined for; None for all."""
-
+    measured: ClassVar[frozenset[str]] = frozenset()
+    """Keys of its record, at any depth, whose values a clock or the machine decides: never twice the same."""
     needs_signals: ClassVar[frozenset[Signal]] = frozenset()
     """What the heads of the stages it judges must say."""
 

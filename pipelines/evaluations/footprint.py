@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from pydantic import Field, PositiveInt
 
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.statistics import METRICS, interval, paired_difference
+from pipelines.foreign import safetensors_header
 
 if TYPE_CHECKING:
     from pipelines.evaluations.stage import Evaluated
@@ -35,6 +35,7 @@ class Footprint(Evaluation, name="footprint"):
     """
 
     reads = frozenset({"text_classification"})
+    measured = frozenset({"latency_ms", "machine"})
 
     stages: tuple[str, ...] = Field(min_length=1)
     """Stages to lay side by side; the first seed of each is measured."""
@@ -117,7 +118,7 @@ def _milliseconds(call: Callable[[], object]) -> float:
 def _parameters(weights: Path) -> int:
     """Numbers that training sets. In ONNX: the initialisers, without the scales and zero points of quantization."""
     if weights.name == SAFETENSORS:
-        header = json.loads(_safetensors_header(weights))
+        header = safetensors_header(weights)
         return sum(_product(entry["shape"]) for name, entry in header.items() if name != "__metadata__")
     return sum(
         _product(tensor.dims)
@@ -133,14 +134,8 @@ def _is_quantized(weights: Path) -> bool:
 def _initializers(weights: Path) -> Sequence[Any]:
     import onnx
 
-    graph: Sequence[Any] = onnx.load(weights).graph.initializer
+    graph: Sequence[Any] = onnx.load(weights, load_external_data=False).graph.initializer
     return graph
-
-
-def _safetensors_header(path: Path) -> bytes:
-    # the format: eight bytes of little-endian length, then that much JSON
-    with path.open("rb") as file:
-        return file.read(int.from_bytes(file.read(8), "little"))
 
 
 def _product(shape: Sequence[int]) -> int:

@@ -82,8 +82,8 @@ class Table:
 
         register()
         self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        settings = AutoTokenizer.from_pretrained(folder)
-        model = AutoModel.from_pretrained(folder, use_safetensors=True, local_files_only=True)
+        settings = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        model = AutoModel.from_pretrained(folder, use_safetensors=True, local_files_only=True, trust_remote_code=False)
         vectors = model.get_input_embeddings().weight.detach().float().numpy()
         size = min(len(vectors), self._tokenizer.get_vocab_size())
         self.unit: NDArray[np.float32] = vectors[:size] / np.maximum(

@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any, Self
+import re
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from pipelines.errors import StoreError
+from pipelines.lineage.fingerprint import fingerprint
 
 RECORD = "provenance.json"
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
+
+
+def is_fingerprint(name: str) -> bool:
+    """Whether `name` is 64 hex digits: only such a name is ever made part of a path."""
+    return _FINGERPRINT.fullmatch(name) is not None
+
+
+def _hexadecimal(name: str) -> str:
+    if not is_fingerprint(name):
+        raise ValueError(f"{name!r} is no fingerprint (64 hex digits)")
+    return name
+
+
+def _inside(name: str) -> str:
+    """A relative path that stays in its folder."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
+        raise ValueError(f"{name!r} leads out of the artifact")
+    return name
+
+
+Fingerprint = Annotated[str, AfterValidator(_hexadecimal)]
+Inside = Annotated[str, AfterValidator(_inside)]
 
 
 class FileDigest(BaseModel):
@@ -40,6 +66,10 @@ class Environment(BaseModel):
     """ISO 8601, UTC."""
     seconds: float
     resumed_from_step: int | None = None
+    device: str | None = None
+    """The processor with the extensions that decide how it rounds, or the GPU; None in a record that does not say."""
+    runtime: dict[str, Any] = {}
+    """The job's `Runtime`: threads, ranks, how the network was divided among them."""
 
 
 class Provenance(BaseModel):
@@ -47,31 +77,42 @@ class Provenance(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    fingerprint: str
+    fingerprint: Fingerprint
     recipe: str
     stage: str
     kind: str
     seed: int
     identity: dict[str, Any]
-    parents: dict[str, str]
-    """Role (`start`, `teacher`, `subject:classify@0`) to fingerprint."""
+    parents: dict[str, Fingerprint]
+    """Role (`start`, `teacher`, `subject:classify@0`) to fingerprint, in the order in which the recipe names them."""
     data: dict[str, DataSource]
-    files: dict[str, FileDigest]
+    checkpoint: dict[str, Any] | None = None
+    """How the recipe named the checkpoint of others that it started from; what was in it is in `identity`."""
+    files: dict[Inside, FileDigest]
     result: dict[str, Any]
     environment: Environment
+    seal: str = ""
+    """sha256 of all of the above, given when it is published: a flipped bit in a number would pass for another result."""
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """The record of the artifact in `folder`. Raises StoreError when it is missing or not a record."""
+        """The record of the artifact in `folder`. Raises StoreError when it is missing or not as it was written."""
         path = folder / RECORD
+        again = f"delete the folder {folder} and run again to rebuild it"
         try:
-            return cls.model_validate_json(path.read_bytes())
+            found = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError:
-            raise StoreError(f"{folder}: not an artifact of this store, {RECORD} is missing") from None
+            raise StoreError(f"{folder}: not an artifact of this store, {RECORD} is missing; {again}") from None
         except ValueError as error:
-            raise StoreError(
-                f"{path}: damaged record ({error}); delete the folder {folder} and run again to rebuild it"
-            ) from error
+            raise StoreError(f"{path}: damaged record ({str(error).splitlines()[0]}); {again}") from error
+        if found.seal and found.seal != found.sealed().seal:
+            raise StoreError(f"{path}: damaged record (it is not what was published); {again}")
+        return found
+
+    def sealed(self) -> Self:
+        """The same record, with its seal."""
+        return self.model_copy(update={"seal": fingerprint(self.model_dump(mode="json", exclude={"seal"}))})
 
     def to_json(self) -> str:
-        return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        # unsorted: an evaluation shows its subjects in the order of `parents`
+        return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"

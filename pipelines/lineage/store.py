@@ -5,6 +5,7 @@ data/store/.work/<fingerprint>/      an unfinished one: kept after a crash, so t
 data/store/.work/<fingerprint>.lock  held by the process that computes it: others wait, and take what it published
 data/store/.tokens/<key>/            a tokenised corpus, which any stage can make again
 data/store/.lock                     shared by executions, held alone by what removes artifacts
+data/store/.reproduced/              stores of `cursus reproduce`: kept where something in them differs
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.errors import StoreError
-from pipelines.job import SCRATCH
+from pipelines.job import RESULT, SCRATCH
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.locks import Lock
-from pipelines.lineage.provenance import RECORD, FileDigest, Provenance
+from pipelines.lineage.provenance import RECORD, FileDigest, Provenance, is_fingerprint
 
 
 @dataclass(frozen=True)
@@ -42,27 +43,25 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.root = root
 
+    def folder(self, fingerprint: str) -> Path:
+        """Where an artifact lies, or would. StoreError for anything but a fingerprint: no other name becomes a path."""
+        if not is_fingerprint(fingerprint):
+            raise StoreError(f"{self.root}: {fingerprint!r} is no fingerprint (64 hex digits); see `cursus lineage`")
+        return self.root / fingerprint
+
     def get(self, fingerprint: str) -> Artifact | None:
         """The artifact, if it exists and every file still has the digest it was published with; else None.
 
-        Raises StoreError for an artifact whose files were changed or lost: using it would lie, and deleting it
+        Raises StoreError for an artifact whose record or files were changed or lost: using it would lie, and deleting it
         silently would hide that something edits the store.
         """
-        folder = self.root / fingerprint
-        if not (folder / RECORD).exists():
-            return None
-        provenance = Provenance.read(folder)
-        for name, recorded in provenance.files.items():
-            path = folder / name
-            if not path.exists() or path.stat().st_size != recorded.bytes or digest_file(path) != recorded.sha256:
-                raise StoreError(
-                    f"{path}: differs from what was published; delete the folder {folder} and run again to rebuild it"
-                )
-        return Artifact(folder, provenance)
+        folder = self.folder(fingerprint)
+        return _verified(folder) if folder.exists() else None
 
     def find(self, prefix: str) -> Artifact:
         """The one artifact whose fingerprint starts with `prefix`. Raises StoreError when none or several do."""
-        found = sorted(folder.name for folder in self.root.glob(f"{prefix}*") if (folder / RECORD).exists())
+        present = (folder.name for folder in self.root.glob("*") if (folder / RECORD).exists())
+        found = sorted(name for name in present if name.startswith(prefix) and is_fingerprint(name))
         if len(found) != 1:
             what = f"{len(found)} artifacts start" if found else "no artifact starts"
             raise StoreError(f"{self.root}: {what} with {prefix!r}; give more digits, or see `cursus lineage`")
@@ -77,7 +76,7 @@ class Store:
 
     def workspace(self, fingerprint: str) -> Path:
         """The folder where the result of `fingerprint` is being made; what a crash left there is kept for resuming."""
-        folder = self.root / ".work" / fingerprint
+        folder = self.root / ".work" / self.folder(fingerprint).name
         try:
             (folder / SCRATCH).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -93,35 +92,52 @@ class Store:
         """Turn the workspace of `provenance.fingerprint` into an artifact, in one rename.
 
         Everything is flushed to disk first and the record is written last, so a crash at any moment leaves either a
-        workspace or a whole artifact. The given record's `files` are replaced by what the workspace holds.
-        Raises StoreError when the disk is full.
+        workspace with its result, or a whole artifact, or one that `claim` finds and puts in its place. The given record's
+        `files` are replaced by what the workspace holds. Raises StoreError when the disk is full.
         """
         work = self.workspace(provenance.fingerprint)
-        target = self.root / provenance.fingerprint
         try:
-            shutil.rmtree(work / SCRATCH, ignore_errors=True)
             files = {}
-            for path in sorted(path for path in work.rglob("*") if path.is_file() and path.name != RECORD):
-                _flush(path)
-                files[path.relative_to(work).as_posix()] = FileDigest(
-                    sha256=digest_file(path), bytes=path.stat().st_size
-                )
-            provenance = provenance.model_copy(update={"files": files})
-            (work / RECORD).write_text(provenance.to_json(), encoding="utf-8")
-            _flush(work / RECORD)
-            _flush(work)
-            os.replace(work, target)
-            _flush(self.root)
+            for path in sorted(path for path in work.rglob("*") if path.is_file()):
+                name = path.relative_to(work)
+                if name.parts[0] not in (SCRATCH, RESULT, RECORD):
+                    _flush(path)
+                    files[name.as_posix()] = FileDigest(sha256=digest_file(path), bytes=path.stat().st_size)
+            aside = work / SCRATCH / RECORD
+            aside.write_text(provenance.model_copy(update={"files": files}).sealed().to_json(), encoding="utf-8")
+            _flush(aside)
+            os.replace(aside, work / RECORD)
+            return self._place(work)
         except OSError as error:
             raise _disk_error(work, error) from error
-        return Artifact(target, provenance)
 
     def claim(self, fingerprint: str) -> Lock | None:
-        """The right to compute `fingerprint`, until it is released; None while another process has it."""
+        """The right to compute `fingerprint`, until it is released; None while another process has it.
+
+        What a crash left between its record and its place is an artifact afterwards.
+        """
+        work = self.root / ".work" / fingerprint
         try:
-            return Lock.take(self.root / ".work" / f"{fingerprint}.lock")
+            lock = Lock.take(self.root / ".work" / f"{fingerprint}.lock")
+            if lock is not None and (work / RECORD).exists() and not (work / RESULT).exists():
+                try:
+                    _verified(work)
+                    self._place(work)
+                except StoreError:
+                    (work / RECORD).unlink()  # no result: it is computed again
+            return lock
         except OSError as error:
             raise _disk_error(self.root, error) from error
+
+    def _place(self, work: Path) -> Artifact:
+        """Give a workspace whose record is written its name. Its result goes last: without it, the record vouches for all."""
+        shutil.rmtree(work / SCRATCH, ignore_errors=True)
+        (work / RESULT).unlink(missing_ok=True)
+        _flush(work)
+        target = self.root / work.name
+        os.replace(work, target)
+        _flush(self.root)
+        return Artifact(target, Provenance.read(target))
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -158,6 +174,18 @@ def require_space(folder: Path, needed: int) -> None:
             f"{existing}: {free / 2**20:,.0f} MiB free, about {needed / 2**20:,.0f} MiB needed; free some space, then "
             "run again: what is finished is kept"
         )
+
+
+def _verified(folder: Path) -> Artifact:
+    """The artifact in `folder`. Raises StoreError where its record or one of its files is not as it was published."""
+    provenance = Provenance.read(folder)
+    for name, recorded in provenance.files.items():
+        path = folder / name
+        if not path.exists() or path.stat().st_size != recorded.bytes or digest_file(path) != recorded.sha256:
+            raise StoreError(
+                f"{path}: differs from what was published; delete the folder {folder} and run again to rebuild it"
+            )
+    return Artifact(folder, provenance)
 
 
 def _flush(path: Path) -> None:

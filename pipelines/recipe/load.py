@@ -13,6 +13,7 @@ schedule, optimizer, dropout and budget.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -46,6 +47,9 @@ CONTINUED = (
     "budget",
 )
 """Stage keys inherited when plain-text training continues."""
+
+
+_NAME = re.compile(r"[A-Za-z][\w.-]*")
 
 
 @dataclass
@@ -164,6 +168,11 @@ class Library:
             variants = tuple(variant for variant in variants if variant in overlays)
         if not isinstance(document.values.get("stages"), dict):
             raise document.error((), "a recipe needs the key 'stages', a mapping of stage names to stages")
+        for stage in document.values["stages"]:
+            if not _NAME.fullmatch(stage):
+                raise document.error(
+                    ("stages", stage), f"{stage!r} names a stage: use letters, digits, '_', '-' and '.', a letter first"
+                )
         for variant in variants:
             if variant not in overlays:
                 raise RecipeError(f"{path}: no variant is called {variant!r}.{did_you_mean(variant, overlays)}")

@@ -12,6 +12,7 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
 from pipelines.errors import RecipeError
+from pipelines.plain_yaml import refuse_tags
 
 FILE_KEYS = ("name", "paper", "settings", "base", "variants", "stages", "claims")
 Place: TypeAlias = tuple[str, ...]
@@ -31,6 +32,7 @@ def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[Place,
         raise RecipeError(f"{path}: holds a control character, number {error.character}; remove it") from None
     if not isinstance(loaded, CommentedMap):
         raise RecipeError(f"{path}:1: a recipe is a mapping with the keys {', '.join(FILE_KEYS)}")
+    refuse_tags(loaded, path)
     places: dict[Place, str] = {(): f"{path}:1"}
     return _plain(loaded, (), path, places), places
 

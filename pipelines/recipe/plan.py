@@ -178,25 +178,38 @@ class _Planner:
             tables = ["train", "validation", "test"]
         data = {table: self.data[table] for table in dict.fromkeys(tables)}
         checkpoint = resolve_checkpoint(stage.start.checkpoint) if isinstance(stage.start, Checkpoint) else None
-        # a stage on plain text does not know what its models will be asked
-        family = [] if stage.kind.reads_plain_text else [type(self.family).__module__]
-        identity: dict[str, Any] = {
-            # where a checkpoint lies, what a parent is called, and what would be refused, is no part of what comes of it
-            "stage": stage.model_dump(mode="json", exclude={"like", "seeds", "start", "teacher", "limits"}),
-            "untrained": isinstance(stage.start, Untrained),
-            "seed": seed,
-            "family": self.family.model_dump(mode="json") if family else None,
-            "parents": parents,
-            "data": {table: source.digest for table, source in data.items()},
-            "code": source_hash([ENTRY[stage.kind].partition(":")[0], *_modules(stage), *family]),
-            "libraries": library_versions(),
-            "checkpoint": digest_folder(checkpoint) if checkpoint else None,
-        }
-        if stage.kind is Kind.EVALUATE:
-            identity["subjects"] = sorted(parents)
-        return Step(
-            recipe, name, seed, stage, several, parents, data, self.family, checkpoint, identity, fingerprint(identity)
-        )
+        return identified(recipe, name, stage, seed, several, parents, data, self.family, checkpoint)
+
+
+def identified(
+    recipe: str,
+    name: str,
+    stage: Stage,
+    seed: int,
+    several: bool,
+    parents: Mapping[str, str],
+    data: Mapping[str, DataSource],
+    family: TaskFamily,
+    checkpoint: Path | None,
+) -> Step:
+    """A step with its identity, as the code and the libraries of this moment make it; `stage` is resolved."""
+    # a stage on plain text does not know what its models will be asked
+    modules = [] if stage.kind.reads_plain_text else [type(family).__module__]
+    identity: dict[str, Any] = {
+        # where a checkpoint lies, what a parent is called, and what would be refused, is no part of what comes of it
+        "stage": stage.model_dump(mode="json", exclude={"like", "seeds", "start", "teacher", "limits"}),
+        "untrained": isinstance(stage.start, Untrained),
+        "seed": seed,
+        "family": family.model_dump(mode="json") if modules else None,
+        "parents": parents,
+        "data": {table: source.digest for table, source in data.items()},
+        "code": source_hash([ENTRY[stage.kind].partition(":")[0], *_modules(stage), *modules]),
+        "libraries": library_versions(),
+        "checkpoint": digest_folder(checkpoint) if checkpoint else None,
+    }
+    if stage.kind is Kind.EVALUATE:
+        identity["subjects"] = sorted(parents)
+    return Step(recipe, name, seed, stage, several, parents, data, family, checkpoint, identity, fingerprint(identity))
 
 
 def _modules(stage: Stage) -> list[str]:

@@ -9,10 +9,12 @@ A checkpoint is called `step-000000400-<sha256>.ckpt`: one rename makes it, and 
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,26 +46,29 @@ class Checkpoints:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         aside = self.folder / "unfinished"
+        if trainer.is_global_zero:
+            _remove(aside)  # of an attempt that ended while it wrote
+        trainer.strategy.barrier()
         trainer.save_checkpoint(aside)
         if not trainer.is_global_zero:
             return
-        with aside.open("rb") as file:
-            os.fsync(file.fileno())
-        path = self.folder / f"step-{trainer.global_step:09d}-{digest_file(aside)}.ckpt"
-        os.replace(aside, path)
+        for part in _files(aside):
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
+        os.replace(aside, self.folder / f"step-{trainer.global_step:09d}-{_digest(aside)}.ckpt")
         for old in self._all()[self.kept :]:
-            old.unlink()
+            _remove(old)
 
     def newest(self) -> Path | None:
         """The newest undamaged checkpoint; None where there is none. Damaged ones are deleted and remembered."""
         for path in self._all():
             named = _NAME.fullmatch(path.name)
             assert named is not None
-            if digest_file(path) == named[2]:
+            if _digest(path) == named[2]:
                 return path
             self.passed_over.append(f"the checkpoint of step {int(named[1])} is damaged")
             log.warning("%s: %s; going on from the one before", path, self.passed_over[-1])
-            path.unlink()
+            _remove(path)
         return None
 
     def forget(self) -> None:
@@ -75,3 +80,22 @@ class Checkpoints:
         if not self.folder.is_dir():
             return []
         return sorted((path for path in self.folder.iterdir() if _NAME.fullmatch(path.name)), reverse=True)
+
+
+def _files(checkpoint: Path) -> list[Path]:
+    """Those of a checkpoint: where the network is divided, a checkpoint is a folder with a file for each rank."""
+    return sorted(part for part in checkpoint.rglob("*") if part.is_file()) if checkpoint.is_dir() else [checkpoint]
+
+
+def _digest(checkpoint: Path) -> str:
+    if not checkpoint.is_dir():
+        return digest_file(checkpoint)
+    parts = {part.relative_to(checkpoint).as_posix(): digest_file(part) for part in _files(checkpoint)}
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _remove(checkpoint: Path) -> None:
+    if checkpoint.is_dir():
+        shutil.rmtree(checkpoint)
+    else:
+        checkpoint.unlink(missing_ok=True)

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pipelines.errors import DataError
+from pipelines.distributions import Distribution
+from pipelines.errors import DataError, RecipeError
 from pipelines.job import METRICS, SCRATCH, Job, Result
 from pipelines.objectives import Companion
 from pipelines.opening import open_tokenizer
@@ -21,6 +22,7 @@ from pipelines.training.checkpoints import Checkpoints
 from pipelines.training.companions import CompanionFactory, save_companions
 from pipelines.training.examples import ExampleBatches
 from pipelines.training.fertility import check_suited
+from pipelines.training.hand_over import export, finished
 from pipelines.training.module import StageModule
 from pipelines.training.new_words import add_words
 from pipelines.training.pieces import Pieces, cut_for
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     from torch.utils.data import Dataset
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-CHECKPOINTS, BEST = "checkpoints", "best.ckpt"
+    from pipelines.training.best import BestWeights
+
+CHECKPOINTS = "checkpoints"
 
 
 def fit(job: Job) -> Result:
@@ -60,12 +64,12 @@ def fit(job: Job) -> Result:
             companions |= objective.companions(factory)
         for trained in (network, *(one.network for one in companions.values() if one.trains)):
             set_dropout(trained, stage.dropout)
-        result = _train(job, network, companions, tokenizer, task)
+        result, network = _train(job, network, companions, tokenizer, task)
     if group.rank() > 0:
         return result  # the first writes
     conversions = [compression for compression in stage.compression if compression.replaces_weights]
     exported = job.out / SCRATCH / "exported" if conversions else job.out
-    _export(network, tokenizer, stage.budget.length, exported)
+    export(network, tokenizer, stage.budget.length, exported)
     save_companions(companions, exported)
     for conversion in conversions:
         conversion.convert(exported, job.out)
@@ -78,14 +82,15 @@ def _train(
     companions: dict[str, Companion],
     tokenizer: PreTrainedTokenizerFast,
     task: Task | None,
-) -> Result:
+) -> tuple[Result, PreTrainedModel]:
     import pytorch_lightning as lightning
     import torch
     from lightning_fabric.plugins.environments.lightning import LightningEnvironment
     from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
-    from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+    from pytorch_lightning.callbacks import EarlyStopping
     from torch.utils.data import DataLoader
 
+    from pipelines.training.best import BestWeights
     from pipelines.training.resume import ResumePoint
 
     stage, scratch = job.stage, job.out / SCRATCH
@@ -104,38 +109,36 @@ def _train(
         tokens=tokens,
         device_tokens=job.runtime.device_tokens,
     )
+    together = cut.ranks > 1
+    distribution = job.runtime.distribution if together else Distribution.usually()
+    if distribution.divides and any(one.trains for one in companions.values()):
+        raise RecipeError(
+            f"training.distribution: {distribution.name} divides one network, and stage {job.stage_name} trains another "
+            "beside it; use ddp"
+        )
     log = MetricsLog(job.out / METRICS, job.runtime.log_every, tokens)
     stop = Stop()
-    module = StageModule(stage, network, companions, batches, cut, validation, log, stop)
+    module = StageModule(stage, network, companions, batches, cut, distribution, validation, log, stop)
 
     checkpoints = Checkpoints(scratch / CHECKPOINTS)
     resume = group.told_by_first(checkpoints.newest() if group.rank() == 0 else None)
     if resume is None and group.rank() == 0:
         # an attempt that ended before its first checkpoint counts for nothing
         (job.out / METRICS).unlink(missing_ok=True)
-        (scratch / BEST).unlink(missing_ok=True)
     callbacks: list[lightning.Callback] = []
-    best: ModelCheckpoint | None = None
+    best: BestWeights | None = None
     if validation is not None:
-        best = ModelCheckpoint(
-            scratch,
-            filename="best",
-            monitor=validation.monitor,
-            mode="max",
-            save_weights_only=True,
-            enable_version_counter=False,
-        )
+        best = BestWeights(scratch, network, distribution, validation.monitor)
         callbacks.append(best)
         if stage.budget.patience is not None:
             callbacks.append(EarlyStopping(validation.monitor, mode="max", patience=stage.budget.patience))
     callbacks.append(ResumePoint(checkpoints, job.runtime.checkpoint_every, every))
-    together = cut.ranks > 1
     with _quiet(), stop:
         trainer = lightning.Trainer(
             accelerator=job.runtime.accelerator,
             devices=job.runtime.devices,
             num_nodes=job.runtime.nodes,
-            strategy=job.runtime.distribution.strategy() if together else "auto",
+            strategy=distribution.strategy(cut.ranks) if together else "auto",
             # whoever started the ranks says who they are in torchrun's words; alone, nothing is looked for
             plugins=[TorchElasticEnvironment() if together else LightningEnvironment()],
             use_distributed_sampler=False,
@@ -158,20 +161,20 @@ def _train(
             in_order = cast("Dataset[Any]", validation.batches)
             held_out = DataLoader(in_order, batch_size=None, generator=torch.Generator())
         trainer.fit(module, Pieces(batches, cut, stage, network), held_out, ckpt_path=resume, weights_only=True)
-    if best is not None and (scratch / BEST).exists():
-        module.load_state_dict(torch.load(scratch / BEST, weights_only=True)["state_dict"])
+    network = finished(network, best, distribution, checkpoints)
     metrics: dict[str, Any] = dict(log.last)
     if module.trained_share < 1:
         metrics["trained_share"] = round(module.trained_share, 6)
-    if validation is not None and best is not None and best.best_model_score is not None:
-        metrics[validation.monitor] = round(float(best.best_model_score), 6)
-    return Result(
+    if best is not None and best.score is not None:
+        metrics[best.monitor] = round(best.score, 6)
+    result = Result(
         metrics=metrics,
         tokens=trainer.global_step * tokens,
         steps=trainer.global_step,
         resumed_from_step=batches.start or None,
         passed_over=tuple(checkpoints.passed_over),
     )
+    return result, network
 
 
 def batches_of(job: Job, task: Task | None, tokenizer: PreTrainedTokenizerFast) -> PlainBatches | ExampleBatches:
@@ -261,18 +264,6 @@ def _tokenizer(job: Job) -> PreTrainedTokenizerFast:
     if stage.vocabulary is not None:
         add_words(tokenizer, beginning(texts, stage.vocabulary.sample_bytes), stage.vocabulary.tokens)
     return tokenizer
-
-
-def _export(network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, length: int, out: Path) -> None:
-    """Write a Hugging Face folder. Weights are safetensors; the tokenizer cuts at the length that was trained on."""
-    from transformers.utils import logging as transformers_logging
-
-    transformers_logging.disable_progress_bar()
-    network.eval()
-    network.config._attn_implementation = None
-    tokenizer.model_max_length = length
-    network.save_pretrained(out)
-    tokenizer.save_pretrained(out)
 
 
 @contextmanager

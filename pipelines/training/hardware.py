@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import platform
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 BF16_FLAGS = {"amx_bf16", "avx512_bf16", "bf16"}
 """Processor flags that mean matrix products in bfloat16 (x86 AMX, x86 AVX-512, Arm)."""
+ROUNDING = ("fma", "avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve", "sve2", "bf16")
+"""Processor flags by which mathematical libraries choose kernels, which round differently."""
 
 
 @cache
@@ -33,17 +36,32 @@ def precision() -> Literal["32-true", "bf16-mixed"]:
     """bfloat16 autocast where the hardware computes in it, else float32."""
     if accelerator() == "gpu":
         return "bf16-mixed"
+    return "bf16-mixed" if set(_processor()[1]) & BF16_FLAGS else "32-true"
+
+
+@cache
+def described(kind: Literal["cpu", "gpu"]) -> str:
+    """What computes here, as far as it may decide how a sum is rounded: the GPU, or the processor with its extensions."""
+    if kind == "gpu":
+        for path in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+                if line.startswith("Model:"):
+                    return line.partition(":")[2].strip()
+        return "gpu"
+    name, flags = _processor()
+    return " ".join([name, *(flag for flag in ROUNDING if flag in flags)])
+
+
+@cache
+def _processor() -> tuple[str, frozenset[str]]:
+    """The processor's name and flags, as Linux tells them; elsewhere the name of its architecture alone."""
     try:
-        described = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        told = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        return "32-true"
-    flags = {
-        flag
-        for line in described.splitlines()
-        if line.partition(":")[0].strip() in ("flags", "Features")
-        for flag in line.partition(":")[2].split()
-    }
-    return "bf16-mixed" if flags & BF16_FLAGS else "32-true"
+        return platform.machine(), frozenset()
+    lines = [(key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in told.splitlines())]
+    name = next((value for key, value in lines if key == "model name"), platform.machine())
+    return name, frozenset(flag for key, value in lines if key in ("flags", "Features") for flag in value.split())
 
 
 def cores() -> int:

@@ -11,10 +11,11 @@ import pytorch_lightning as lightning
 import torch
 from torch import Tensor, nn
 
+from pipelines.distributions import Distribution
 from pipelines.errors import RecipeError
 from pipelines.objectives import Batch, Companion, Signals, TrainingStep
 from pipelines.recipe.schema import Stage
-from pipelines.strategies import Decision, Progress
+from pipelines.strategies import Decision, Group, Progress
 from pipelines.training import group
 from pipelines.training.parameters import groups_of
 from pipelines.training.reporting import MetricsLog
@@ -43,13 +44,14 @@ class StageModule(lightning.LightningModule):
         companions: dict[str, Companion],
         batches: PlainBatches | ExampleBatches,
         cut: Cut,
+        distribution: Distribution,
         validation: Validation | None,
         log: MetricsLog,
         stop: Stop,
     ) -> None:
         super().__init__()
         self.stage, self.network, self.batches, self.validation, self.metrics = stage, network, batches, validation, log
-        self.cut, self.stop = cut, stop
+        self.cut, self.distribution, self.stop = cut, distribution, stop
         self.stopping = False
         """Whether all ranks have agreed to stop after this step."""
         assert stage.head is not None
@@ -62,14 +64,29 @@ class StageModule(lightning.LightningModule):
         self._remembers = able and Field.MEMORY in stage.layout.provides and Signal.MEMORY in stage.head.provides
         self._memory: dict[int, tuple[Tensor, ...]] = {}
         """By piece of this rank: each continues the same piece of the batch before."""
+        self._groups: list[Group] = []
+        self._start: dict[str, Tensor] = {}
+
+    def configure_model(self) -> None:
+        """Decide which weights train, once they are where they stay: what is divided becomes other parameters."""
+        if self._groups:
+            return
+        network, stage = self.network, self.stage
+        if self.distribution.divides:
+            assert self.device_mesh is not None
+            self.distribution.divide(network, self.device_mesh["data_parallel"])
         self._groups = groups_of(network, stage.strategy, stage.optimizer.lr, stage.optimizer.weight_decay)
         trained = {id(parameter) for group in self._groups for _, parameter in group.parameters}
         for parameter in network.parameters():
             parameter.requires_grad_(id(parameter) in trained)
-        self.trained_share = sum(p.numel() for p in network.parameters() if p.requires_grad) / network.num_parameters()
-        self._start: dict[str, Tensor] = {}
         if any(Decision.HOLD in strategy.decides for strategy in stage.strategy):
             self._start = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+
+    @property
+    def trained_share(self) -> float:
+        """Share of the network's weights that train."""
+        trained = sum(parameter.numel() for group in self._groups for _, parameter in group.parameters)
+        return trained / self.network.num_parameters()
 
     def on_fit_start(self) -> None:
         for companion in self._companions.values():
@@ -219,7 +236,7 @@ class StageModule(lightning.LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.batches.start = checkpoint["global_step"]
-        self.metrics.rewind(checkpoint["global_step"], checkpoint["metrics"])
+        self.metrics.rewind(checkpoint["metrics"])
         if len(checkpoint["memory"]) == self.cut.ranks:
             self._memory = checkpoint["memory"][self.cut.rank]
 

@@ -27,28 +27,28 @@ class MetricsLog:
         self.path, self.every, self.tokens_per_step = path, every, tokens_per_step
         self._sums: dict[str, Tensor] = {}
         self._count = 0
+        self._lines: list[str] = []
         self.last: dict[str, float] = {}
 
     def pending(self) -> dict[str, Any]:
-        """What each rank has counted since the last line: a checkpoint keeps it, so that a resumed run averages over the same
-        steps."""
-        return {"sums": group.everyones(dict(self._sums)), "count": self._count}
+        """What each rank has counted since the last line, so that a resumed run averages over the same steps; and all lines, so
+        that the checkpoint's digest vouches for them too."""
+        return {"sums": group.everyones(dict(self._sums)), "count": self._count, "lines": list(self._lines)}
 
-    def rewind(self, step: int, pending: dict[str, Any]) -> None:
-        """Go back to optimizer step `step`: drop what was logged after it, count on from what was pending then."""
+    def rewind(self, pending: dict[str, Any]) -> None:
+        """Go back to a checkpoint: to the lines that were written then, and on from what was pending."""
         self._count, sums = pending["count"], pending["sums"]
         if len(sums) == group.ranks():
             self._sums = dict(sums[group.rank()])
         else:  # other ranks than those that counted: the first goes on from all that they had
             first = group.rank() == 0
             self._sums = {name: sum(one[name] for one in sums) * first for name in sums[0]}
-        if self.path.exists() and group.rank() == 0:
-            lines = [line for line in self.path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
-            kept = [line for line in lines if json.loads(line)["step"] <= step]
+        if group.rank() == 0:
+            self._lines = list(pending["lines"])
             aside = self.path.with_suffix(".rewound")
-            aside.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+            aside.write_text("".join(self._lines), encoding="utf-8")
             os.replace(aside, self.path)
-            for line in kept:
+            for line in self._lines:
                 self.last.update({name: value for name, value in json.loads(line).items() if name not in PLACE})
 
     def _summed(self) -> dict[str, Tensor]:
@@ -75,9 +75,9 @@ class MetricsLog:
         self.last.update(values)
         if group.rank() > 0:
             return
-        line = {"step": step, "tokens": step * self.tokens_per_step, **values}
+        self._lines.append(json.dumps({"step": step, "tokens": step * self.tokens_per_step, **values}) + "\n")
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(self._lines[-1])
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

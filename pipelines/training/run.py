@@ -9,9 +9,10 @@ import importlib
 import os
 from typing import cast
 
-from pipelines.job import RESULT, Job, Result
+from pipelines.job import RESULT, SCRATCH, Job, Result
+from pipelines.lineage.locks import Lock
 from pipelines.recipe.schema import Kind
-from pipelines.training import group
+from pipelines.training import group, hardware
 
 ENTRY = {
     Kind.PRETRAIN: "pipelines.training.fit:fit",
@@ -29,11 +30,22 @@ def run(job: Job) -> Result:
 
     Where several ranks compute it together, each calls this, and the first writes.
     """
+    # a process of a flow that was killed may still be leaving its last checkpoint
+    alone = Lock.take(job.out / SCRATCH / "lock", wait=True) if group.rank() == 0 else None
+    try:
+        return _run(job)
+    finally:
+        if alone is not None:
+            alone.release()
+
+
+def _run(job: Job) -> Result:
     done = job.out / RESULT
     if done.exists():
         return Result.model_validate_json(done.read_bytes())
     module, _, function = ENTRY[job.stage.kind].partition(":")
     result = cast("Result", getattr(importlib.import_module(module), function)(job))
+    result = result.model_copy(update={"device": hardware.described(job.runtime.accelerator)})
     if group.rank() > 0:
         return result
     aside = done.with_suffix(".partial")

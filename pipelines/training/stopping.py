@@ -12,12 +12,25 @@ STATUS = 128 + signal.SIGTERM
 """Exit status of a process that has stopped so."""
 
 
+_asked = threading.Event()
+
+
+def ask() -> None:
+    """Ask what trains in this process to stop, as SIGTERM does: for those who cannot send it one."""
+    _asked.set()
+
+
 class Stop:
-    """While it is entered, SIGTERM is noted instead of ending the process. In a thread it notes nothing, as Python has it."""
+    """While it is entered, SIGTERM is noted instead of ending the process. In a thread only `ask` is heard,
+    as Python has it."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self._noted = False
         self._before: Any = None
+
+    @property
+    def asked(self) -> bool:
+        return self._noted or _asked.is_set()
 
     def __enter__(self) -> Self:
         if self._main():
@@ -37,7 +50,7 @@ class Stop:
             signal.signal(signal.SIGTERM, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
+        self._noted = True
 
     @staticmethod
     def _main() -> bool:

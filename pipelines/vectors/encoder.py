@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from pipelines.errors import RecipeError
+from pipelines.foreign import refuse_harm
 from pipelines.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Encoder(Vectors, name="encoder"):
                 f"checkpoint: {folder} has no tokenizer (one of {', '.join(_TOKENIZERS)}); save the tokenizer there too: "
                 "tokenizer.save_pretrained(folder)"
             )
+        refuse_harm(folder)
         return names
 
     def encoder(self, folder: Path, root: Path) -> Encode:
@@ -74,8 +76,10 @@ class Encoder(Vectors, name="encoder"):
 
         register()
         where = root / Path(self.checkpoint).expanduser()
-        tokenizer = AutoTokenizer.from_pretrained(where, local_files_only=True)
-        network, loaded = AutoModel.from_pretrained(where, local_files_only=True, output_loading_info=True)
+        refuse_harm(where)
+        safely: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+        tokenizer = AutoTokenizer.from_pretrained(where, **safely)
+        network, loaded = AutoModel.from_pretrained(where, use_safetensors=True, output_loading_info=True, **safely)
         if missing := sorted(name for name in loaded["missing_keys"] if "pooler" not in name):
             raise RecipeError(f"checkpoint: {where} has no weights for {missing[0]}; name a checkpoint that is whole")
         network.eval()

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import ClassVar, Protocol, Self
 
 from pipelines.components import Component
-from pipelines.job import Job
+from pipelines.job import Job, Runtime
 from pipelines.training.failure import forget_failure
-from tasks.launchers.following import Listener, follow
+from tasks.launchers.following import Listener, follow, told_before
 
 
 class Launcher(Component):
@@ -74,6 +74,8 @@ class Launching(ABC):
     def run(self, job: Job, listener: Listener) -> None:
         """Run `job` and tell `listener`. Raises the CursusError that it met, or StageError when it ended without a result."""
         forget_failure(job.out)
+        if told_before(job, listener):
+            return
         attempt = self._begin(job, self._order(job))
         with self._lock:
             self._attempts.append(attempt)
@@ -100,3 +102,13 @@ class Launching(ABC):
 
 ORDER = "scratch/job.json"
 """Of a job, in its folder."""
+
+
+def as_begun(out: Path, runtime: Runtime) -> Runtime:
+    """`runtime` on the threads with which a job in `out` was begun, where it was interrupted: a sum that is cut into other
+    parts rounds differently, and how many threads are free depends on what runs beside it."""
+    try:
+        before = Job.model_validate_json((out / ORDER).read_bytes()).runtime
+    except (FileNotFoundError, ValueError):
+        return runtime
+    return runtime.model_copy(update={"threads": before.threads}) if before.ranks == runtime.ranks else runtime

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,6 +51,31 @@ def follow(job: Job, attempt: Followed, listener: Listener) -> None:
             )
         if not tail.finished:
             time.sleep(POLL_SECONDS)
+
+
+def last_words(log: Path) -> str | None:
+    """What a log says went wrong: the first exception that it ends a traceback with, else its last line.
+
+    The first: where one of several ranks fails, the others tell only that they lost it, and torchrun that one failed.
+    """
+    if not log.exists():
+        return None
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    return next((line for line in lines if _RAISED.match(line)), lines[-1] if lines else None)
+
+
+_RAISED = re.compile(r"(\[rank\d+\]: )?[A-Za-z_.]*(Error|Exception|Interrupt)\b")
+
+
+def told_before(job: Job, listener: Listener) -> bool:
+    """Whether `job` had its result already, of an execution that ended before it was published; `listener` is told.
+
+    Nothing may be started for it: publishing moves the folder away, under the feet of whoever has just been told to look there.
+    """
+    tail = _Tail(job)
+    if (job.out / RESULT).exists():
+        tail.tell(listener)
+    return tail.finished
 
 
 class _Tail:

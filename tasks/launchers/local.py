@@ -6,11 +6,8 @@ starts again from the last checkpoint when one of them dies.
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-from contextlib import suppress
+import logging
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -18,10 +15,12 @@ from pydantic import Field
 
 from pipelines.job import Job
 from pipelines.training import hardware
+from tasks.devices import asked_for, devices, devices_held
 from tasks.launchers import Attempt, Launcher, Launching
-from tasks.launchers.environment import training_environment
+from tasks.launchers.child import Child
+from tasks.launchers.following import Listener
 
-GRACE_SECONDS = 10
+log = logging.getLogger("cursus.launch")
 
 
 class Local(Launcher, name="local"):
@@ -48,11 +47,19 @@ class LocalLaunching(Launching):
         super().__init__(root, log)
         self._restarts = restarts
         self._started = 0
-        self._idle: list[_Child] = []
+        self._idle: list[Child] = []
+        self._devices: dict[str, tuple[str, ...]] = {}
+        """What the jobs that run now hold, by fingerprint."""
 
     def __enter__(self) -> Self:
-        self._idle.append(self._worker())
+        if not devices():  # else it is started when its device is known
+            self._idle.append(self._worker(()))
         return self
+
+    def run(self, job: Job, listener: Listener) -> None:
+        with devices_held(asked_for(job.runtime), partial(log.warning, "%s: %s", job.stage_name)) as held:
+            self._devices[job.fingerprint] = held
+            super().run(job, listener)
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
@@ -62,85 +69,32 @@ class LocalLaunching(Launching):
             child.end()
 
     def _begin(self, job: Job, order: Path) -> Attempt:
+        held = self._devices.get(job.fingerprint, ())
         if job.runtime.ranks > 1:
             options = ["--ranks", str(job.runtime.ranks), "--restarts", str(self._restarts)]
-            return self._start("pipelines.training.ranks", str(order), *options)
+            return self._start("pipelines.training.ranks", str(order), *options, held=held)
         with self._lock:
-            child = self._idle.pop() if self._idle else None
+            child = next((one for one in self._idle if one.held == held), None)
+            if child is not None:
+                self._idle.remove(child)
         if child is None or not child.alive():
-            child = self._worker()
+            child = self._worker(held)
         child.order(order)
         return child
 
     def _ended(self, attempt: Attempt) -> None:
-        assert isinstance(attempt, _Child)
+        assert isinstance(attempt, Child)
         if attempt.serves_many:
             with self._lock:
                 self._idle.append(attempt)
         else:
             attempt.wait()
 
-    def _worker(self) -> _Child:
-        return self._start("pipelines.training.worker", serves_many=True)
+    def _worker(self, held: tuple[str, ...]) -> Child:
+        return self._start("pipelines.training.worker", serves_many=True, held=held)
 
-    def _start(self, *command: str, serves_many: bool = False) -> _Child:
+    def _start(self, *command: str, serves_many: bool = False, held: tuple[str, ...]) -> Child:
         with self._lock:
             log = self.log.with_name(f"{self.log.stem}-{self._started}.log")
             self._started += 1
-        return _Child(self.root, log, command, serves_many)
-
-
-class _Child:
-    """A process that ends when its standard input does: when this process closes it, or dies."""
-
-    def __init__(self, root: Path, log: Path, command: tuple[str, ...], serves_many: bool) -> None:
-        self.log, self.serves_many = log, serves_many
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("w", encoding="utf-8") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", *command],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=root,
-                env={**os.environ, **training_environment()},
-                text=True,
-                start_new_session=True,  # Ctrl-C reaches only the caller, who ends the child in order
-            )
-
-    def alive(self) -> bool:
-        return self._process.poll() is None
-
-    def order(self, order: Path) -> None:
-        assert self._process.stdin is not None
-        with suppress(
-            BrokenPipeError, ValueError
-        ):  # it has just died or was ended; whoever follows the job hears of it
-            self._process.stdin.write(f"{order}\n")
-            self._process.stdin.flush()
-
-    def wait(self) -> None:
-        """Let it end by itself, for as long as it is given when it is told to."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE_SECONDS)
-        self.end()
-
-    def end(self) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
-        if self.alive():
-            self._process.terminate()
-            try:
-                self._process.wait(GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-
-    def why(self) -> str:
-        status = self._process.wait()
-        if status < 0:
-            reason = f"killed by {signal.Signals(-status).name}"
-            return reason + ", as the system does when memory runs out" if -status == signal.SIGKILL else reason
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return next((line for line in reversed(lines) if line.strip()), f"exit status {status}")
+        return Child(self.root, log, command, serves_many, held=held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 import subprocess
 import time
@@ -75,6 +76,16 @@ def test_the_second_run_knows_everything(first: subprocess.CompletedProcess[str]
     assert seconds < 20
     table = first.stdout.partition("test scores")[2].partition("report")[0]
     assert table and table in done.stdout, "the scores are those of the first run"
+
+
+def test_a_run_that_was_killed_after_its_last_stage_is_carried_to_its_end(
+    first: subprocess.CompletedProcess[str], cursus: Cursus, checkout: Path
+) -> None:
+    shutil.rmtree(checkout / "reports")  # what is written last
+    done = cursus("run", "--smoke")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "registered cursus-classifier version 1" in done.stdout, "the model keeps the version it has"
+    assert len(list((checkout / "reports").glob("*/report.html"))) == 1
 
 
 def test_a_new_rate_of_fine_tuning_leaves_pre_training_alone(

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import StoreError
+from pipelines.job import RESULT, SCRATCH
 from pipelines.lineage.provenance import RECORD, Environment, Provenance
-from pipelines.lineage.store import SCRATCH, Store, require_space
+from pipelines.lineage.store import Store, require_space
 
 NAME = "ab" * 32
 OTHER = "ab" + "cd" * 31
@@ -180,3 +181,64 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         Store(tmp_path / "store").workspace(NAME)
     with pytest.raises(StoreError, match="cannot be written"), Store(tmp_path / "store").exclusive():
         pass
+
+
+def test_what_a_kill_left_between_its_record_and_its_place_is_found_by_who_claims_it(store: Store) -> None:
+    folder = publish(store)
+    work = store.workspace(NAME)
+    (work / SCRATCH).rmdir()
+    for path in folder.iterdir():
+        path.rename(work / path.name)
+    folder.rmdir()
+    claim = store.claim(NAME)
+    assert claim is not None
+    claim.release()
+    found = store.get(NAME)
+    assert found is not None and sorted(found.provenance.files) == ["deep/0.bin", "deep/1.bin"]
+
+
+def test_what_is_damaged_there_is_computed_again(store: Store) -> None:
+    folder = publish(store)
+    work = store.workspace(NAME)
+    for path in folder.iterdir():
+        path.rename(work / path.name)
+    folder.rmdir()
+    (work / "deep" / "0.bin").write_bytes(b"x")
+    claim = store.claim(NAME)
+    assert claim is not None
+    claim.release()
+    assert store.get(NAME) is None and not (work / RECORD).exists()
+
+
+def test_a_result_stays_until_all_of_its_record_is_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = store.workspace(NAME)
+    fill(work)
+    (work / RESULT).write_text("{}")
+
+    class Killed(BaseException):
+        pass
+
+    def killed(path: Path, *rest: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr("pipelines.lineage.store.os.replace", killed)
+    with pytest.raises(Killed):
+        store.publish(record(NAME))
+    monkeypatch.undo()
+    assert (work / RESULT).exists() and not (work / RECORD).exists()
+    assert not (store.publish(record(NAME)).folder / RESULT).exists()
+
+
+@pytest.mark.parametrize(("old", "new"), [('"seed": 0', '"seed": 1'), ('"recipe": "bert"', '"recipe": "cert"')])
+def test_a_flipped_bit_in_a_record_is_noticed(store: Store, old: str, new: str) -> None:
+    path = publish(store) / RECORD
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(StoreError, match="delete the folder .* and run again"):
+        store.get(NAME)
+
+
+def test_a_lost_record_is_told_and_not_passed_for_nothing(store: Store) -> None:
+    (publish(store) / RECORD).unlink()
+    with pytest.raises(StoreError, match="provenance.json is missing; delete the folder .* and run again"):
+        store.get(NAME)

@@ -152,13 +152,52 @@ def test_what_is_no_export_is_refused_and_nothing_is_taken_in(
     assert list(store.root.iterdir()) == [] and {path.name for path in tmp_path.iterdir()} == {"store", "bad.tar"}
 
 
+def test_a_member_that_stands_for_more_than_the_file_holds_is_refused(tmp_path: Path) -> None:
+    """A sparse file of a terabyte is one block of a tar file."""
+    big = tmp_path / "big.tar"
+    block = bytearray(tarfile.TarInfo(f"{NAME}/config.json").tobuf(tarfile.GNU_FORMAT))
+    block[156:157] = tarfile.GNUTYPE_SPARSE
+    size = 2**40
+    # GNU's old sparse header: where a piece stands and how long it is, and the size of the whole
+    block[386:410] = tarfile.itn(size, 12, tarfile.GNU_FORMAT) + tarfile.itn(0, 12, tarfile.GNU_FORMAT)
+    block[483:495] = tarfile.itn(size, 12, tarfile.GNU_FORMAT)
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block[:512])
+    big.write_bytes(bytes(block) + bytes(1024))
+    store = Store(tmp_path / "store")
+    with pytest.raises(StoreError, match="stands for 1,099,511,627,776 bytes that are not in the file"):
+        take_in(store, big)
+    assert list(store.root.iterdir()) == []
+
+
+def test_a_record_of_gigabytes_is_not_read(tmp_path: Path) -> None:
+    member = tarfile.TarInfo(f"{NAME}/{RECORD}")
+    member.size = 2**34
+    (tmp_path / "long.tar").write_bytes(member.tobuf() + bytes(1024))
+    with pytest.raises(StoreError, match="a record of 17,179,869,184 bytes"):
+        take_in(Store(tmp_path / "store"), tmp_path / "long.tar")
+
+
+@pytest.mark.parametrize("name", ["../../etc", "/etc", "", "a", "A" * 64, "a" * 63 + "/", f"{'a' * 64}/.."])
+def test_no_name_but_a_fingerprint_becomes_a_path(store: Store, family: dict[str, str], name: str) -> None:
+    for asked in (store.get, store.workspace, store.folder, lambda name: lineage_of(store, [name])):
+        with pytest.raises(StoreError, match="is no fingerprint"):
+            asked(name)
+    path = store.root / family["domain"] / RECORD
+    record = json.loads(path.read_bytes())
+    for tampered in ({"parents": {"start": name}}, {"files": {f"../{name}": {"sha256": "0", "bytes": 0}}}):
+        path.write_text(json.dumps(record | tampered))
+        with pytest.raises(StoreError, match="damaged record"):
+            store.get(family["domain"])
+
+
 def test_a_record_that_is_not_of_its_name_is_refused(store: Store, family: dict[str, str], tmp_path: Path) -> None:
     export(store, [family["general"]], tmp_path / "one.tar")
     with tarfile.open(tmp_path / "one.tar") as tar:
         files = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
     record = json.loads(files[f"{family['general']}/{RECORD}"])
     weights = b"other weights"
-    record["identity"]["stage"] = "mine"
+    record["identity"]["stage"], record["seal"] = "mine", ""
     record["files"]["model.safetensors"] = {"sha256": sha256(weights).hexdigest(), "bytes": len(weights)}
     files |= {
         f"{family['general']}/{RECORD}": json.dumps(record).encode(),

@@ -73,11 +73,14 @@ def test_a_checkpoint_of_another_shape_is_refused(
 def test_a_checkpoint_that_is_pickled_or_damaged_is_refused(tmp_path: Path) -> None:
     pickled = checkpoint(tmp_path / "pickled", BERT, weights="pytorch_model.bin")
     message = refusal(tmp_path, from_checkpoint(pickled), Setting())
-    assert "no model.safetensors" in message and "convert it with save_pretrained first" in message
+    assert "pytorch_model.bin: a pickle, which can run code when it is read" in message
+    assert "Convert the model with save_pretrained first" in message
+    (pickled / "pytorch_model.bin").unlink()
+    assert "no model.safetensors" in refusal(tmp_path, from_checkpoint(pickled), Setting())
     damaged = checkpoint(tmp_path / "damaged", BERT)
     (damaged / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header at all")
     assert "is damaged or not a safetensors file" in refusal(tmp_path, from_checkpoint(damaged), Setting())
     (damaged / "config.json").write_text("{", encoding="utf-8")
-    assert "config.json is not JSON" in refusal(tmp_path, from_checkpoint(damaged), Setting())
+    assert "config.json: is not JSON" in refusal(tmp_path, from_checkpoint(damaged), Setting())
     absent = refusal(tmp_path, from_checkpoint(tmp_path / "nowhere"), Setting())
     assert "no config.json" in absent and ":6: stages.general.start.checkpoint" in absent

@@ -16,8 +16,8 @@ from .conftest import ask
 
 
 def nightly(services: Services) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The regime's deployment and its only schedule."""
-    deployment = ask(f"{services.prefect_url}/api/deployments/name/regime/regime")
+    """The deployment of the regime that has a schedule."""
+    deployment = ask(f"{services.prefect_url}/api/deployments/name/regime/nightly")
     (schedule,) = deployment["schedules"]
     return deployment, schedule
 

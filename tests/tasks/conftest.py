@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -215,3 +220,29 @@ class Builder:
 @pytest.fixture
 def builder(root: Path, classifier_folder: Path) -> Builder:
     return Builder(root, classifier_folder)
+
+
+@contextmanager
+def executing(root: Path, execution: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that has begun an execution with a step called general, told MLflow of it, and sleeps."""
+    script = textwrap.dedent(
+        f"""
+        import time
+        from pathlib import Path
+        from pipelines.lineage.store import Store
+        from tasks.tracked_values import TrackedStep
+        from tasks.tracking import Tracker
+        tracker = Tracker(Path({str(root)!r}))
+        tracker.begin_execution({execution!r}, "bert", "docs", [], Store(Path({str(root / "empty")!r})))
+        tracker.begin_step(TrackedStep("f" * 64, "bert", "general", "pretrain", 0, {{}}, {{}}, {{}}, "general"))
+        assert tracker._outbox.drain(60)
+        print("begun", flush=True)
+        time.sleep(600)
+        """
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=os.environ) as child:
+        assert child.stdout is not None and child.stdout.readline() == "begun\n"
+        try:
+            yield child
+        finally:
+            child.kill()

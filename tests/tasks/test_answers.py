@@ -13,8 +13,8 @@ from flows.cli import app
 from pipelines.answering import Answerer
 from pipelines.asking import family_of
 from pipelines.errors import DataError
+from tasks.recorder import Recorder
 from tasks.registry import CLASSIFIER, Registry, task_model_name
-from tasks.tracking import Tracker
 from tests.tasks.answering_folders import save_answering
 from tests.tasks.conftest import Builder
 
@@ -30,7 +30,7 @@ def tagger(classifier_folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def test_mlflow_answers_with_a_registered_tagger_as_the_folder_does(root: Path, tagger: Path) -> None:
     builder = Builder(root, tagger)
     made = builder.step("tag", "finetune")
-    registry = Registry(Tracker(root))
+    registry = Registry(Recorder(root))
     assert registry.register_final(builder.store, made.provenance, None, {}) == {"cursus-tagging": "1"}, (
         registry.failure
     )

@@ -21,20 +21,18 @@ from pipelines.errors import CursusError
 from pipelines.inference import load_predictor
 from tasks.lineage import lineage
 from tasks.processes import Process, free_port, stop, tree, wait_until_answers
+from tasks.recorder import Recorder
 from tasks.registry import CLASSIFIER, ENCODER, Registry, body_name, description
-from tasks.tracking import Tracker
 from tests.tasks.conftest import LABELS, TEXTS, Builder
 
 
 def test_the_last_models_are_offered_with_their_ancestry(root: Path, builder: Builder) -> None:
     made = builder.regime()
     ends = made["int8"].provenance, made["task"].provenance
-    tracker = Tracker(root)
-    registry = Registry(tracker)
+    registry = Registry(Recorder(root))
     assert registry.register_final(builder.store, *ends, {"accuracy": 0.58}) == {CLASSIFIER: "1", ENCODER: "1"}
     assert registry.register_final(builder.store, *ends, {"accuracy": 0.58}) == {CLASSIFIER: "1", ENCODER: "1"}
-    assert registry.failure is None
-    client = tracker.recorder.client
+    client = registry.recorder.client
     version = client.get_model_version_by_alias(CLASSIFIER, "candidate")
     assert version.tags["cursus.fingerprint"] == made["int8"].fingerprint
     assert version.tags["cursus.parent.start"] == made["small"].fingerprint
@@ -43,7 +41,7 @@ def test_the_last_models_are_offered_with_their_ancestry(root: Path, builder: Bu
     encoder = client.get_model_version_by_alias(ENCODER, "candidate")
     assert encoder.tags["cursus.fingerprint"] == made["task"].fingerprint
     assert encoder.tags["cursus.dataset"] == "docs"
-    assert encoder.source == f"models:/{tracker.recorder.model_of(made['task'].fingerprint)}"
+    assert encoder.source == f"models:/{registry.recorder.model_of(made['task'].fingerprint)}"
 
     successor = builder.step("int8", "compress", parents={"start": made["small"].fingerprint}, settings={"bits": 4})
     assert registry.register(CLASSIFIER, successor.provenance, builder.store, {}) == "2"
@@ -101,7 +99,7 @@ def ask(address: str, question: Any) -> Any:
 
 def test_mlflow_serves_the_registered_classifier(root: Path, builder: Builder) -> None:
     small = builder.step("small", "compress")
-    registry = Registry(Tracker(root))
+    registry = Registry(Recorder(root))
     registry.register(CLASSIFIER, small.provenance, builder.store, {})
     source = registry.recorder.client.get_model_version_by_alias(CLASSIFIER, "candidate").source
     assert source is not None

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import signal
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 from mlflow.entities import Run
 
 from pipelines.lineage.fingerprint import digest_file
+from pipelines.lineage.store import Store
 from tasks.environment import state_folder
 from tasks.projection import Projection
-from tasks.tracked_values import TrackedStep, key, parameters
+from tasks.recorder import Recorder
+from tasks.tracked_values import TrackedStep, key, parameters, points
 from tasks.tracking import Tracker
-from tests.tasks.conftest import Builder
+from tasks.tracking_journal import untold
+from tests.tasks.conftest import Builder, executing
 
 LINES = [
     {"step": 10, "tokens": 1000, "train/loss": 5.0, "lr": 0.001},
@@ -31,6 +30,16 @@ def runs_by_name(tracker: Tracker) -> dict[str, Run]:
     """All runs. A search does not fill in the models that a run used, so each is fetched."""
     found = tracker.recorder.client.search_runs(tracker.recorder.experiments())
     return {run.info.run_name: tracker.recorder.client.get_run(run.info.run_id) for run in found}
+
+
+def statuses(recorder: Recorder) -> dict[str, str]:
+    """Run name to status."""
+    runs = recorder.client.search_runs(recorder.experiments())
+    return {run.info.run_name: run.info.status for run in runs}
+
+
+def curve(recorder: Recorder, run: str) -> list[tuple[int, float]]:
+    return [(point.step, point.value) for point in recorder.client.get_metric_history(run, "train/loss")]
 
 
 def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
@@ -50,17 +59,19 @@ def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
         metrics={"validation/accuracy": 0.7},
     )
     tracker = Tracker(root)
-    parent = tracker.begin_execution("e1", "bert", "docs", [{"stage": "general", "seed": 0}])
+    tracker.begin_execution("e1", "bert", "docs", [{"stage": "general", "seed": 0}], Store(root / "empty"))
     for artifact in (general, tuned):
-        run = tracker.begin_step(parent, TrackedStep.of(artifact.provenance))
-        tracker.log_metrics(run, LINES[:1])
-        tracker.log_metrics(run, LINES[1:])
-        assert tracker.finish_step(run, artifact.provenance, artifact.folder)
+        tracker.begin_step(TrackedStep.of(artifact.provenance))
+        tracker.log_metrics(artifact.fingerprint, LINES[:1])
+        tracker.log_metrics(artifact.fingerprint, LINES[1:])
+        tracker.finish_step(artifact)
     page = root / "report.html"
     page.write_text("<p>done</p>", encoding="utf-8")
-    tracker.log_report(parent, page)
-    tracker.finish_execution(parent, "FINISHED", {"classify/accuracy": 0.7})
+    tracker.log_report(page)
+    tracker.finish_execution("FINISHED", {"classify/accuracy": 0.7})
     assert tracker.failure is None
+    assert not untold(root)
+    parent = tracker.run_id
 
     client = tracker.recorder.client
     assert parent is not None
@@ -103,14 +114,18 @@ def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
 def test_a_cache_hit_is_a_run_with_the_numbers_and_the_model_of_the_first(root: Path, builder: Builder) -> None:
     general = builder.step("general", "pretrain", metrics={"validation/loss": 4.2})
     tracker = Tracker(root)
-    parent = tracker.begin_execution("e1", "bert", "docs", [])
-    run = tracker.link_cached(parent, general)
-    again = tracker.link_cached(parent, general)
-    assert run is not None and again is not None and parent is not None
+    tracker.begin_execution("e1", "bert", "docs", [], builder.store)
+    tracker.link_cached(general)
+    tracker.finish_execution("FINISHED", {})
+    again = Tracker(root)
+    again.begin_execution("e2", "bert", "docs", [], builder.store)
+    again.link_cached(general)
+    again.finish_execution("FINISHED", {})
     client = tracker.recorder.client
-    first, second = client.get_run(run), client.get_run(again)
-    assert first.data.tags["cursus.cached"] == "true"
-    assert first.data.tags["mlflow.parentRunId"] == parent
+    cached = client.search_runs(tracker.recorder.experiments(), "tags.`cursus.cached` = 'true'")
+    second, first = (client.get_run(run.info.run_id) for run in cached)
+    assert first.info.status == second.info.status == "FINISHED"
+    assert first.data.tags["mlflow.parentRunId"] == tracker.run_id
     assert first.data.metrics["validation/loss"] == 4.2
     assert first.data.tags["cursus.original_run"] == second.data.tags["cursus.original_run"]
     original = client.get_run(first.data.tags["cursus.original_run"])
@@ -124,7 +139,7 @@ def test_a_cache_hit_is_a_run_with_the_numbers_and_the_model_of_the_first(root: 
 def test_a_database_that_was_lost_is_rebuilt_from_the_store(root: Path, builder: Builder) -> None:
     made = builder.regime()
     tracker = Tracker(root)
-    projection = Projection(tracker, builder.store)
+    projection = Projection(tracker.recorder, builder.store)
     assert projection.replay() == len(made)
     assert projection.replay() == 0
     client = tracker.recorder.client
@@ -137,86 +152,81 @@ def test_a_database_that_was_lost_is_rebuilt_from_the_store(root: Path, builder:
     assert small.info.end_time - small.info.start_time == 95_000
     assert [point.value for point in client.get_metric_history(small.info.run_id, "train/loss")] == [5.0, 4.0]
     assert [entry.path for entry in client.list_artifacts(runs["report"].info.run_id)] == ["evaluation.json"]
-    assert projection.project(made["small"].fingerprint) == small.info.run_id
-    assert projection.failure is None
 
 
-def test_what_was_half_told_is_told_again(root: Path, builder: Builder) -> None:
+def test_what_was_half_told_is_completed(root: Path, builder: Builder) -> None:
     general = builder.step("general", "pretrain", data={"general": builder.table("general", ["one"])})
-    tracker = Tracker(root)
-    half = tracker.recorder.open_run(TrackedStep.of(general.provenance), more={"cursus.projected": "true"})
-    assert Projection(tracker, builder.store).replay() == 1
-    assert tracker.recorder.client.get_run(half).info.lifecycle_stage == "deleted"
-    assert Projection(tracker, builder.store).replay() == 0
+    recorder = Recorder(root)
+    half = recorder.open_run(TrackedStep.of(general.provenance), more={"cursus.projected": "true"})
+    recorder.log_points(half, points(LINES[:1], 1, 2), {})
+    assert Projection(recorder, builder.store).replay() == 1
+    assert recorder.recorded(general.fingerprint) == half
+    assert curve(recorder, half) == [(10, 5.0), (20, 4.0)]
+    assert Projection(recorder, builder.store).replay() == 0
 
 
 def test_runs_of_a_killed_execution_are_closed_by_the_next(root: Path) -> None:
-    script = textwrap.dedent(
-        f"""
-        import time
-        from pathlib import Path
-        from tasks.tracking import Tracker
-        from tasks.tracked_values import TrackedStep
-        tracker = Tracker(Path({str(root)!r}))
-        parent = tracker.begin_execution("killed", "bert", "docs", [])
-        step = tracker.begin_step(parent, TrackedStep("f" * 64, "bert", "general", "pretrain", 0, {{}}, {{}}, {{}}, 'general'))
-        print(parent, step, flush=True)
-        time.sleep(600)
-        """
-    )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=os.environ) as child:
-        assert child.stdout is not None
-        identifiers = child.stdout.readline().split()
-        tracker = Tracker(root)
-        tracker.begin_execution("meanwhile", "bert", "docs", [])
-        client = tracker.recorder.client
-        assert {client.get_run(one).info.status for one in identifiers} == {"RUNNING"}, "its process lives"
+    with executing(root, "killed") as child:
+        meanwhile = Tracker(root)
+        meanwhile.begin_execution("meanwhile", "bert", "docs", [], Store(root / "empty"))
+        meanwhile.finish_execution("FINISHED", {})
+        assert statuses(meanwhile.recorder) == {
+            "bert killed": "RUNNING",
+            "general": "RUNNING",
+            "bert meanwhile": "FINISHED",
+        }
         child.send_signal(signal.SIGKILL)
         child.wait()
-        following = tracker.begin_execution("next", "bert", "docs", [])
-    assert [client.get_run(one).info.status for one in identifiers] == ["KILLED", "KILLED"]
-    assert following is not None
-    assert client.get_run(following).info.status == "RUNNING"
+    following = Tracker(root)
+    following.begin_execution("next", "bert", "docs", [], Store(root / "empty"))
+    following.finish_execution("FINISHED", {})
+    found = statuses(following.recorder)
+    assert (found["bert killed"], found["general"], found["bert next"]) == ("KILLED", "KILLED", "FINISHED")
+    assert not untold(root)
 
 
-def test_a_failed_step_says_why(root: Path) -> None:
+def test_a_failed_step_says_why_and_the_others_of_its_execution_were_killed(root: Path) -> None:
     tracker = Tracker(root)
-    parent = tracker.begin_execution("e1", "bert", "docs", [])
-    step = TrackedStep("a" * 64, "bert", "general", "pretrain", 0, {}, {}, {}, "general")
-    failed, forgotten = tracker.begin_step(parent, step), tracker.begin_step(parent, step)
-    tracker.fail_step(failed, "stage general ended without a result")
-    tracker.finish_execution(parent, "FAILED", {})
-    assert failed is not None and forgotten is not None
-    client = tracker.recorder.client
-    assert client.get_run(failed).data.tags["cursus.error"] == "stage general ended without a result"
-    assert [client.get_run(one).info.status for one in (failed, forgotten)] == ["FAILED", "FAILED"]
+    tracker.begin_execution("e1", "bert", "docs", [], Store(root / "empty"))
+    for name in ("general", "domain"):
+        tracker.begin_step(TrackedStep(name, "bert", name, "pretrain", 0, {}, {}, {}, name))
+    tracker.fail_step("general", "stage general ended without a result")
+    tracker.finish_execution("FAILED", {})
+    runs = runs_by_name(tracker)
+    assert runs["general"].data.tags["cursus.error"] == "stage general ended without a result"
+    assert {name: run.info.status for name, run in runs.items()} == {
+        "bert e1": "FAILED",
+        "general": "FAILED",
+        "domain": "KILLED",
+    }
 
 
 def test_a_step_that_was_interrupted_goes_on_in_its_own_run(root: Path, builder: Builder) -> None:
     general = builder.step("general", "pretrain", metrics={"validation/loss": 4.2})
     step = TrackedStep.of(general.provenance)
     first = Tracker(root)
-    parent = first.begin_execution("e1", "bert", "docs", [])
-    run = first.begin_step(parent, step)
-    first.log_metrics(run, LINES[:1])
-    first.fail_step(run, "StageError: killed by SIGKILL")
-    first.finish_execution(parent, "FAILED", {})
+    first.begin_execution("e1", "bert", "docs", [], Store(root / "empty"))
+    first.begin_step(step)
+    first.log_metrics(general.fingerprint, LINES[:1])
+    first.fail_step(general.fingerprint, "StageError: killed by SIGKILL")
+    first.finish_execution("FAILED", {})
+    run = runs_by_name(first)["general"].info.run_id
     second = Tracker(root)
-    parent = second.begin_execution("e2", "bert", "docs", [])
-    assert second.begin_step(parent, step) == run
-    second.log_metrics(run, LINES)  # a resumed job tells its lines from the beginning
-    assert run is not None and second.finish_step(run, general.provenance, general.folder)
-    second.finish_execution(parent, "FINISHED", {})
-    client = second.recorder.client
-    told = client.get_run(run)
-    assert told.info.status == "FINISHED" and told.data.tags["mlflow.parentRunId"] == parent
+    second.begin_execution("e2", "bert", "docs", [], Store(root / "empty"))
+    second.begin_step(step)
+    second.log_metrics(general.fingerprint, LINES)  # a resumed job tells its lines from the beginning
+    second.finish_step(general)
+    second.finish_execution("FINISHED", {})
+    told = second.recorder.client.get_run(run)
+    assert told.info.status == "FINISHED" and told.data.tags["mlflow.parentRunId"] == second.run_id
     assert told.data.tags["cursus.attempts"] == "e1, e2" and "cursus.error" not in told.data.tags
-    curve = [(point.step, point.value) for point in client.get_metric_history(run, "train/loss")]
-    assert curve == [(10, 5.0), (20, 4.0)], "no gap, no repeat"
+    assert curve(second.recorder, run) == [(10, 5.0), (20, 4.0)], "no gap, no repeat"
     third = Tracker(root)
-    assert third.begin_step(third.begin_execution("e3", "bert", "docs", []), step) != run, (
-        "what is finished is not opened"
-    )
+    third.begin_execution("e3", "bert", "docs", [], Store(root / "empty"))
+    third.begin_step(step)
+    third.finish_execution("KILLED", {})
+    attempts = third.recorder.client.search_runs(third.recorder.experiments(), "attributes.run_name = 'general'")
+    assert len(attempts) == 2, "what is finished is not opened"
 
 
 def test_a_broken_database_is_one_warning_and_no_error(
@@ -226,21 +236,20 @@ def test_a_broken_database_is_one_warning_and_no_error(
     (state_folder(root) / "mlflow.db").write_bytes(b"this is no database" * 1000)
     tracker = Tracker(root)
     with caplog.at_level(logging.WARNING, logger="cursus.tracking"):
-        parent = tracker.begin_execution("e1", "bert", "docs", [])
-        run = tracker.begin_step(parent, TrackedStep.of(general.provenance))
-        tracker.log_metrics(run, LINES)
-        tracker.finish_step(run, general.provenance, general.folder)
-        tracker.link_cached(parent, general)
-        tracker.finish_execution(parent, "FINISHED", {})
-    assert parent is None and run is None
-    assert len([record for record in caplog.records if record.name == "cursus.tracking"]) == 1
-
-
-def test_a_server_that_is_away_is_given_up_quickly(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
-    tracker = Tracker(root)
-    assert tracker.begin_execution("e1", "bert", "docs", []) is None
-    assert tracker.failure is not None
+        tracker.begin_execution("e1", "bert", "docs", [], builder.store)
+        tracker.begin_step(TrackedStep.of(general.provenance))
+        tracker.log_metrics(general.fingerprint, LINES)
+        tracker.finish_step(general)
+        tracker.link_cached(general)
+        assert tracker.register(builder.store, general.fingerprint, None, {}) == {}
+        tracker.finish_execution("FINISHED", {})
+    assert tracker.run_id is None
+    assert [record.message.partition(" (")[0] for record in caplog.records if record.name == "cursus.tracking"] == [
+        "MLflow is not told of what it missed before",
+        "MLflow has stopped recording",
+        "MLflow has not been told everything",
+    ]
+    assert untold(root), "the next run may find a database that works"
 
 
 def test_settings_become_flat_parameters_that_mlflow_takes() -> None:

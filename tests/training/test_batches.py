@@ -16,6 +16,10 @@ from transformers import PreTrainedTokenizerFast
 
 from pipelines.corruptions import Corruption
 from pipelines.corruptions.adjacent_halves import AdjacentHalves
+from pipelines.corruptions.context_windows import ContextWindows
+from pipelines.corruptions.negative_samples import NegativeSamples
+from pipelines.corruptions.permutation import Permutation
+from pipelines.corruptions.span_mask import SpanMask
 from pipelines.corruptions.token_mask import TokenMask
 from pipelines.encoding import MULTIPLE, Encoded
 from pipelines.errors import RecipeError
@@ -25,7 +29,7 @@ from pipelines.task_families import Task
 from pipelines.task_families.text_classification import TextClassification
 from pipelines.training.examples import BUCKET, ExampleBatches, InOrder, tensors
 from pipelines.training.plain_text import PlainBatches, document_numbers
-from pipelines.vocabulary import Field
+from pipelines.vocabulary import OF_MASKED, OF_WINDOWS, ROW_NUMBERS, Field
 from tests.small_corpus import documents
 from tests.streams import stream_of
 
@@ -39,10 +43,16 @@ def used_before(tokenizer: PreTrainedTokenizerFast) -> None:
 
 
 def plain(
-    tokenizer: PreTrainedTokenizerFast, corruptions: tuple[Corruption, ...] = (), steps: int = 40, seed: int = 0
+    tokenizer: PreTrainedTokenizerFast,
+    corruptions: tuple[Corruption, ...] = (),
+    steps: int = 40,
+    seed: int = 0,
+    grains: int = 1,
 ) -> PlainBatches:
     stream = stream_of(TEXTS, tokenizer)
-    return PlainBatches(stream, tokenizer, Windows(), corruptions, rows=8, length=32, steps=steps, seed=seed)
+    return PlainBatches(
+        stream, tokenizer, Windows(), corruptions, rows=8, length=32, steps=steps, seed=seed, grains=grains
+    )
 
 
 @pytest.mark.parametrize("corruptions", [(), (AdjacentHalves(), TokenMask(rate=0.2))], ids=["plain", "corrupted"])
@@ -102,50 +112,71 @@ def test_a_tokenizer_without_what_a_corruption_writes_is_refused(tokenizer: PreT
         PlainBatches(stream, foreign, Windows(), (TokenMask(),), rows=8, length=32, steps=3, seed=0)
 
 
-@pytest.mark.parametrize("corruptions", [(), (AdjacentHalves(),)], ids=["whole", "halves"])
-def test_ranks_and_workers_read_the_same_text_in_the_same_order(
-    corruptions: tuple[Corruption, ...], tokenizer: PreTrainedTokenizerFast
+STACKS: dict[str, tuple[Corruption, ...]] = {
+    "whole": (),
+    "halves": (AdjacentHalves(), TokenMask()),
+    "spans": (SpanMask(),),
+    "permuted": (Permutation(),),
+    "windows": (ContextWindows(), NegativeSamples()),
+}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_the_pieces_of_a_batch_are_the_batch_into_however_many_it_is_cut(
+    name: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    stream = stream_of(TEXTS, tokenizer)
-    alone = plain(tokenizer, corruptions, steps=12)
-    pieces = alone.segments
-    for ranks in (1, 2, 4):
-        shares = [
-            PlainBatches(
-                stream, tokenizer, Windows(), corruptions, rows=8, length=32, steps=12, seed=0, rank=rank, ranks=ranks
-            )
-            for rank in range(ranks)
-        ]
-        assert all(one.tokens_per_batch == alone.tokens_per_batch for one in shares)
-        for workers in (0, 1, 2) if ranks != 4 else (0,):
-            loaders = [
-                DataLoader(
-                    cast("Dataset[Any]", one), batch_size=None, sampler=range(3, 12), num_workers=workers, shuffle=False
-                )
-                for one in shares
-            ]
-            for step, parts in zip(range(3, 12), zip(*loaders, strict=True), strict=True):
-                for name, whole in alone[step].items():
-                    if name == Field.PARTNER:
-                        continue  # numbers the rows of a rank
-                    # first pieces of all ranks, then second pieces
-                    split = [part[name].chunk(pieces) for part in parts]
-                    joined = torch.cat([half[number] for number in range(pieces) for half in split])
-                    assert torch.equal(joined, whole), (ranks, workers, step, name)
+    batches = plain(tokenizer, STACKS[name], steps=5, grains=4)
+    assert batches.grains == 4
+    for step in (0, 3):
+        whole = batches.batch(step)
+        length = whole[Field.INPUT_IDS].shape[1]
+        for of in (2, 4):
+            parts = [batches.batch(step, number, of) for number in range(of)]
+            # row r of a piece is row `places[piece][r]` of the batch: first pieces of all windows come first
+            rows = np.arange(len(whole[Field.INPUT_IDS])).reshape(batches.segments, of, -1)
+            places = [rows[:, number].ravel() for number in range(of)]
+            for field in whole.keys() - OF_MASKED - OF_WINDOWS - ROW_NUMBERS:
+                for part, place in zip(parts, places, strict=True):
+                    assert np.array_equal(part[field], whole[field][place]), (of, field)
+            for field in whole.keys() & OF_WINDOWS:
+                assert np.array_equal(np.concatenate([part[field] for part in parts]), whole[field])
+            if Field.PARTNER in whole:
+                for part, place in zip(parts, places, strict=True):
+                    named = np.where(part[Field.PARTNER] >= 0, place[part[Field.PARTNER]], -1)
+                    assert np.array_equal(named, whole[Field.PARTNER][place])
+            if Field.MASKED_POSITIONS in whole:
+                assert np.all(np.diff(whole[Field.MASKED_POSITIONS]) > 0)
+                found = {}
+                for part, place in zip(parts, places, strict=True):
+                    at = part[Field.MASKED_POSITIONS]
+                    labels = part[Field.MASKED_LABELS]
+                    edges = part.get(Field.SPAN_EDGES, np.zeros((len(at), 2), dtype=np.int64))
+                    moved = place[edges // length] * length + edges % length
+                    for position, label, edge in zip(
+                        place[at // length] * length + at % length, labels, moved, strict=True
+                    ):
+                        found[int(position)] = (int(label), *map(int, edge))
+                assert sorted(found) == whole[Field.MASKED_POSITIONS].tolist()
+                assert [found[key][0] for key in sorted(found)] == whole[Field.MASKED_LABELS].tolist()
+                if Field.SPAN_EDGES in whole:
+                    assert [list(found[key][1:]) for key in sorted(found)] == whole[Field.SPAN_EDGES].tolist()
 
 
-def test_ranks_mask_for_themselves_and_share_evenly(tokenizer: PreTrainedTokenizerFast) -> None:
-    stream = stream_of(TEXTS, tokenizer)
-    common: dict[str, Any] = {"rows": 8, "length": 32, "steps": 3, "seed": 0}
-    ranks = [
-        PlainBatches(stream, tokenizer, Windows(), (TokenMask(),), rank=rank, ranks=2, **common) for rank in range(2)
-    ]
-    first, second = (one.batch(1)[Field.MASKED_POSITIONS] for one in ranks)
-    assert not np.array_equal(first, second)
-    with pytest.raises(
-        RecipeError, match=r"budget\.batch_tokens: a batch has 8 windows, which 3 ranks cannot share evenly"
-    ):
-        PlainBatches(stream, tokenizer, Windows(), (), rank=0, ranks=3, **common)
+def test_grains_are_corrupted_each_by_itself(tokenizer: PreTrainedTokenizerFast) -> None:
+    batches = plain(tokenizer, (TokenMask(),), steps=3, grains=4)
+    positions = [batches.batch(1, number, 4)[Field.MASKED_POSITIONS] for number in range(4)]
+    assert not all(np.array_equal(positions[0], other) for other in positions[1:])
+    assert plain(tokenizer, (), steps=3, grains=6).grains == 2, "a grain is a whole number of windows"
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_workers_read_the_same_text_in_the_same_order(workers: int, tokenizer: PreTrainedTokenizerFast) -> None:
+    alone = plain(tokenizer, (TokenMask(),), steps=12)
+    loader = DataLoader(
+        cast("Dataset[Any]", alone), batch_size=None, sampler=range(3, 12), num_workers=workers, shuffle=False
+    )
+    for step, batch in zip(range(3, 12), loader, strict=True):
+        assert all(torch.equal(value, batch[name]) for name, value in alone[step].items())
 
 
 @given(lengths=st.lists(st.integers(1, 30), min_size=1, max_size=40), width=st.integers(1, 25), seed=st.integers(0, 99))

@@ -14,6 +14,8 @@ from typing import Any
 
 import psutil
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from pipelines.errors import RecipeError
 from pipelines.job import METRICS, RESULT, Job, Result, Runtime
@@ -38,6 +40,19 @@ class Silent:
         self.results.append(result)
 
 
+class Killer(Silent):
+    """Kills the second rank when there is a checkpoint to go on from."""
+
+    def __init__(self, once: bool) -> None:
+        super().__init__()
+        self.once, self.killed = once, False
+
+    def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
+        if self.once and not self.killed and any((job.out / SCRATCH / CHECKPOINTS).glob("step-*")):
+            ranks(os.getpid())[1].kill()
+            self.killed = True
+
+
 def shortened(job: Job, dropout: float = 0.0, **runtime: Any) -> Job:
     """`job` for a few steps."""
     plain = job.stage.kind.reads_plain_text
@@ -51,6 +66,27 @@ def shortened(job: Job, dropout: float = 0.0, **runtime: Any) -> Job:
 
 def lines(out: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (out / METRICS).read_text().splitlines()]
+
+
+def test_divided_weights_train_as_whole_ones_and_are_handed_over_whole(trained: Trained, tmp_path: Path) -> None:
+    """FSDP on two ranks against one: the same losses, a whole model, and a resumed run ends in the same weights."""
+    folders = {}
+    with Local().open(ROOT, tmp_path / "log") as launcher:
+        for name, runtime in {
+            "one": {"devices": 1},
+            "two": {"devices": 2, "distribution": "fsdp"},
+            "disturbed": {"devices": 2, "distribution": "fsdp"},
+        }.items():
+            job = shortened(trained.job("classify", tmp_path / name), **runtime)
+            launcher.run(job, heard := Killer(once=name == "disturbed"))
+            assert heard.killed == (name == "disturbed")
+            folders[name] = job.out
+    for mine, theirs in zip(lines(folders["one"]), lines(folders["two"]), strict=True):
+        assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
+    one, two, disturbed = (load_file(folder / "model.safetensors") for folder in folders.values())
+    for key, value in one.items():
+        torch.testing.assert_close(two[key], value, rtol=1e-3, atol=1e-4)
+        assert torch.equal(two[key], disturbed[key]), key
 
 
 @pytest.mark.parametrize(
@@ -83,17 +119,8 @@ def test_a_rank_that_is_killed_costs_nothing_but_time(trained: Trained, tmp_path
     with Local().open(ROOT, tmp_path / "log") as launcher:
         for name in ("undisturbed", "disturbed"):
             job = shortened(trained.job("general", tmp_path / name), dropout=0.1, devices=2)
-
-            class Killer(Silent):
-                killed = name == "undisturbed"
-
-                def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
-                    if not self.killed and any((job.out / SCRATCH / CHECKPOINTS).glob("step-*")):
-                        ranks(os.getpid())[1].kill()
-                        self.killed = True
-
-            launcher.run(job, heard := Killer())
-            assert heard.killed
+            launcher.run(job, heard := Killer(once=name == "disturbed"))
+            assert heard.killed == (name == "disturbed")
             runs[name] = (job.out, heard.results[0])
     assert runs["disturbed"][1].resumed_from_step, "it began anew"
     for file in ("model.safetensors", METRICS):

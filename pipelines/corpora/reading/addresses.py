@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from pipelines.redaction import names_secret
+
 _ADDRESS = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_SECRET = re.compile(
-    r"secret|passw|token|credential|signature|authorization|cookie|(^|[_-])(key|sig|sas|pwd)($|[_-])", re.IGNORECASE
-)
 
 
 def is_address(path: str) -> bool:
@@ -28,12 +27,16 @@ def local_path(path: str) -> str:
 
 
 def secret_in(storage: Mapping[str, Any], prefix: str = "") -> str | None:
-    """The first key of the settings of a server, at any depth, that names a secret."""
+    """The first key of the settings of a server, at any depth, that names a secret, or whose address holds one."""
     for key, value in storage.items():
-        if _SECRET.search(str(key)):
+        if names_secret(str(key)):
             return f"{prefix}{key}"
-        if isinstance(value, Mapping) and (inner := secret_in(value, f"{prefix}{key}.")):
-            return inner
+        inner = value if isinstance(value, (list, tuple)) else [value]
+        for one in inner:
+            if isinstance(one, Mapping) and (found := secret_in(one, f"{prefix}{key}.")):
+                return found
+            if isinstance(one, str) and is_address(one) and secret_in_address(one):
+                return f"{prefix}{key}"
     return None
 
 
@@ -42,4 +45,4 @@ def secret_in_address(address: str) -> str | None:
     parts = urlsplit(address)
     if "@" in parts.netloc:
         return "the user and password before '@'"
-    return next((f"the query {key!r}" for key, _ in parse_qsl(parts.query) if _SECRET.search(key)), None)
+    return next((f"the query {key!r}" for key, _ in parse_qsl(parts.query) if names_secret(key)), None)

@@ -1,0 +1,68 @@
+"""`python -m benchmarks.faults [KIND …]`: strike until every kind has its cases, and write docs/reliability.md.
+
+python -m benchmarks.faults                        all kinds, as many cases as are still missing; goes on after a kill
+python -m benchmarks.faults kill_flow --cases 3    of one kind, until there are three
+python -m benchmarks.faults --again                those that went wrong once more, after a mend
+python -m benchmarks.faults --page                 only the page, from the records
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.faults import page, records
+from benchmarks.faults.fault import Fault
+from benchmarks.faults.kinds import kinds
+from benchmarks.faults.series import run_series
+
+
+def main() -> int:
+    known = kinds()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"{', '.join(known)}; all when not given")
+    parser.add_argument("--cases", type=int, help="how many of each kind; its own number when not given")
+    parser.add_argument("--again", action="store_true", help="forget the cases that went wrong, and run them again")
+    parser.add_argument("--page", action="store_true", help="only write the page")
+    parser.add_argument("--work", type=Path, help="where checkouts are made; a temporary folder when not given")
+    asked = parser.parse_args()
+    if unknown := sorted(set(asked.kinds) - set(known)):
+        parser.error(f"no kind of fault is called {unknown[0]!r}. Known: {', '.join(known)}")
+    if not asked.page:
+        chosen = {name: known[name] for name in asked.kinds or known}
+        if asked.again:
+            for name in chosen:
+                records.write(name, [record for record in records.read(name) if record.good])
+        work = (asked.work or Path(tempfile.gettempdir()) / "cursus-faults").resolve()
+        _strike(chosen, asked.cases, work)
+    page.write(known)
+    print(page.summary(known))
+    return 0 if all(record.good for name in known for record in records.read(name)) else 1
+
+
+def _strike(chosen: dict[str, Fault], cases: int | None, work: Path) -> None:
+    from benchmarks.faults.regime import regime
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
+    with regime(work) as prepared:
+        # a series of each kind in turn: a campaign that is stopped early has seen all of them
+        waiting = dict(chosen)
+        while waiting:
+            for name, fault in list(waiting.items()):
+                wanted = cases if cases is not None else fault.cases
+                missing = [n for n in range(wanted) if n not in {one.number for one in records.read(name)}]
+                reason = fault.unavailable()
+                if reason is not None or not missing:
+                    if reason is not None:
+                        print(f"{name}: left out: {reason}", flush=True)
+                    del waiting[name]
+                    continue
+                for record in run_series(fault, missing[: fault.row], prepared):
+                    print(f"{name} {record.number}: {'good' if record.good else record}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

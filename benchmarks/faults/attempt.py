@@ -1,0 +1,171 @@
+"""One `cursus run` of a checkout, watched from outside: what it says, what it costs, whether it still moves."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+HANG_SECONDS = 60.0
+IDLE_SHARE = 0.1
+"""Of a core: what servers and polling loops use while nothing moves."""
+LOOK_SECONDS = 0.2
+SENTENCE = re.compile(r"^error: \S.{20,}", re.MULTILINE)
+STOPPED = "the same command continues"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an attempt ended."""
+
+    status: int
+    said: str
+    seconds: float
+    hung: bool = False
+    killed: bool = False
+    """By the campaign: it could not say anything."""
+
+    @property
+    def success(self) -> bool:
+        return self.status == 0 and not self.hung
+
+    @property
+    def error(self) -> str | None:
+        """The one sentence it ended with."""
+        found = SENTENCE.search(self.said)
+        return found[0] if found else None
+
+    @property
+    def clear(self) -> bool:
+        """Whether a user knows what happened and what to do."""
+        if self.success or self.killed or self.hung:
+            return True
+        told = (self.status == 2 and self.error is not None) or (self.status == 130 and STOPPED in self.said)
+        return told and "Traceback (most recent call last)" not in self.said
+
+    @property
+    def words(self) -> str:
+        """A few words for the record."""
+        if self.killed:
+            return "killed"
+        if self.hung:
+            return "hung"
+        if self.success:
+            return "finished"
+        last = next((line for line in reversed(self.said.splitlines()) if line.strip()), "nothing was said")
+        return (self.error or f"status {self.status}: {last.strip()}")[:240]
+
+
+class Attempt:
+    """A command that runs in `folder`; `mark` is an environment variable that it and all its descendants carry."""
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], mark: tuple[str, str], output: Path
+    ) -> None:
+        self.folder, self.mark, self._output = folder, mark, output
+        self._begun = time.monotonic()
+        self._cpu: dict[tuple[int, float], float] = {}
+        with output.open("wb") as file:
+            self._process = subprocess.Popen(
+                command, cwd=folder, env=dict(environment), stdin=subprocess.DEVNULL, stdout=file,
+                stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+
+    def processes(self) -> list[psutil.Process]:
+        """The command and its descendants, the command first."""
+        with suppress(psutil.NoSuchProcess):
+            first = psutil.Process(self._process.pid)
+            return [first, *first.children(recursive=True)]
+        return []
+
+    def find(self, word: str) -> list[psutil.Process]:
+        """Its processes whose command line has `word`."""
+        found = []
+        for process in self.processes():
+            with suppress(psutil.Error):
+                if word in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    def cpu(self) -> float:
+        """Seconds of processor time that its processes have used: the clock of random moments, which a busy machine does not
+        move."""
+        for process in self.processes():
+            with suppress(psutil.Error):
+                times = process.cpu_times()
+                self._cpu[process.pid, process.create_time()] = times.user + times.system
+        return sum(self._cpu.values())
+
+    def watch(self, until: Callable[[], object] | None = None) -> bool:
+        """Wait until `until` is true, and say so; False where the command ended first. Ended by force when it hangs."""
+        seen, moved, cpu, wanting = self._traces(), time.monotonic(), self.cpu(), 0.0
+        while True:
+            if until is not None and until():
+                return True
+            if self._process.poll() is not None:
+                return False
+            time.sleep(LOOK_SECONDS)
+            now, used = time.monotonic(), self.cpu()
+            wanting += LOOK_SECONDS * self._wants_processor()
+            if (traces := self._traces()) != seen or used - cpu + wanting > IDLE_SHARE * HANG_SECONDS:
+                seen, moved, cpu, wanting = traces, now, used, 0.0
+            elif now - moved > HANG_SECONDS:
+                self._hung = True
+                self.kill_all()
+
+    _hung = False
+
+    def kill(self, process: psutil.Process) -> None:
+        """SIGKILL."""
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGKILL)
+
+    def kill_all(self) -> None:
+        """SIGKILL for everything that this command has started, orphans included."""
+        for process in marked(self.mark):
+            self.kill(process)
+        self._process.wait()
+
+    def ended(self, killed: bool = False) -> Ending:
+        """Wait for its end; `killed` where the campaign struck the command itself."""
+        self.watch()
+        self._process.wait()
+        said = self._output.read_text(encoding="utf-8", errors="replace")
+        return Ending(self._process.returncode, said, time.monotonic() - self._begun, self._hung, killed)
+
+    def _wants_processor(self) -> bool:
+        """Whether one of its processes would run if a busy machine let it."""
+        for process in self.processes():
+            with suppress(psutil.Error):
+                if process.status() == psutil.STATUS_RUNNING:
+                    return True
+        return False
+
+    def _traces(self) -> tuple[object, ...]:
+        """What changes while work goes on."""
+        found: list[tuple[str, int, int]] = []
+        for top in ("data/store", "reports", ".cursus/logs"):
+            for place, _, names in os.walk(self.folder / top):
+                for name in names:
+                    with suppress(OSError):
+                        stat = os.stat(os.path.join(place, name))
+                        found.append((f"{place}/{name}", stat.st_size, stat.st_mtime_ns))
+        return (self._output.stat().st_size, *found)
+
+
+def marked(mark: tuple[str, str]) -> list[psutil.Process]:
+    """Every process that carries an environment variable, orphans included."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.environ().get(mark[0]) == mark[1] and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found

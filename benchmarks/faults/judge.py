@@ -1,0 +1,144 @@
+"""What an attempt had finished when it was struck, and whether all of it is still there, and right, at the end."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipelines.job import RESULT
+from pipelines.lineage.provenance import RECORD, Provenance
+from pipelines.lineage.store import Store
+from pipelines.lineage.upkeep import flaws
+
+_CHECKPOINT = re.compile(r"step-(\d{9})-[0-9a-f]{64}\.ckpt")
+
+
+@dataclass(frozen=True)
+class Made:
+    """An artifact: its name, the digest of each of its files, and what of its record does not tell of the run."""
+
+    label: str
+    files: dict[str, str]
+    stable: dict[str, Any]
+
+
+def made_in(store: Store) -> dict[str, Made]:
+    """Every artifact of a store, by fingerprint."""
+    found = {}
+    for record in store.all():
+        stable = record.model_dump(mode="json", exclude={"environment", "seal"})
+        digests = {name: file.sha256 for name, file in record.files.items()}
+        found[record.fingerprint] = Made(f"{record.stage}@{record.seed}", digests, stable)
+    return found
+
+
+@dataclass
+class Snapshot:
+    """What was finished at one moment."""
+
+    published: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Fingerprint to the identity of the record's file: its inode and its time."""
+    results: dict[str, int] = field(default_factory=dict)
+    """Of a step that has its result and is not published: the inode of a file of it."""
+    checkpoints: dict[str, int] = field(default_factory=dict)
+    """Of a step that is being computed: the newest checkpoint's optimizer step."""
+
+    @classmethod
+    def of(cls, store: Store) -> Snapshot:
+        """What `store` holds now."""
+        found = cls()
+        for record in store.root.glob(f"[0-9a-f]*/{RECORD}"):
+            found.published[record.parent.name] = _identity(record)
+        for work in (store.root / ".work").glob("[0-9a-f]*"):
+            if (work / RESULT).exists() and (one := _file_of(work)) is not None:
+                found.results[work.name] = one.stat().st_ino
+            steps = [int(named[1]) for path in work.rglob("*.ckpt") if (named := _CHECKPOINT.fullmatch(path.name))]
+            if steps:
+                found.checkpoints[work.name] = max(steps)
+        return found
+
+    def forget(self, fingerprint: str) -> None:
+        """What was damaged on purpose is no finished work any more."""
+        for known in (self.published, self.results, self.checkpoints):
+            known.pop(fingerprint, None)
+
+    def __str__(self) -> str:
+        unfinished = ", ".join(f"step {step}" for step in self.checkpoints.values())
+        return f"{len(self.published)} published" + (f", checkpoint of {unfinished}" if unfinished else "")
+
+
+def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:
+    """What `before` held and was computed again, as `later` moments and the end, which is now, show."""
+    found = []
+    now = Snapshot.of(store)
+    records = {record.fingerprint: record for record in store.all()}
+    for name, identity in before.published.items():
+        if now.published.get(name) != identity:
+            found.append(f"{_label(records, name)}: was published and is computed again")
+    for name, inode in before.results.items():
+        if name not in records or (one := _file_of(store.root / name)) is None or one.stat().st_ino != inode:
+            found.append(f"{_label(records, name)}: had its result and is computed again")
+    for name, step in before.checkpoints.items():
+        if name in before.results:
+            continue
+        seen = [one.checkpoints[name] for one in later if name in one.checkpoints]
+        record = records.get(name)
+        resumed = record.environment.resumed_from_step if record else None
+        if any(other < step for other in seen) or record is None or (resumed or 0) < step:
+            found.append(f"{_label(records, name)}: had a checkpoint of step {step}, went on from {resumed}")
+    return found
+
+
+def wrong(wanted: dict[str, Made], checkout: Path, store: Store) -> list[str]:
+    """Where the end of a disturbed run differs from that of an undisturbed one."""
+    found = list(flaws(store))
+    made = made_in(store)
+    for name, one in wanted.items():
+        if name not in made:
+            found.append(f"{one.label}: is missing")
+            continue
+        for file in sorted({*one.files, *made[name].files}):
+            if one.files.get(file) != made[name].files.get(file):
+                found.append(f"{one.label}: {file} differs from that of an undisturbed run")
+        for key, value in one.stable.items():
+            if made[name].stable[key] != value and key != "files":
+                found.append(f"{one.label}: {RECORD} differs from that of an undisturbed run in {key}")
+    found += [f"{made[name].label} {name[:8]}: an undisturbed run does not make it" for name in made.keys() - wanted]
+    if not list((checkout / "reports").glob("*/report.html")):
+        found.append("there is no report")
+    return found
+
+
+def untold(wanted: dict[str, Made], checkout: Path, registered: bool) -> list[str]:
+    """Where MLflow lies: a run that is said to be running, an artifact or a registered model that it does not know."""
+    with closing(sqlite3.connect(checkout / ".cursus" / "mlflow.db")) as database:
+        running = database.execute("select name from runs where status = 'RUNNING' and lifecycle_stage = 'active'")
+        found = [f"MLflow: the run {name} is said to be running" for (name,) in running]
+        told = database.execute(
+            "select f.value from runs r join tags f on f.run_uuid = r.run_uuid and f.key = 'cursus.fingerprint' "
+            "join tags c on c.run_uuid = r.run_uuid and c.key = 'cursus.cached' and c.value = 'false' "
+            "where r.status = 'FINISHED' and r.lifecycle_stage = 'active'"
+        ).fetchall()
+        models = database.execute("select count(*) from model_versions").fetchone()[0]
+    known = {fingerprint for (fingerprint,) in told}
+    found += [f"MLflow: does not tell of {one.label}" for name, one in wanted.items() if name not in known]
+    return [*found, "MLflow: no model is registered"] if registered and not models else found
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_ino, stat.st_mtime_ns
+
+
+def _file_of(folder: Path) -> Path | None:
+    """A file of a result that publishing does not change."""
+    names = sorted(path for path in folder.glob("*") if path.is_file() and path.name not in (RECORD, RESULT))
+    return names[0] if names else None
+
+
+def _label(records: dict[str, Provenance], name: str) -> str:
+    return records[name].stage if name in records else name[:12]

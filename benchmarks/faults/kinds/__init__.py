@@ -1,0 +1,20 @@
+"""The kinds of fault. A new kind is one new file."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+
+from benchmarks.faults.fault import Fault
+
+
+def kinds() -> dict[str, Fault]:
+    """Every kind of this package, by name."""
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        imported = importlib.import_module(f"{__name__}.{module.name}")
+        for _, one in inspect.getmembers(imported, inspect.isclass):
+            if issubclass(one, Fault) and one.__module__ == imported.__name__ and not inspect.isabstract(one):
+                found[one.name] = one()
+    return dict(sorted(found.items()))

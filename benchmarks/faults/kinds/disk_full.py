@@ -1,0 +1,79 @@
+"""A disk that runs full at a random moment, and has space again afterwards: a small tmpfs over one of the run's folders."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from random import Random
+
+from benchmarks.faults.fault import Fault, Strike
+from benchmarks.faults.judge import Snapshot
+from benchmarks.faults.regime import Checkout
+
+PLACES = {"store": "data/store", "prepared data": "data/prepared", "state": ".cursus", "temporary folder": "tmp"}
+ROOMY = "2g"
+PAGE = 4096
+"""Bytes of a tmpfs's smallest size."""
+
+
+class DiskFull(Fault):
+    name = "disk_full"
+    says = "the disk of the store, the state, the prepared data or the temporary folder has no byte left"
+    cases = 20
+
+    def unavailable(self) -> str | None:
+        if os.geteuid() != 0 or shutil.which("mount") is None:
+            return "only root may mount a small disk"
+        return None
+
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
+        # the store is where most is written
+        name = random.choice([*PLACES, "store"])
+        place = checkout.folder / PLACES[name]
+        mount(place)
+        checkout.settings["TMPDIR"] = str(checkout.folder / "tmp")
+        (checkout.folder / "tmp").mkdir(exist_ok=True)
+        share = random.random()
+        attempt = checkout.start()
+        struck = attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu)
+        if struck:
+            fill(place, random.choice([0, 0, PAGE, 16 * PAGE]))
+        ending = attempt.ended()
+        finished = Snapshot.of(checkout.store)
+        free(place)
+        if not struck and ending.success:
+            return None
+        return Strike(f"{name} after {share:.0%} of an undisturbed run's work: {finished}", ending, finished)
+
+    def after(self, checkout: Checkout) -> None:
+        for place in PLACES.values():
+            while os.path.ismount(checkout.folder / place):
+                subprocess.run(["umount", "--lazy", str(checkout.folder / place)], check=True)
+
+
+def mount(place: Path) -> None:
+    """Put a disk of its own where `place` is, with what was there."""
+    place.mkdir(parents=True, exist_ok=True)
+    kept = place.with_name(f"{place.name}-before")
+    shutil.move(place, kept)
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOMY}", "cursus-faults", str(place)], check=True)
+    subprocess.run(["cp", "-a", f"{kept}/.", str(place)], check=True)
+    shutil.rmtree(kept)
+
+
+def fill(place: Path, left: int) -> None:
+    """Leave `left` bytes. The disk is made smaller: a file that fills it could be what a run deletes."""
+    while True:
+        stat = os.statvfs(place)
+        size = max(PAGE, (stat.f_blocks - stat.f_bfree) * stat.f_frsize + left)  # a size of 0 would be none
+        # what was written since is refused: asked again
+        if subprocess.run(["mount", "-o", f"remount,size={size}", str(place)], capture_output=True).returncode == 0:
+            return
+
+
+def free(place: Path) -> None:
+    """Give the space back."""
+    subprocess.run(["mount", "-o", f"remount,size={ROOMY}", str(place)], check=True)

@@ -1,0 +1,96 @@
+"""SIGKILL at a random moment of a run: its flow, its training, its Prefect server, one of its ranks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from random import Random
+
+import psutil
+
+from benchmarks.faults.attempt import Attempt
+from benchmarks.faults.fault import Fault, Strike
+from benchmarks.faults.judge import Snapshot
+from benchmarks.faults.regime import Checkout
+
+FLOW, COMMAND = "flows.execute", "flows.cli"
+TRAINING, RANK = "pipelines.training.worker", "pipelines.training.rank "
+SERVER = "prefect.server"
+
+
+class Kill(Fault):
+    """Wait for a random moment of the run, in processor time; then the first moment that what is to be killed is there."""
+
+    row = 5
+
+    @abstractmethod
+    def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
+        """What is to be killed, where it runs now."""
+
+    def settings(self) -> dict[str, str]:
+        """Environment variables of the run."""
+        return {}
+
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
+        share = random.random()
+        attempt = checkout.start(settings=self.settings())
+        victims: list[psutil.Process] = []
+
+        def ready() -> bool:
+            if attempt.cpu() >= share * checkout.cpu and (victim := self.victim(attempt, random)) is not None:
+                victims.append(victim)
+            return bool(victims)
+
+        if not attempt.watch(ready):
+            ending = attempt.ended()
+            if not ending.success:  # it failed by itself: as telling as a strike
+                return Strike("nothing: it ended by itself", ending, Snapshot.of(checkout.store))
+            return None
+        command = victims[0].pid == attempt.processes()[0].pid
+        attempt.kill(victims[0])
+        finished = Snapshot.of(checkout.store)
+        what = f"after {share:.0%} of an undisturbed run's work: {finished}"
+        return Strike(what, attempt.ended(killed=command), finished)
+
+
+class KillFlow(Kill):
+    name = "kill_flow"
+    says = "SIGKILL to the flow's process, one time in five to the command that started it"
+    cases = 35
+
+    def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
+        found = attempt.find(COMMAND if random.random() < 0.2 else FLOW)
+        return found[0] if found else None
+
+
+class KillTraining(Kill):
+    name = "kill_training"
+    says = "SIGKILL to the training process"
+    cases = 35
+
+    def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
+        found = attempt.find(TRAINING)
+        return found[0] if found else None
+
+
+class KillRank(Kill):
+    name = "kill_rank"
+    says = "SIGKILL to one of two ranks that train together (DDP over gloo)"
+    cases = 10
+    row = 1
+    devices = 2
+
+    def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
+        found = attempt.find(RANK)
+        return random.choice(found) if len(found) == self.devices else None
+
+
+class KillServer(Kill):
+    name = "kill_server"
+    says = "SIGKILL to the temporary Prefect server of the run"
+    cases = 20
+    row = 3
+    standing = False
+
+    def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
+        found = attempt.find(SERVER)
+        return found[-1] if found else None

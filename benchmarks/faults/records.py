@@ -1,0 +1,58 @@
+"""What is kept of a case: a line of `docs/reliability/<kind>.jsonl`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from benchmarks.__main__ import ROOT
+
+FOLDER = ROOT / "docs" / "reliability"
+
+
+class Record(BaseModel):
+    """One case."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: str
+    number: int
+    struck: str
+    """What was struck, and when."""
+    ended: str
+    """How the disturbed run ended."""
+    runs: int
+    """Runs after it until everything was done."""
+    recovery_seconds: float | None
+    """Of those runs; None where the next strike came before the end."""
+    lost: list[str]
+    wrong: list[str]
+    hangs: list[str]
+    unclear: list[str]
+    date: str
+    commit: str
+    machine: str
+
+    @property
+    def good(self) -> bool:
+        return not (self.lost or self.wrong or self.hangs or self.unclear)
+
+
+def read(kind: str, folder: Path = FOLDER) -> list[Record]:
+    """The records of a kind, in the order of their numbers; a line that a killed campaign did not finish is left out."""
+    path = folder / f"{kind}.jsonl"
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    found = [Record.model_validate_json(line) for line in lines if line.endswith("\n")]
+    return sorted(found, key=lambda record: record.number)
+
+
+def write(kind: str, records: list[Record], folder: Path = FOLDER) -> None:
+    """Replace the records of a kind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    aside = folder / f".{kind}.part"
+    aside.write_text("".join(record.model_dump_json() + "\n" for record in records), encoding="utf-8")
+    os.replace(aside, folder / f"{kind}.jsonl")

@@ -1,0 +1,225 @@
+"""The small regime that is disturbed: plain text → fine-tune → compress → evaluate, in a checkout of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+
+from benchmarks.__main__ import COPIED, ROOT
+from benchmarks.faults.attempt import Attempt, Ending, marked
+from benchmarks.faults.judge import Made, made_in
+from pipelines.lineage.fingerprint import digest_file
+from pipelines.lineage.store import Store
+from tasks import processes
+from tests.corpora.small_dataset import write_small_dataset
+
+RECIPE, FIRST = "faults", "general"
+"""The recipe, and its first stage."""
+SETTINGS = "default_dataset: small\ntraining: {checkpoint_every: 20}\n"
+MARK = "CURSUS_ROOT"
+PATIENCE = 120.0
+_SERVER = "campaign"
+TEMPLATE = "template"
+_RECIPE = Path(__file__).with_name("recipe.yaml")
+
+
+class RegimeFailed(Exception):
+    """The undisturbed regime does not run: there is nothing to disturb."""
+
+
+@dataclass
+class Checkout:
+    """A place where the regime runs."""
+
+    folder: Path
+    settings: dict[str, str] = field(default_factory=dict)
+    """Environment variables of every attempt."""
+    words: tuple[str, ...] = ("run", RECIPE, "--threads", "1")
+    """The command that is the whole run."""
+    cpu: float = 0.0
+    """Seconds of processor time of an undisturbed run."""
+    attempts: int = 0
+
+    @property
+    def store(self) -> Store:
+        return Store(self.folder / "data" / "store")
+
+    def start(self, *words: str, settings: Mapping[str, str] | None = None) -> Attempt:
+        """Begin `cursus run`, or the command in `words`."""
+        self.attempts += 1
+        command = [sys.executable, "-m", "flows.cli", *(words or self.words)]
+        environment = {**environment_of(self.folder), **self.settings, **(settings or {})}
+        output = self.folder.with_name(f"{self.folder.name}-{self.attempts}.txt")
+        return Attempt(command, self.folder, environment, (MARK, str(self.folder)), output)
+
+    def run(self, *words: str) -> Ending:
+        """`cursus run`, or the command in `words`, to its end."""
+        return self.start(*words).ended()
+
+    def remove(self) -> None:
+        """End what is left of it, and delete it."""
+        for process in marked((MARK, str(self.folder))):
+            process.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for output in self.folder.parent.glob(f"{self.folder.name}-*.txt"):
+            output.unlink()
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """What a run without a fault makes, and costs."""
+
+    cpu: float
+    """Seconds of processor time."""
+    seconds: float
+    made: dict[str, Made]
+
+
+@dataclass
+class Regime:
+    """The template that checkouts are copied from, and what undisturbed runs make."""
+
+    work: Path
+    server: str
+    """The API of a Prefect server that stays up, as `make up` leaves one."""
+    known: dict[int, Undisturbed] = field(default_factory=dict)
+
+    @property
+    def template(self) -> Path:
+        return self.work / TEMPLATE
+
+    def checkout(self, name: str, standing: bool = True, devices: int = 1) -> Checkout:
+        """A fresh copy that trains with `devices` ranks; `standing` where its runs use the server that stays up, else each has a
+        temporary one."""
+        made = self._copy(name, devices)
+        made.settings = {"PREFECT_API_URL": self.server} if standing else {}
+        made.cpu = self.undisturbed(devices).cpu
+        return made
+
+    def undisturbed(self, devices: int) -> Undisturbed:
+        """What `devices` ranks make when nothing happens; kept in `work` for the same code. Raises RegimeFailed."""
+        if devices not in self.known:
+            path = self.work / f"undisturbed-{devices}-{_code()[:16]}.json"
+            if not path.exists():
+                checkout = self._copy(f"undisturbed-{devices}", devices)
+                checkout.settings = {"PREFECT_API_URL": self.server}
+                attempt = checkout.start()
+                ending = attempt.ended()
+                if not ending.success:
+                    raise RegimeFailed(ending.said)
+                written = {name: asdict(one) for name, one in made_in(checkout.store).items()}
+                path.write_text(json.dumps({"cpu": attempt.cpu(), "seconds": ending.seconds, "made": written}))
+                checkout.remove()
+            told = json.loads(path.read_text())
+            made = {name: Made(**one) for name, one in told["made"].items()}
+            self.known[devices] = Undisturbed(told["cpu"], told["seconds"], made)
+        return self.known[devices]
+
+    def _copy(self, name: str, devices: int) -> Checkout:
+        folder = self.work / name
+        Checkout(folder).remove()
+        # hard links inside are kept as links: DVC's outputs and its cache share files
+        subprocess.run(["cp", "-a", str(self.template), str(folder)], check=True)
+        if devices == 1:
+            return Checkout(folder)
+        params = folder / "params.yaml"
+        params.write_text(params.read_text().replace("training: {", f"training: {{devices: {devices}, "))
+        return Checkout(folder, words=("run", RECIPE, "--threads", "1", "--until", FIRST))
+
+
+@contextmanager
+def regime(work: Path) -> Iterator[Regime]:
+    """A template, made where `work` does not hold one of this very code, and a server beside it."""
+    work.mkdir(parents=True, exist_ok=True)
+    _clear(work)
+    found = Regime(work, f"http://127.0.0.1:{processes.free_port()}/api")
+    server = _prefect(work, found.server)
+    try:
+        made_of = work / "template.txt"
+        if not made_of.exists() or made_of.read_text() != _code():
+            _write_template(found.template)
+            made_of.write_text(_code())
+        if not processes.wait_until_answers(f"{found.server}/health", server, seconds=PATIENCE):
+            raise RegimeFailed(f"Prefect's server does not come up; its log is {work / 'prefect.log'}")
+        yield found
+    finally:
+        _clear(work)
+
+
+def environment_of(folder: Path) -> dict[str, str]:
+    """A user's shell in the checkout at `folder`: none of the settings of whoever runs the campaign."""
+    mine = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_", "CURSUS_"))
+    }
+    return {**mine, MARK: str(folder), "PYTHONPATH": str(folder), "COLUMNS": "200"}
+
+
+@cache
+def _code() -> str:
+    """A digest of all that a checkout is made of."""
+    places = [ROOT / name for name in COPIED]
+    files = [
+        _RECIPE,
+        *(file for place in places for file in ([place] if place.is_file() else sorted(place.rglob("*")))),
+    ]
+    kept = [file for file in files if file.is_file() and file.suffix != ".pyc"]
+    return hashlib.sha256("".join(f"{file}\0{digest_file(file)}\n" for file in kept).encode()).hexdigest()
+
+
+def _write_template(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in (*COPIED, ".dvc/config", ".dvcignore"):
+        source, target = ROOT / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target)  # with what Python has compiled
+        elif source.exists():
+            shutil.copy2(source, target)
+    write_small_dataset(folder)
+    params = folder / "params.yaml"
+    params.write_text(SETTINGS + params.read_text(), encoding="utf-8")
+    shutil.copy(_RECIPE, folder / "recipes" / f"{RECIPE}.yaml")
+    ready = (
+        "from pathlib import Path; from tasks.environment import prepare_environment; root = Path.cwd(); "
+        "prepare_environment(root); from tasks.tracking_store import migrate_tracking_store; migrate_tracking_store(root)"
+    )
+    python = [sys.executable]
+    for command in (
+        [*python, "-m", "flows.cli", "data"],
+        [*python, "-c", ready],
+        [*python, "-m", "prefect", "server", "database", "upgrade", "-y"],
+    ):
+        environment = {**environment_of(folder), "PREFECT_HOME": str(folder / ".cursus" / "prefect")}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            raise RegimeFailed(done.stdout + done.stderr)
+
+
+def _prefect(work: Path, api: str) -> processes.Process:
+    from tasks.environment import QUIET
+
+    port = api.rpartition(":")[2].partition("/")[0]
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", port]
+    environment = {**environment_of(work), **QUIET, "PREFECT_HOME": str(work / "prefect")}
+    return processes.start(_SERVER, command, root=work, environment=environment, log=work / "prefect.log")
+
+
+def _clear(work: Path) -> None:
+    """End and delete what a campaign has left, also one that was killed."""
+    processes.stop(processes.marked(_SERVER, work))
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for place in sorted((place for place in mounts if place.startswith(f"{work}/")), reverse=True):
+        subprocess.run(["umount", "--lazy", place], check=False)
+    for folder in work.iterdir():
+        if folder.is_dir() and folder.name not in (TEMPLATE, "prefect"):
+            Checkout(folder).remove()

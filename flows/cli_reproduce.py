@@ -1,0 +1,93 @@
+"""`cursus reproduce`: a model's lineage made again in an empty store, and compared stage by stage."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flows.telling import told
+from pipelines.errors import ReproductionError
+from tasks.environment import prepare_environment, project_root
+
+if TYPE_CHECKING:
+    from tasks.reproduction import Reproduction
+
+MARKS = {"identical": ("identical", "green"), "differs": ("differs", "red"), "not made": ("not made", "dim")}
+
+
+@told
+def reproduce(
+    model: Annotated[str, typer.Argument(help="A registered model, a fingerprint or its first digits, or a stage.")],
+    into: Annotated[
+        Path | None, typer.Option(help="An empty folder to make it in; one inside the store when not given.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The comparison as one JSON object on standard output.")
+    ] = False,
+) -> None:
+    """Make a model again from its records alone, and compare every stage's digests with what was recorded.
+
+    Exit status 0 only when all are identical; 1 when a stage differs, which is told with the reason. What was made is kept
+    only then, or when it has a folder of its own.
+
+    Example: cursus reproduce cursus-classifier
+    """
+    root = project_root()
+    # this command tells of errors itself
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
+    prepare_environment(root)
+    from flows.execute import execute
+    from pipelines.lineage.store import Store
+    from tasks.lineage import resolve
+    from tasks.planning import store_folder
+    from tasks.reproduce import rebuild
+    from tasks.reproduction import Reproduction, place
+
+    store = Store(store_folder(root))
+    _, fingerprint = resolve(root, store, model)
+    remakes = rebuild(root, store, fingerprint)  # what cannot be made again is told before anything starts
+    folder = place(store, fingerprint, into)
+    minutes = sum(remake.record.environment.seconds for remake in remakes) / 60
+    typer.echo(
+        f"{len(remakes)} stages to make again, {minutes:.1f} minutes of work when they were first made", err=True
+    )
+    try:
+        answer = execute({"model": model, "into": str(folder)}, root, "reproduce")
+        result = Reproduction.model_validate(answer)
+    except ReproductionError:
+        found = Reproduction.read(folder)
+        assert found is not None
+        result = found
+    if as_json:
+        typer.echo(result.model_dump_json(indent=1))
+    else:
+        _show(result)
+    if not result.identical:
+        raise typer.Exit(1)
+
+
+def _show(result: Reproduction) -> None:
+    """What came of it: a line a stage, then the verdict, and what to look at where it is not the wished one."""
+    console = Console(highlight=False)
+    table = Table("stage", "recorded", "made again", "took", title=f"{result.model} made again", title_justify="left")
+    for one in result.stages:
+        word, colour = MARKS[one.outcome]
+        took = "" if one.seconds is None else f"{one.seconds:.0f} s"
+        table.add_row(one.stage, one.fingerprint[:8], Text(word, style=colour), took)
+    console.print(table)
+    if result.identical:
+        console.print(f"{len(result.stages)} of {len(result.stages)} stages are byte for byte what was recorded")
+    if (first := result.first) is not None:
+        console.print(f"{first.stage} is the first stage that differs", style="bold")
+        for name, digests in first.files.items():
+            console.print(f"  {name}: sha256 {digests}", markup=False)
+        for reason in first.reasons:
+            console.print(f"  why: {reason}", markup=False, soft_wrap=True)
+        console.print(f"what was made is in {result.folder}", markup=False, soft_wrap=True)

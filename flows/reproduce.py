@@ -1,0 +1,136 @@
+"""A model's lineage made again in an empty store, and compared with what was recorded, stage by stage."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prefect import flow
+from prefect.artifacts import create_table_artifact
+from prefect.runtime import flow_run
+from pydantic import BaseModel, ConfigDict, Field
+
+from flows.outcome import kept
+from flows.regime import compute
+from pipelines.errors import ReproductionError
+from pipelines.lineage.store import Store
+from pipelines.recipe.plan import Plan
+from pipelines.recipe.schema import Recipe
+from tasks.data_lock import data_as_it_is
+from tasks.environment import prepare_environment, project_root, state_folder
+from tasks.lineage import resolve
+from tasks.planning import store_folder
+from tasks.progress import Progress
+from tasks.reproduce import Remake, compare, datasets, generations, rebuild, together, warnings
+from tasks.reproduction import Reproduction, place
+from tasks.stages import Context
+from tasks.tracking import Tracker
+from tasks.training_settings import TrainingSettings, load_training
+
+AS_RECORDED = ("devices", "nodes", "distribution", "device_tokens")
+"""What a job's runtime takes from its record; where it runs, and on which kind of device, is decided here."""
+
+
+class ReproduceConfig(BaseModel):
+    """Which model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str = Field(
+        "cursus-classifier", description="A registered model, a fingerprint or its first digits, or a stage."
+    )
+    into: Path | None = Field(None, description="An empty folder to make it in; one inside the store when empty.")
+
+
+def _run_name() -> str:
+    """What the UI calls a run."""
+    return ReproduceConfig.model_validate(flow_run.parameters.get("config") or {}).model
+
+
+@flow(name="reproduce", flow_run_name=_run_name, validate_parameters=True)
+def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # noqa: B008  # Prefect shows the defaults in its form
+    """Make a model again from its records alone, and compare digests stage by stage, until one differs.
+
+    Raises ReproductionError with the first stage that differs and why; DataError, RecipeError or StoreError, before anything
+    is computed, for a lineage that cannot be made again here.
+    """
+    root = project_root()
+    prepare_environment(root)
+    return kept(lambda: _carry_out(config, root))
+
+
+def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
+    store = Store(store_folder(root))
+    title, fingerprint = resolve(root, store, config.model)
+    training = load_training(root)
+    target = Store(place(store, fingerprint, config.into))
+    with ExitStack() as opened:
+        opened.enter_context(store.used())
+        opened.enter_context(target.exclusive())
+        for dataset in datasets(store, fingerprint):
+            opened.enter_context(data_as_it_is(dataset, root))
+        remakes = rebuild(root, store, fingerprint)
+        result = Reproduction(
+            model=f"{title}{remakes[-1].compared.stage}",
+            fingerprint=fingerprint,
+            folder=target.root,
+            warnings=warnings(remakes, root),
+            stages=[remake.compared for remake in remakes],
+        )
+        result.write()
+        claims = opened.enter_context(ExitStack())  # let go after the launcher below has ended its processes
+        progress = opened.enter_context(Progress())
+        for warning in result.warnings:
+            progress.say(f"differs already: {warning}")
+        log = state_folder(root) / "logs" / f"reproduce-{datetime.now(UTC):%Y%m%d-%H%M%S}.log"
+        context = Context(
+            root=root,
+            store=target,
+            tracker=Tracker(
+                root
+            ),  # not begun: MLflow tells of what is offered, and this is a proof that is thrown away
+            tables={},
+            language="",
+            launcher=opened.enter_context(training.launcher.open(root, log)),
+            training=training,
+            progress=progress,
+        )
+        for generation in generations(remakes):
+            for group in together(generation):
+                _make(group, context, claims)
+            for remake in generation:
+                fingerprint_here = remake.step.fingerprint
+                seconds = context.seconds.get(fingerprint_here)
+                result.put(compare(remake, context.artifacts.get(fingerprint_here), store, seconds))
+            result.write()
+            if result.first is not None:
+                break
+    _show(result)
+    if result.first is not None:
+        raise ReproductionError(f"{result.sentence} What was made is in {target.root}.")
+    if target.root.is_relative_to(store.root.resolve()):
+        shutil.rmtree(target.root)
+    return result
+
+
+def _make(group: Sequence[Remake], context: Context, claims: ExitStack) -> None:
+    """Compute steps that read the same tables and were computed alike, as they were: with as many ranks and threads."""
+    first = group[0]
+    steps = tuple(remake.step for remake in group)
+    recipe = Recipe(name=first.record.recipe, stages={step.name: step.stage for step in steps})
+    recorded = {key: first.runtime[key] for key in AS_RECORDED if key in first.runtime}
+    training = TrainingSettings.model_validate({"launcher": context.training.launcher, **recorded})
+    here = replace(context, tables=dict(first.tables), language=first.language, training=training)
+    compute(Plan(recipe, steps), here, first.threads * training.devices * len(steps), claims)
+
+
+def _show(result: Reproduction) -> None:
+    rows = [
+        {"stage": one.stage, "recorded": one.fingerprint[:12], "outcome": one.outcome, "why": "; ".join(one.reasons)}
+        for one in result.stages
+    ]
+    create_table_artifact(rows, key="reproduction", description=result.sentence)

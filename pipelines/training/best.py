@@ -1,0 +1,66 @@
+"""The weights with which a network answered held-out examples best."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytorch_lightning as lightning
+from pytorch_lightning.callbacks import Callback
+
+from pipelines.distributions import Distribution
+from pipelines.errors import StoreError
+from pipelines.lineage.fingerprint import digest_file
+from pipelines.training.checkpoints import Checkpoints
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+FILE = "best.safetensors"
+
+
+class BestWeights(Callback):
+    """Keeps them in `folder` from one validation to the next. A resume point remembers which these were, by their digest."""
+
+    def __init__(self, folder: Path, network: PreTrainedModel, distribution: Distribution, monitor: str) -> None:
+        self.path, self.network, self.distribution, self.monitor = folder / FILE, network, distribution, monitor
+        self.score: float | None = None
+        self._digest = ""
+
+    def on_validation_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        score = float(trainer.callback_metrics[self.monitor])
+        if self.score is not None and score <= self.score:
+            return
+        self.score = score
+        weights = self.distribution.whole(self.network)
+        if trainer.is_global_zero:
+            self._write(weights)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"score": self.score, "digest": self._digest}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.score, self._digest = state_dict["score"], state_dict["digest"]
+
+    def read(self, checkpoints: Checkpoints) -> dict[str, Tensor]:
+        """Those weights, of the whole network. StoreError where the file is not what was written: `checkpoints` are then
+        forgotten, so that the next run makes it again."""
+        from safetensors.torch import load_file
+
+        if not self.path.exists() or digest_file(self.path) != self._digest:
+            checkpoints.forget()
+            raise StoreError(f"{self.path}: damaged since it was written; run again, and the stage trains anew")
+        return load_file(self.path)
+
+    def _write(self, weights: dict[str, Tensor]) -> None:
+        from safetensors.torch import save_file
+
+        aside = self.path.with_suffix(".unfinished")
+        # tied weights are one tensor under two names, which the format refuses
+        save_file({name: value.detach().cpu().contiguous().clone() for name, value in weights.items()}, aside)
+        with aside.open("rb") as file:
+            os.fsync(file.fileno())
+        self._digest = digest_file(aside)
+        os.replace(aside, self.path)

@@ -1,0 +1,44 @@
+"""What a step is computed with and on: recorded beside its result, never inside its identity."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from pipelines.job import Result, Runtime
+from pipelines.lineage.fingerprint import LIBRARIES
+from pipelines.lineage.provenance import Environment
+from pipelines.training import hardware
+
+
+def conditions(
+    root: Path, runtime: Runtime, result: Result | None = None, began: str = "", seconds: float = 0.0
+) -> Environment:
+    """Those of a step that ends now, or of one that would be computed here."""
+    return Environment(
+        python=platform.python_version(),
+        platform=platform.platform(),
+        packages={name: importlib.metadata.version(name) for name in LIBRARIES},
+        commit=_commit(root),
+        started=began,
+        seconds=round(seconds, 3),
+        resumed_from_step=result.resumed_from_step if result else None,
+        device=(result.device if result else None) or hardware.described(runtime.accelerator),
+        runtime=runtime.model_dump(mode="json"),
+    )
+
+
+@cache
+def _commit(root: Path) -> str | None:
+    """The commit of the checkout, with `+` where files differ from it; None outside git."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,124 @@
+"""How flow runs ended whose Prefect server was away when they did, or whose process was killed: told at the next start.
+
+A flow run is on record in `.cursus/flow-runs/<id>.json` while its process holds a lock on the file. A record that nobody
+holds is compared with what the server says of the run: one that is still RUNNING there, or was taken for crashed because it
+was silent, gets the state that it ended in; without one, its process was killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ValidationError
+
+from pipelines.errors import CursusError
+from pipelines.lineage.locks import Lock
+from tasks.environment import state_folder
+
+State: TypeAlias = Literal["COMPLETED", "FAILED", "CANCELLED"]
+AWAY = "Prefect's server was away when the run ended."
+KILLED = "The process was killed, or the machine went down; finished steps are in the store."
+
+log = logging.getLogger("cursus.flow_runs")
+_HELD: list[Lock] = []
+
+
+class Ended(BaseModel):
+    """How a flow run ended."""
+
+    state: State
+    message: str
+
+
+@contextmanager
+def recorded(root: Path) -> Iterator[None]:
+    """Keep on record how the flow run that is under way ends. Does nothing outside a flow run."""
+    from prefect.runtime import flow_run
+
+    identifier = flow_run.id
+    path = _folder(root) / f"{identifier}.json"
+    lock = None
+    if identifier:
+        with suppress(OSError):
+            lock = Lock.take(path)
+    if lock is not None:
+        # until this process ends, Prefect itself is telling its server
+        _HELD.append(lock)
+    try:
+        yield
+    except BaseException as error:
+        if lock is not None:
+            known = isinstance(error, Exception)
+            said = str(error) if isinstance(error, CursusError) else type(error).__name__
+            _write(path, Ended(state="FAILED" if known else "CANCELLED", message=f"{said} ({AWAY})"))
+        raise
+    else:
+        if lock is not None:
+            _write(path, Ended(state="COMPLETED", message=AWAY))
+
+
+def tell_ended(root: Path, api: str | None = None, auth: str | None = None) -> int:
+    """Set right what a server says of flow runs that are over; how many it was wrong about. Never raises.
+
+    Without an address, it is the server that the process's own flow run reports to.
+    """
+    from prefect.client.orchestration import SyncPrefectClient, get_client
+
+    records = sorted(_folder(root).glob("*.json"))
+    corrected = 0
+    if not records:
+        return 0
+    try:
+        with SyncPrefectClient(api, auth_string=auth) if api else get_client(sync_client=True) as client:
+            for path in records:
+                lock = Lock.take(path)
+                if lock is not None:
+                    corrected += _tell(path, client)
+                    lock.release(forget=True)
+    except Exception as error:
+        log.debug("Prefect is not told how flow runs ended: %s", error)
+    return corrected
+
+
+def _tell(path: Path, client: Any) -> int:
+    from prefect.client.schemas.objects import State as PrefectState
+    from prefect.client.schemas.objects import StateType
+    from prefect.exceptions import ObjectNotFound
+
+    text = path.read_text(encoding="utf-8")
+    try:
+        ended = Ended.model_validate_json(text)
+    except ValidationError:
+        ended = None
+    try:
+        known = client.read_flow_run(path.stem).state
+    except ObjectNotFound:
+        return 0
+    over = known is not None and known.is_final()
+    if over and (ended is None or known.type != StateType.CRASHED or ended.state != "COMPLETED"):
+        return 0
+    state = (
+        PrefectState(type=StateType.CRASHED, message=KILLED)
+        if ended is None
+        else PrefectState(type=StateType(ended.state), message=ended.message)
+    )
+    client.set_flow_run_state(path.stem, state, force=True)
+    return 1
+
+
+def _write(path: Path, ended: Ended) -> None:
+    # in place: the lock is on this very file, and half a record reads as none
+    with suppress(OSError), path.open("r+", encoding="utf-8") as file:
+        file.truncate()
+        file.write(ended.model_dump_json())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _folder(root: Path) -> Path:
+    return state_folder(root) / "flow-runs"

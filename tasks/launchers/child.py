@@ -1,0 +1,79 @@
+"""A process on this machine that serves a launcher, and ends with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from tasks.launchers.environment import training_environment
+from tasks.launchers.following import last_words
+
+GRACE_SECONDS = 10.0
+"""What it is given to end in order."""
+
+
+class Child:
+    """A process that ends when its standard input does: when this process closes it, or dies. It sees the GPUs `held`."""
+
+    def __init__(
+        self,
+        root: Path,
+        log: Path,
+        command: tuple[str, ...],
+        serves_many: bool = False,
+        grace: float = GRACE_SECONDS,
+        held: tuple[str, ...] = (),
+    ) -> None:
+        self.log, self.serves_many, self.grace, self.held = log, serves_many, grace, held
+        visible = {"CUDA_VISIBLE_DEVICES": ",".join(held)} if held else {}
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w", encoding="utf-8") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=root,
+                env={**os.environ, **training_environment(), **visible},
+                text=True,
+                start_new_session=True,  # Ctrl-C reaches only the caller, who ends the child in order
+            )
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def order(self, order: Path) -> None:
+        assert self._process.stdin is not None
+        # it may just have died or been ended: whoever follows the job hears of it
+        with suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(f"{order}\n")
+            self._process.stdin.flush()
+
+    def wait(self) -> None:
+        """Let it end by itself, for as long as it is given when it is told to."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(self.grace)
+        self.end()
+
+    def end(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        if self.alive():
+            self._process.terminate()
+            try:
+                self._process.wait(self.grace)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def why(self) -> str:
+        status = self._process.wait()
+        if status < 0:
+            reason = f"killed by {signal.Signals(-status).name}"
+            return reason + ", as the system does when memory runs out" if -status == signal.SIGKILL else reason
+        return last_words(self.log) or f"exit status {status}"

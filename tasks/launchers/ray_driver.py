@@ -1,0 +1,153 @@
+"""The driver of one job on a Ray cluster: `python -m tasks.launchers.ray_driver ORDER --address HOST:PORT`.
+
+Ray's TorchTrainer places the ranks, makes their group, and starts all of them again when one dies. When standard input
+closes, because the flow has closed it or died, the ranks are asked to leave a checkpoint, and are gone before this process is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines import ray_cluster
+from pipelines.errors import CursusError, StageError
+from pipelines.job import Job, Runtime
+from pipelines.training.failure import tell_failure, told_failure
+from tasks.launchers.environment import training_environment
+from tasks.launchers.ray_rank import STOP, take_part
+
+if TYPE_CHECKING:
+    from ray.train import TrainingFailedError
+
+MISTAKE = 2
+"""Exit status when what ended the job is told in its folder."""
+POLL_SECONDS = 0.5
+STOP_SECONDS = 7.0
+"""What ranks are given to leave a checkpoint, before Ray ends them."""
+ABORT_SECONDS = 10.0
+"""What Ray is given to do so in order."""
+GROUP_SECONDS = 1800
+"""A rank waits so long for another: the first one may have a corpus to tokenise."""
+
+
+def main(order: Path, address: str, *, restarts: int, cpus: float, wait: float) -> int:
+    """Run the job that `order` holds; the exit status."""
+    job = Job.model_validate_json(order.read_bytes())
+    order.with_name(STOP).unlink(missing_ok=True)
+    threading.Thread(target=_end_with_caller, args=(order,), daemon=True).start()
+    try:
+        ray_cluster.join(address, training_environment(), show_logs=True)
+        # whoever sends it has closed standard input as well; Ray would leave without a word to the ranks
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        threading.Thread(target=_end_with_mistake, args=(job,), daemon=True).start()
+        _train(job, order, restarts, cpus, wait)
+    except CursusError as error:
+        tell_failure(job.out, error)
+    return MISTAKE if told_failure(job.out) else 0
+
+
+def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> None:
+    # read by Ray when its workers are placed: each try may take its share of the whole patience
+    os.environ["RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"] = str(wait / (restarts + 1))
+    os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", str(POLL_SECONDS))
+    from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
+    from ray.train.torch import TorchConfig, TorchTrainer
+
+    runtime = job.runtime
+    gpu = runtime.accelerator == "gpu"
+    near = all(map(ray_cluster.loopback, ray_cluster.nodes()))
+    reserved = {"CPU": cpus, **({"GPU": 1.0} if gpu else {})}
+    trainer = TorchTrainer(
+        take_part,
+        train_loop_config={"order": str(order), "root": str(Path.cwd())},
+        torch_config=TorchConfig(backend="cpu:gloo,cuda:nccl" if gpu else "gloo", timeout_s=GROUP_SECONDS),
+        scaling_config=ScalingConfig(
+            num_workers=runtime.ranks,
+            use_gpu=gpu,
+            resources_per_worker=reserved,
+            # one rank a node is a promise; several fill one node after the other
+            placement_strategy="STRICT_SPREAD" if runtime.devices == 1 else "PACK",
+        ),
+        # ray.train is typed as it was before its second version, which is the one that runs
+        run_config=RunConfig(  # type: ignore[call-arg]
+            name="ray",
+            storage_path=str(order.parent),
+            # what gloo would listen on otherwise is the machine's first interface
+            worker_runtime_env={"env_vars": {"GLOO_SOCKET_IFNAME": "lo"}} if near else {},
+            failure_config=FailureConfig(  # type: ignore[call-arg]
+                max_failures=restarts, controller_failure_limit=restarts
+            ),
+        ),
+    )
+    try:
+        trainer.fit()
+    except TrainingFailedError as failed:
+        if not told_failure(job.out):
+            raise StageError(_reason(failed, runtime, reserved, wait)) from None
+
+
+def _reason(failed: TrainingFailedError, runtime: Runtime, reserved: dict[str, float], wait: float) -> str:
+    """One sentence of what Ray says in many."""
+    from ray.train import WorkerGroupError
+
+    if isinstance(failed, WorkerGroupError):
+        rank, error = min(failed.worker_failures.items())
+        return f"rank {rank} ended without a result, and so did those started after it: {_first_line(error)}"
+    has = [
+        f"{address} with {_said({name: resources.get(name, 0) for name in reserved})}"
+        for address, resources in ray_cluster.nodes().items()
+    ]
+    apart = " and a node of its own" if runtime.devices == 1 else ""
+    return (
+        f"{runtime.ranks} ranks with {_said(reserved)} each{apart} could not be placed within {wait:g} s; the nodes of the "
+        f"cluster are {', '.join(has)}: lower training.nodes, or raise training.launcher.wait, in params.yaml "
+        f"({_first_line(failed)})"
+    )
+
+
+def _said(resources: dict[str, float]) -> str:
+    return " and ".join(f"{count:g} {name}" for name, count in resources.items())
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if not line.endswith("error:")), type(error).__name__)
+
+
+def _end_with_caller(order: Path) -> None:
+    while os.read(0, 65536):
+        pass
+    order.with_name(STOP).touch()
+    time.sleep(STOP_SECONDS)
+    _abort()
+
+
+def _end_with_mistake(job: Job) -> None:
+    """A rank that met a mistake has told it; the others, who wait for it, would wait long."""
+    while not told_failure(job.out):
+        time.sleep(POLL_SECONDS)
+    _abort()
+
+
+def _abort() -> None:
+    """What Ctrl-C does: Ray's trainer then ends its workers before it returns. If it does not, Ray ends them without it."""
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(ABORT_SECONDS)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("order", type=Path)
+    arguments.add_argument("--address", required=True)
+    arguments.add_argument("--restarts", type=int, default=3)
+    arguments.add_argument("--cpus", type=float, default=1)
+    arguments.add_argument("--wait", type=float, default=600)
+    asked = arguments.parse_args()
+    sys.exit(main(asked.order, asked.address, restarts=asked.restarts, cpus=asked.cpus, wait=asked.wait))

@@ -1,0 +1,253 @@
+"""A lineage made again from its records alone: what is to be made, whether it can be, and how what came of it compares.
+
+    remakes = rebuild(root, store, fingerprint)      # parents first; refuses what cannot be made again, before any compute
+    warnings(remakes, root)                          # what is known to differ already: data, code, libraries, device
+    compare(remake, artifact, store, seconds)        # identical, or which files differ, and what else does
+
+Today's recipes are not read: the stage as it was resolved, its seed, its parents and its tables are in each record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import ValidationError
+
+from pipelines.errors import DataError, StoreError
+from pipelines.evaluations.stage import EVALUATION
+from pipelines.job import Runtime
+from pipelines.lineage.differences import NOTHING, differing_files, reasons
+from pipelines.lineage.fingerprint import digest_file, fingerprint
+from pipelines.lineage.provenance import DataSource, Provenance
+from pipelines.lineage.store import Artifact, Store
+from pipelines.recipe.checkpoint import resolve_checkpoint
+from pipelines.recipe.plan import Step, identified
+from pipelines.recipe.schema import Checkpoint, Limits, Stage, Untrained
+from pipelines.task_families import TaskFamily
+from pipelines.training import hardware
+from tasks.conditions import conditions
+from tasks.datasets import dvc_digest
+from tasks.lineage import ancestry, label
+from tasks.reproduction import Compared
+
+SUMMARY = "summary.json"
+"""Beside the tables of a prepared dataset: the language is in it."""
+
+
+@dataclass(frozen=True)
+class Remake:
+    """A recorded step, and the step that makes it again here."""
+
+    record: Provenance
+    step: Step
+    tables: Mapping[str, Path]
+    language: str
+    contradiction: str | None
+    """Why the record cannot be that of what was published; None for an honest one."""
+
+    @property
+    def compared(self) -> Compared:
+        """Nothing yet."""
+        record = self.record
+        return Compared(stage=label(record), recipe=record.recipe, fingerprint=record.fingerprint)
+
+    @property
+    def runtime(self) -> Mapping[str, Any]:
+        """How it was computed; empty in a record that does not say."""
+        return self.record.environment.runtime
+
+    @property
+    def threads(self) -> int:
+        """Processor threads of a rank."""
+        return int(self.runtime.get("threads", 1))
+
+
+def rebuild(root: Path, store: Store, model: str) -> list[Remake]:
+    """The steps that make `model`, a fingerprint, again: parents before children.
+
+    Raises DataError for a table that is no longer there, RecipeError for a checkpoint that is not, StoreError for a record
+    that is lost, or that this code cannot read.
+    """
+    remade: dict[str, Remake] = {}
+    digests: dict[Path, str] = {}
+    for name, record in ancestry(store, model).items():
+        tables = {table: _table(root, source, record) for table, source in record.data.items()}
+        digests |= {path: dvc_digest(path) for path in tables.values() if path not in digests}
+        stage, family = _stage(record)
+        step = identified(
+            record.recipe,
+            record.stage,
+            stage,
+            record.seed,
+            several="@" in label(record),
+            parents={role: remade[parent].step.fingerprint for role, parent in record.parents.items()},
+            data={
+                table: DataSource(digest=digests[path], path=record.data[table].path) for table, path in tables.items()
+            },
+            family=family,
+            checkpoint=resolve_checkpoint(stage.start.checkpoint) if isinstance(stage.start, Checkpoint) else None,
+        )
+        remade[name] = Remake(record, step, tables, _language(tables, record), _contradiction(name, record))
+    return list(remade.values())
+
+
+def warnings(remakes: Sequence[Remake], root: Path) -> list[str]:
+    """What is recorded of the lineage and is otherwise here, each once, with the stages that it concerns."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for remake in remakes:
+        environment = conditions(root, Runtime(accelerator=hardware.accelerator())).model_copy(
+            update={"runtime": remake.record.environment.runtime}
+        )
+        here = remake.record.model_copy(update={"identity": dict(remake.step.identity), "environment": environment})
+        for reason in reasons(remake.record, here):
+            # what is said after a colon, as of code, is another for each stage
+            found.setdefault(reason.partition(":")[0], (reason, []))[1].append(remake.compared.stage)
+    return [f"{reason} ({', '.join(stages)})" for reason, stages in found.values()]
+
+
+def datasets(store: Store, model: str) -> list[str]:
+    """The datasets whose tables the lineage of `model` reads."""
+    sources = (source for record in ancestry(store, model).values() for source in record.data.values())
+    return sorted({PurePosixPath(source.path).parent.name for source in sources})
+
+
+def generations(remakes: Sequence[Remake]) -> Iterator[list[Remake]]:
+    """The steps in groups of those that do not wait for each other, parents before children."""
+    done: set[str] = set()
+    waiting = list(remakes)
+    while waiting:
+        ready = [one for one in waiting if done.issuperset(one.step.parents.values())]
+        waiting = [one for one in waiting if one not in ready]
+        done |= {one.step.fingerprint for one in ready}
+        yield ready
+
+
+def together(generation: Sequence[Remake]) -> Iterator[list[Remake]]:
+    """The steps to be made of a generation, in groups that compute side by side: on the same tables, in the same way."""
+    groups: dict[str, list[Remake]] = {}
+    for one in generation:
+        if one.contradiction is None:
+            alike = (one.record.recipe, {name: str(path) for name, path in one.tables.items()}, one.language)
+            groups.setdefault(json.dumps([*alike, one.runtime]), []).append(one)
+    for group in groups.values():
+        processors = group[0].threads * int(group[0].runtime.get("devices", 1))
+        side_by_side = max(1, hardware.cores() // processors)
+        yield from (group[first : first + side_by_side] for first in range(0, len(group), side_by_side))
+
+
+def compare(remake: Remake, made: Artifact | None, store: Store, seconds: float | None) -> Compared:
+    """How `made` compares with what is recorded; `store` is that of the recorded artifact.
+
+    A step whose record contradicts itself is not made, and differs.
+    """
+    record = remake.record
+    if made is None:
+        why = [remake.contradiction] if remake.contradiction else []
+        return remake.compared.model_copy(update={"outcome": "differs" if why else "not made", "reasons": why})
+    files = differing_files(record, made.provenance)
+    original = store.folder(record.fingerprint)
+    if EVALUATION in files and _alike(original / EVALUATION, made.folder / EVALUATION, remake.step.stage):
+        del files[EVALUATION]
+    found = remake.compared.model_copy(update={"seconds": seconds})
+    if not files:
+        return found.model_copy(update={"outcome": "identical"})
+    why = [*_tampering(record, made.provenance, original, files), *reasons(record, made.provenance)] or [NOTHING]
+    return found.model_copy(update={"outcome": "differs", "files": files, "reasons": why})
+
+
+def _table(root: Path, source: DataSource, record: Provenance) -> Path:
+    """Where a table of a record is; a record does not lead out of the project."""
+    named = PurePosixPath(source.path)
+    if named.is_absolute() or ".." in named.parts:
+        raise StoreError(f"the record of {label(record)} names the table {source.path!r}, which is not in the project")
+    path = root / named
+    if not path.exists():
+        raise DataError(
+            f"{source.path}: is no longer there, and {record.recipe}/{label(record)} was trained on it; bring it back with "
+            f"`cursus data {named.parent.name}`, then run again. Nothing was computed"
+        )
+    return path
+
+
+def _language(tables: Mapping[str, Path], record: Provenance) -> str:
+    for path in tables.values():
+        summary = path.parent / SUMMARY
+        try:
+            return str(json.loads(summary.read_text(encoding="utf-8"))["language"])
+        except (OSError, ValueError, KeyError):
+            raise DataError(
+                f"{summary}: is not there or damaged, so the language of what {label(record)} was trained on is not known; "
+                f"run `cursus data {path.parent.name}`"
+            ) from None
+    return "en"
+
+
+def _stage(record: Provenance) -> tuple[Stage, TaskFamily]:
+    """The stage as it was resolved, and the family of its labelled tables. StoreError where today's code cannot read it."""
+    identity = record.identity
+    try:
+        stage = Stage.model_validate(identity["stage"])
+        family = TaskFamily.model_validate(identity.get("family") or TaskFamily.usual)
+        start: str | Checkpoint | Untrained | None = record.parents.get("start")
+        if start is not None and identity.get("untrained"):
+            start = Untrained(untrained=start)
+        if identity.get("checkpoint"):
+            if record.checkpoint is None:
+                raise ValueError("it started from a checkpoint of others, and which one is not recorded")
+            start = Checkpoint.model_validate(record.checkpoint)
+    except (KeyError, ValueError, ValidationError) as error:
+        first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise StoreError(
+            f"{record.recipe}/{label(record)} ({record.fingerprint[:8]}) cannot be made again by this code: {first}. It was "
+            f"made at commit {record.environment.commit or 'unknown'}; check that out and run again"
+        ) from None
+    # what would have been refused was not, and whoever stands in `teacher` is among the parents
+    return stage.model_copy(update={"start": start, "limits": Limits(unknown=1.0)}), family
+
+
+def _contradiction(name: str, record: Provenance) -> str | None:
+    identity = record.identity
+    said = {
+        "seed": record.seed,
+        "parents": record.parents,
+        "data": {table: source.digest for table, source in record.data.items()},
+    }
+    for key, value in said.items():
+        if identity.get(key) != value:
+            return f"its record was changed after it was published: it says another {key} than its identity does"
+    if fingerprint(identity) != name or record.fingerprint != name:
+        return "its record was changed after it was published: its fingerprint is not that of its identity"
+    return None
+
+
+def _alike(before: Path, after: Path, stage: Stage) -> bool:
+    """Whether two records of evaluations are equal but for what a clock or the machine decides."""
+    clocked = frozenset(key for evaluation in stage.suite for key in evaluation.measured)
+    try:
+        then, now = (_without(json.loads(path.read_bytes()), clocked) for path in (before, after))
+    except (OSError, ValueError):
+        return False
+    return bool(then == now)
+
+
+def _without(value: Any, keys: frozenset[str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _without(one, keys) for key, one in value.items() if key.partition("/")[0] not in keys}
+    return [_without(one, keys) for one in value] if isinstance(value, list) else value
+
+
+def _tampering(before: Provenance, after: Provenance, folder: Path, files: Mapping[str, str]) -> Iterator[str]:
+    """Where the stored file is not the recorded one, the difference is not in the making."""
+    for name in files:
+        path, recorded, made = folder / name, before.files.get(name), after.files.get(name)
+        if recorded is None or not path.is_file():
+            continue
+        stored = digest_file(path)
+        if made is not None and stored == made.sha256:
+            yield f"{name}: the stored file is the one made here, so its recorded digest was changed afterwards"
+        elif stored != recorded.sha256:
+            yield f"{name}: the stored file is not the recorded one either; it was changed afterwards"

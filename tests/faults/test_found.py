@@ -1,0 +1,99 @@
+"""What the campaign has found, each by itself."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from benchmarks.faults.kinds.clock_jump import Clock, ClockJump
+from flows.execute import execute
+from flows.mendable import mendable
+from pipelines.errors import DataError, StageError, StoreError
+from pipelines.job import METRICS, RESULT, SCRATCH, Job, Result
+from pipelines.recipe.schema import Stage
+from tasks.launchers import Attempt, Launching
+
+
+class Nowhere(Launching):
+    """A launcher that must not start anything."""
+
+    def _begin(self, job: Job, order: Path) -> Attempt:
+        raise AssertionError("a job that has its result is not started again")
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.lines = list[dict[str, Any]]()
+        self.results = list[Result]()
+
+    def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
+        self.lines += lines
+
+    def finished(self, job: Job, result: Result) -> None:
+        self.results.append(result)
+
+
+def test_a_result_that_waits_to_be_published_starts_no_process(tmp_path: Path) -> None:
+    # a worker that was told to read the order of a job whose folder had been published died, and the next stage with it
+    job = Job.model_construct(out=tmp_path, stage=Stage.model_construct(), stage_name="general")
+    (tmp_path / SCRATCH).mkdir()
+    (tmp_path / METRICS).write_text('{"step": 1}\n')
+    (tmp_path / RESULT).write_text(Result(steps=7).model_dump_json())
+    heard = Heard()
+    with Nowhere(tmp_path, tmp_path / "log") as launcher:
+        launcher.run(job, heard)
+    assert [one.steps for one in heard.results] == [7] and heard.lines == [{"step": 1}]
+
+
+def test_a_full_disk_and_a_dead_server_are_told_in_one_sentence(tmp_path: Path) -> None:
+    try:
+        try:
+            raise OSError(errno.ENOSPC, "No space left on device", "/somewhere/prefect.db")
+        except OSError as first:
+            raise RuntimeError("in words of its own") from first
+    except RuntimeError as error:
+        told = mendable(error, tmp_path)
+    assert isinstance(told, StoreError) and "/somewhere/prefect.db: no space left" in str(told)
+    gone = mendable(httpx.ConnectError("All connection attempts failed"), tmp_path)
+    assert gone is not None and "run the same command again" in str(gone)
+    assert mendable(KeyError("a bug of ours"), tmp_path) is None
+    assert mendable(DataError("told already"), tmp_path) is None
+
+
+def test_a_killed_flow_is_told_in_one_sentence(tmp_path: Path) -> None:
+    # the child dies before it has read anything of its configuration
+    site = tmp_path / "flows"
+    site.mkdir()
+    (site / "__init__.py").touch()
+    (site / "execute.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n")
+    with pytest.raises(StageError, match="was killed by SIGKILL.*the same command continues"):
+        execute({}, tmp_path)
+
+
+def test_only_the_wall_clock_jumps(tmp_path: Path) -> None:
+    fault = ClockJump()
+    if (reason := fault.unavailable()) is not None:
+        pytest.skip(reason)
+    code = "import time\nwhile input(): print(time.time(), time.monotonic(), flush=True); time.sleep(0.01)"
+    clock = Clock(tmp_path / "clock")
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, **clock.settings}, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+        read = []
+        for _ in range(2):
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            read.append([float(value) for value in process.stdout.readline().split()])
+            clock.jump(-86400)
+        process.stdin.write("\n")
+    (wall, monotonic), (later, after) = read
+    assert -86400 <= later - wall < -80000 and 0 < after - monotonic < 6000

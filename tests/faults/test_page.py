@@ -1,0 +1,62 @@
+"""docs/reliability.md says what its records say; a campaign that was killed goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.faults import page, records
+from benchmarks.faults.attempt import Ending
+from benchmarks.faults.kinds import kinds
+from benchmarks.faults.records import Record
+
+
+def record(kind: str = "kill_flow", number: int = 0, wrong: tuple[str, ...] = ()) -> Record:
+    return Record(
+        kind=kind, number=number, struck="after 20% of an undisturbed run's work", ended="killed", runs=1,
+        recovery_seconds=21.5, lost=[], wrong=list(wrong), hangs=[], unclear=[], date="2026-01-01T00:00:00+00:00",
+        commit="abc", machine="two cores",
+    )  # fmt: skip
+
+
+def test_the_page_is_what_its_records_give() -> None:
+    assert page.PAGE.read_text(encoding="utf-8") == page.render(kinds()), "run: python -m benchmarks.faults --page"
+
+
+def test_a_case_that_went_wrong_is_counted_and_told(tmp_path: Path) -> None:
+    records.write("kill_flow", [record(), record(number=1, wrong=("classify@0: is missing",))], tmp_path)
+    told = page.render(kinds(), tmp_path)
+    assert "| **all** | | **2** | **0** | **1** | **0** | **0** | 22 s |" in told
+    assert "`kill_flow` 1, after 20% of an undisturbed run's work: wrong: classify@0: is missing" in told
+
+
+def test_a_line_that_was_not_finished_counts_for_nothing(tmp_path: Path) -> None:
+    records.write("kill_flow", [record(), record(number=1)], tmp_path)
+    path = tmp_path / "kill_flow.jsonl"
+    path.write_text(path.read_text()[:-20])
+    assert [one.number for one in records.read("kill_flow", tmp_path)] == [0]
+
+
+def test_the_issue_s_numbers_are_asked_for() -> None:
+    known = kinds()
+    wanted = {"kill_": 100, "disk_full": 20, "damaged_": 20, "clock_jump": 10}
+    for start, least in wanted.items():
+        assert sum(fault.cases for name, fault in known.items() if name.startswith(start)) >= least
+    assert sum(known[name].cases for name in ("prefect_stopped", "mlflow_locked", "mlflow_killed")) >= 20
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "clear"),
+    [
+        (0, "", True),
+        (2, "error: the disk is full; free some space, then run again\n", True),
+        (130, "stopped; finished stages are kept, and the same command continues from the last checkpoint\n", True),
+        (2, "error: no\n", False),
+        (1, "Traceback (most recent call last):\n…\nOSError: [Errno 28]\n", False),
+        (2, "Traceback (most recent call last):\n…\nerror: the disk is full; free some space, then run again\n", False),
+        (247, "", False),
+    ],
+)
+def test_only_success_and_one_sentence_are_clear(status: int, said: str, clear: bool) -> None:
+    assert Ending(status, said, 1.0).clear is clear

@@ -1,0 +1,66 @@
+"""Prefect's temporary server and the run that it belongs to: neither takes the other with it, and none is left behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from flows.execute import SERVER_GONE
+from tests.steps import ROOT
+
+ALONE = """
+import subprocess, sys, time
+from flows.execute import _end_children_with_this
+_end_children_with_this()
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def until(what: Callable[[], bool], said: str, seconds: float = 400) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, said
+        time.sleep(0.1)
+
+
+def test_a_killed_flow_takes_its_server_with_it() -> None:
+    flow = subprocess.Popen(
+        [sys.executable, "-c", ALONE], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert flow.stdout is not None
+    child = psutil.Process(int(flow.stdout.readline()))
+    flow.kill()
+    flow.communicate()
+    until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, "the child lives on", 30)
+
+
+@pytest.mark.timeout(800)
+def test_a_killed_server_costs_the_run_nothing(checkout: Path, environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "flows.cli", "run", "word2vec", "--smoke", "--until", "general", "--threads", "1"]
+    running = subprocess.Popen(
+        command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    begun = {path.name for path in (checkout / "data" / "store").glob("*")}
+    work = checkout / "data" / "store" / ".work"
+    before = set(work.glob("*"))
+    until(lambda: running.poll() is not None or bool(set(work.glob("*")) - before), "no step began")
+    assert running.poll() is None, running.stdout and running.stdout.read()
+    (server,) = [
+        child
+        for child in psutil.Process(running.pid).children(recursive=True)
+        if "uvicorn" in " ".join(child.cmdline())
+    ]
+    server.kill()
+    said, _ = running.communicate(timeout=400)
+    assert running.returncode == 0, said
+    assert SERVER_GONE in said and "Traceback" not in said
+    made = {path.name for path in (checkout / "data" / "store").glob("*")} - begun
+    assert made, "the step was published"

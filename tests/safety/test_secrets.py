@@ -1,0 +1,86 @@
+"""Secrets stay in the environment: no message, record, pin or card says one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.corpora.reading.servers import server_of
+from pipelines.corpora.source_settings import FileSource
+from pipelines.errors import CursusError, DataError, RecipeError
+from pipelines.job import Runtime
+from pipelines.recipe.checkpoint import resolve_checkpoint
+from pipelines.redaction import redacted
+from tasks.conditions import conditions
+from tests.corpora.small_dataset import write_small_dataset
+from tests.steps import ROOT
+
+WORD = "hunter2-and-more"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"postgresql+psycopg2://me:{WORD}@host:5432/mlflow: refused", "postgresql+psycopg2://***@host:5432/mlflow: refused"),
+        (f"https://me:p@{WORD}@host/a", "https://***@host/a"),
+        (f"https://{WORD}@host/a and s3://bucket/b@c", "https://***@host/a and s3://bucket/b@c"),
+        (f"https://host/a?x=1&X-Amz-Signature={WORD}&sig={WORD}", "https://host/a?x=1&X-Amz-Signature=***&sig=***"),
+        ("write to me@host, see https://host/a?page=2", "write to me@host, see https://host/a?page=2"),
+    ],
+)  # fmt: skip
+def test_what_is_secret_in_an_address_is_hidden_and_nothing_else(text: str, shown: str) -> None:
+    assert redacted(text) == shown
+
+
+def test_errors_say_no_secret_wherever_it_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", WORD)
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", f"admin:{WORD}x")
+    monkeypatch.setenv("HARMLESS", "a word of this text")
+    for kind in (CursusError, DataError):
+        told = str(kind(f"the server said: {WORD}, admin:{WORD}x; a word of this text"))
+        assert WORD not in told and "a word of this text" in told
+    with pytest.raises(RecipeError) as refused:
+        resolve_checkpoint(f"https://me:{WORD}@host/model")
+    assert WORD not in str(refused.value) and "https://***@host/model" in str(refused.value)
+    with pytest.raises(DataError) as unknown:
+        server_of(f"gopher://me:{WORD}@host/a", {})
+    assert WORD not in str(unknown.value)
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        {"endpoint_url": f"https://me:{WORD}@host"},
+        {"client_kwargs": {"proxies": [f"http://me:{WORD}@proxy:3128"]}},
+        {"client_kwargs": {"endpoint_url": f"https://host/?token={WORD}"}},
+    ],
+)
+def test_an_address_with_a_password_is_no_setting_of_a_server(storage: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="secrets are never written here"):
+        FileSource.model_validate({"path": "s3://bucket/a", "storage": storage})
+
+
+def test_a_record_says_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HF_TOKEN", WORD)
+    monkeypatch.setenv("ORDINARY_BUT_PRIVATE", WORD)
+    assert WORD not in conditions(tmp_path, Runtime()).model_dump_json()
+
+
+def test_a_password_in_params_reaches_no_file_and_no_message(tmp_path: Path) -> None:
+    """The step that pins sources, in its own process, as DVC starts it."""
+    write_small_dataset(tmp_path)
+    params = tmp_path / "params.yaml"
+    params.write_text(params.read_text().replace("texts/train.jsonl", f"https://me:{WORD}@127.0.0.1:9/train.jsonl"))
+    program = "from pathlib import Path; from pipelines.corpora.pin import pin; pin('small', Path('.').resolve())"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)}
+    )
+    assert done.returncode and "is a secret" in done.stderr
+    assert WORD not in done.stdout + done.stderr
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path != params]
+    assert written and not [path for path in written if WORD.encode() in path.read_bytes()]
+    assert not (tmp_path / "data" / "pins" / "small.json").exists(), json.dumps("refused before it is pinned")

@@ -1,0 +1,126 @@
+"""Servers that listen beyond this machine demand an account; its password is seen nowhere."""
+
+from __future__ import annotations
+
+import base64
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipelines.errors import CursusError
+from tasks.accounts import VARIABLE, Account, account, demanded
+from tasks.environment import defaults
+from tasks.services import Services, down, up
+
+from .conftest import processes_of
+
+PASSWORD = "correct-horse-battery"
+
+
+def write_account(root: Path, line: str, mode: int = 0o600) -> None:
+    file = root / ".cursus" / "account"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(line, encoding="utf-8")
+    file.chmod(mode)
+
+
+def test_without_an_account_nothing_listens_beyond_this_machine(tmp_path: Path) -> None:
+    assert demanded(tmp_path, "127.0.0.1") is None
+    with pytest.raises(CursusError, match=r"listening on 0\.0\.0\.0 needs an account"):
+        up(tmp_path, host="0.0.0.0")
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "mode", "said"),
+    [
+        ("ada:too-short", 0o600, "12 characters or more"),
+        (f":{PASSWORD}", 0o600, "name:password"),
+        (f"ada:{PASSWORD}", 0o644, "chmod 600"),
+    ],
+)
+def test_a_bad_account_is_refused_without_being_shown(tmp_path: Path, line: str, mode: int, said: str) -> None:
+    write_account(tmp_path, line, mode)
+    with pytest.raises(CursusError, match=said) as refused:
+        account(tmp_path)
+    assert line.partition(":")[2] not in str(refused.value)
+
+
+def test_an_account_of_the_environment_is_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, f"ada:{PASSWORD}")
+    found = account(tmp_path)
+    assert found is not None and found.name == "ada"
+    assert PASSWORD not in f"{found!r} {found}"
+
+
+@pytest.fixture(scope="module")
+def guarded(project: Path) -> Iterator[tuple[Path, Services]]:
+    """Servers of a folder of its own, with the sources of the copy, that listen on every address."""
+    root = project.parent / "guarded"
+    root.mkdir()
+    for name in ("flows", "tasks", "pipelines", "recipes", "automations", "prefect.yaml", "params.yaml"):
+        (root / name).symlink_to(project / name)
+    write_account(root, f"ada:{PASSWORD}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in defaults(root).items():
+            patch.setenv(name, value)
+        patch.delenv("PREFECT_API_URL", raising=False)
+        patch.setenv("PYTHONPATH", str(root))
+        try:
+            yield root, up(root, host="0.0.0.0", prefect_port=0, mlflow_port=0, say=lambda _: None)
+        finally:
+            down(root, say=lambda _: None)
+            assert processes_of(root) == []
+
+
+def status(url: str, credentials: str | None = None) -> int:
+    request = urllib.request.Request(url, data=b"{}", headers={"Content-Type": "application/json"})
+    if credentials is not None:
+        request.add_header("Authorization", f"Basic {base64.b64encode(credentials.encode()).decode()}")
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=20) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as refused:
+        return refused.code
+
+
+@pytest.mark.timeout(400)
+def test_both_servers_demand_the_account_and_our_own_clients_give_it(
+    guarded: tuple[Path, Services], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, services = guarded
+    prefect = f"{services.prefect_url}/api/flow_runs/filter"
+    mlflow = f"{services.mlflow_url}/api/2.0/mlflow/experiments/create"
+    assert status(prefect) == status(mlflow) == 401
+    assert status(prefect, "ada:wrong-password") == status(mlflow, "ada:wrong-password") == 401
+    assert status(prefect, f"ada:{PASSWORD}") == 200
+    # registering the deployments and seeing the worker's heartbeat was `up` itself
+    found = account(root)
+    assert found is not None
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", services.mlflow_url)
+    for name, value in found.mlflow.items():
+        monkeypatch.setenv(name, value)
+    from mlflow import MlflowClient
+
+    assert MlflowClient(services.mlflow_url).create_experiment("told")
+    for process in processes_of(root):
+        assert PASSWORD not in " ".join(process.cmdline())
+    state = root / ".cursus"
+    written = [path for path in state.rglob("*") if path.is_file() and path.name != "account"]
+    assert {state / "services.json", state / "mlflow-auth.ini"} <= set(written)
+    for path in written:
+        assert PASSWORD.encode() not in path.read_bytes(), f"{path} shows the password"
+    with pytest.raises(CursusError, match=r"listen on 0\.0\.0\.0; stop them first"):
+        up(root, say=lambda _: None)
+
+
+@pytest.mark.timeout(400)
+def test_a_changed_password_is_the_only_one_that_works(guarded: tuple[Path, Services]) -> None:
+    root, services = guarded
+    Account.parse("ada:another-long-password", "test").mlflow_server(root)
+    address = f"{services.mlflow_url}/api/2.0/mlflow/runs/search"
+    assert status(address, f"ada:{PASSWORD}") == 401
+    assert status(address, "ada:another-long-password") != 401

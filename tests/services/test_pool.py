@@ -1,0 +1,120 @@
+"""The work pool with a real server and worker: as many runs at once as there are devices, the urgent one first, and none lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tasks import deployments, processes
+from tasks.services import Services
+
+from .conftest import Start, ask
+
+WAITING = '''
+import os, time
+from pathlib import Path
+from prefect import flow
+from tasks.environment import project_root
+from tasks.flow_runs import recorded
+
+@flow(name="waiting")
+def waiting(folder: str, name: str) -> None:
+    """Says its process, and ends when it is let go."""
+    with recorded(project_root()):
+        Path(folder, name).write_text(str(os.getpid()))
+        while not Path(folder, f"end-{name}").exists():
+            time.sleep(0.1)
+'''
+PATIENCE = 120
+
+
+@pytest.fixture
+def launch(servers: Services, project: Path, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Launches a run that waits, by its name, in a queue of the pool; its id. Those that are left end with the test."""
+    from prefect.client.orchestration import SyncPrefectClient
+
+    (project / "waiting.py").write_text(WAITING, encoding="utf-8")
+    names: list[str] = []
+    with SyncPrefectClient(f"{servers.prefect_url}/api") as client:
+        deployment = client.create_deployment(
+            client.create_flow_from_name("waiting"), "waiting",
+            entrypoint="waiting.waiting", work_pool_name=deployments.POOL,
+            pull_steps=[{"prefect.deployments.steps.set_working_directory": {"directory": str(project)}}],
+        )  # fmt: skip
+
+        def call(name: str, queue: str = deployments.DEFAULT_QUEUE) -> str:
+            names.append(name)
+            parameters = {"folder": str(tmp_path), "name": name}
+            return str(
+                client.create_flow_run_from_deployment(deployment, parameters=parameters, work_queue_name=queue).id
+            )
+
+        yield call
+    for name in names:
+        (tmp_path / f"end-{name}").touch()
+    (project / "waiting.py").unlink()
+
+
+def until(what: Callable[[], Any], said: str) -> Any:
+    deadline = time.monotonic() + PATIENCE
+    while not (found := what()):
+        assert time.monotonic() < deadline, said
+        time.sleep(0.2)
+    return found
+
+
+def state(services: Services, run: str) -> str:
+    return str(ask(f"{services.prefect_url}/api/flow_runs/{run}")["state_type"])
+
+
+@pytest.mark.timeout(600)
+def test_runs_take_turns_the_urgent_one_first_and_a_killed_one_makes_room(
+    servers: Services, launch: Callable[..., str], tmp_path: Path
+) -> None:
+    def process(name: str) -> int:
+        file = tmp_path / name
+        return int(until(lambda: file.exists() and file.read_text(), f"{name} did not start"))
+
+    pool = ask(f"{servers.prefect_url}/api/work_pools/{deployments.POOL}")
+    assert pool["concurrency_limit"] == 1
+    first = launch("first")
+    process("first")
+    late, urgent = launch("late", "nightly"), launch("urgent", "urgent")
+    heartbeat = ask(f"{servers.prefect_url}/api/work_pools/{deployments.POOL}/queues/filter", {})
+    assert [queue["name"] for queue in sorted(heartbeat, key=lambda queue: queue["priority"])] == list(
+        deployments.QUEUES
+    )
+    # the worker has asked for work several times since
+    seen = time.monotonic()
+    until(lambda: time.monotonic() - seen > 8, "")
+    assert not (tmp_path / "late").exists() and not (tmp_path / "urgent").exists()
+    assert state(servers, first) == "RUNNING"
+    (tmp_path / "end-first").touch()
+    killed = process("urgent")
+    assert not (tmp_path / "late").exists()
+    psutil.Process(killed).kill()
+    process("late")
+    assert state(servers, urgent) == "CRASHED"
+    (tmp_path / "end-late").touch()
+    until(lambda: state(servers, late) == "COMPLETED", "the last did not end")
+
+
+@pytest.mark.timeout(600)
+def test_a_run_that_ends_while_the_server_is_away_is_known_to_have_ended_well(
+    servers: Services, launch: Callable[..., str], start: Start, tmp_path: Path
+) -> None:
+    run = launch("alone")
+    pid = int(until(lambda: (file := tmp_path / "alone").exists() and file.read_text(), "it did not start"))
+    assert servers.prefect is not None and servers.worker is not None
+    for victim in processes.tree(servers.prefect):
+        victim.kill()
+    (tmp_path / "end-alone").touch()
+    until(lambda: not psutil.pid_exists(pid), "a run whose server is away does not end")
+    repaired = start().services
+    assert repaired.prefect_url == servers.prefect_url
+    assert state(repaired, run) == "COMPLETED"
