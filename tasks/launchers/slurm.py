@@ -20,7 +20,7 @@ from pathlib import Path
 from pydantic import Field
 
 from pipelines.errors import StageError
-from pipelines.job import RESULT, SCRATCH, Job
+from pipelines.job import SCRATCH, Job
 from pipelines.training import failure
 from pipelines.training.fit import CHECKPOINTS
 from tasks.launchers import Attempt, Launcher, Launching, slurm_queue
@@ -133,11 +133,11 @@ class SlurmLaunching(Launching):
         while found is not None and found.state == LEAVING:
             time.sleep(LOOK_SECONDS)  # it is on its way out, or back into the queue
             found = slurm_queue.find(name)
-        if found is None and not (job.out / RESULT).exists():
-            identifier = slurm_queue.submit(self._script(job, name, log), name)
-            logger.info("stage %s is Slurm job %s; its log: %s", job.stage_name, identifier, log)
-            return _SlurmJob(job, identifier, log)
-        return _SlurmJob(job, found and found.identifier, log)
+        if found is not None:
+            return _SlurmJob(job, found.identifier, log)
+        identifier = slurm_queue.submit(self._script(job, name, log), name)
+        logger.info("stage %s is Slurm job %s; its log: %s", job.stage_name, identifier, log)
+        return _SlurmJob(job, identifier, log)
 
     def _script(self, job: Job, name: str, log: Path) -> Path:
         """Write the order and the script of a new job."""
@@ -172,11 +172,11 @@ class SlurmLaunching(Launching):
 
 
 class _SlurmJob:
-    """A job of Slurm's, followed by its number; None where only the result is left to be read."""
+    """A job of Slurm's, followed by its number."""
 
-    def __init__(self, job: Job, identifier: str | None, log: Path) -> None:
+    def __init__(self, job: Job, identifier: str, log: Path) -> None:
         self.job, self.identifier, self.log = job, identifier, log
-        self._ended = self._over = identifier is None
+        self._ended = self._over = False
         self._cancelled = False
         self._seen: Seen | None = None
         self._looked = time.monotonic()
@@ -193,7 +193,7 @@ class _SlurmJob:
 
     def cancel(self) -> None:
         """Ask its ranks to end; does not wait."""
-        if self._ended or self.identifier is None:
+        if self._ended:
             return
         with suppress(Silent):
             slurm_queue.ask_to_end(self.identifier)
@@ -202,7 +202,7 @@ class _SlurmJob:
     def end(self) -> None:
         began = asked = time.monotonic()
         while not self._ended and (now := time.monotonic()) - began < END_SECONDS:
-            if self.identifier is not None and now - began > GRACE_SECONDS:
+            if now - began > GRACE_SECONDS:
                 with suppress(Silent):
                     slurm_queue.cancel(self.identifier)
             elif not self._cancelled or now - asked > ASK_SECONDS:
@@ -212,7 +212,6 @@ class _SlurmJob:
             self._look()
 
     def _look(self) -> None:
-        assert self.identifier is not None
         self._looked = time.monotonic()
         try:
             seen = slurm_queue.look(self.identifier)
