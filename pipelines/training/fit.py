@@ -14,7 +14,7 @@ from pipelines.distributions import Distribution
 from pipelines.errors import DataError, RecipeError
 from pipelines.job import METRICS, SCRATCH, Job, Result
 from pipelines.objectives import Companion
-from pipelines.opening import Record, open_tokenizer, put_together
+from pipelines.opening import open_tokenizer
 from pipelines.task_families import Row, Task
 from pipelines.training import group
 from pipelines.training.assemble import assemble, set_dropout
@@ -22,6 +22,7 @@ from pipelines.training.checkpoints import Checkpoints
 from pipelines.training.companions import CompanionFactory, save_companions
 from pipelines.training.examples import ExampleBatches
 from pipelines.training.fertility import check_suited
+from pipelines.training.hand_over import export, finished
 from pipelines.training.module import StageModule
 from pipelines.training.new_words import add_words
 from pipelines.training.pieces import Pieces, cut_for
@@ -68,7 +69,7 @@ def fit(job: Job) -> Result:
         return result  # the first writes
     conversions = [compression for compression in stage.compression if compression.replaces_weights]
     exported = job.out / SCRATCH / "exported" if conversions else job.out
-    _export(network, tokenizer, stage.budget.length, exported)
+    export(network, tokenizer, stage.budget.length, exported)
     save_companions(companions, exported)
     for conversion in conversions:
         conversion.convert(exported, job.out)
@@ -160,7 +161,7 @@ def _train(
             in_order = cast("Dataset[Any]", validation.batches)
             held_out = DataLoader(in_order, batch_size=None, generator=torch.Generator())
         trainer.fit(module, Pieces(batches, cut, stage, network), held_out, ckpt_path=resume, weights_only=True)
-    network = _trained(network, best, distribution, checkpoints)
+    network = finished(network, best, distribution, checkpoints)
     metrics: dict[str, Any] = dict(log.last)
     if module.trained_share < 1:
         metrics["trained_share"] = round(module.trained_share, 6)
@@ -174,23 +175,6 @@ def _train(
         passed_over=tuple(checkpoints.passed_over),
     )
     return result, network
-
-
-def _trained(
-    network: PreTrainedModel, best: BestWeights | None, distribution: Distribution, checkpoints: Checkpoints
-) -> PreTrainedModel:
-    """The whole network on the first rank, with its best weights where some were better than the last."""
-    last = distribution.whole(network) if distribution.divides else None
-    if group.rank() > 0:
-        return network
-    weights = last if best is None else best.read(checkpoints)
-    if last is not None:
-        record = Record.read(network.config)
-        assert record is not None
-        network = put_together(record, network.config)
-    if weights is not None:
-        network.load_state_dict(weights)
-    return network
 
 
 def batches_of(job: Job, task: Task | None, tokenizer: PreTrainedTokenizerFast) -> PlainBatches | ExampleBatches:
@@ -280,18 +264,6 @@ def _tokenizer(job: Job) -> PreTrainedTokenizerFast:
     if stage.vocabulary is not None:
         add_words(tokenizer, beginning(texts, stage.vocabulary.sample_bytes), stage.vocabulary.tokens)
     return tokenizer
-
-
-def _export(network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, length: int, out: Path) -> None:
-    """Write a Hugging Face folder. Weights are safetensors; the tokenizer cuts at the length that was trained on."""
-    from transformers.utils import logging as transformers_logging
-
-    transformers_logging.disable_progress_bar()
-    network.eval()
-    network.config._attn_implementation = None
-    tokenizer.model_max_length = length
-    network.save_pretrained(out)
-    tokenizer.save_pretrained(out)
 
 
 @contextmanager

@@ -87,6 +87,7 @@ def gone(processes: Callable[[], list[psutil.Process]]) -> bool:
     return not processes()
 
 
+@pytest.mark.timeout(600)  # three groups of two ranks, on what may be a busy machine
 def test_a_rank_is_killed_on_one_of_two_nodes_and_the_weights_are_those_of_two_undisturbed_ranks(
     cluster: Cluster, make_job: MakeJob
 ) -> None:
@@ -140,7 +141,7 @@ def test_nodes_that_never_come_are_not_waited_for_longer_than_asked(cluster: Clu
     assert said.startswith(
         "stage general: 3 ranks with 1 CPU each and a node of its own could not be placed within 2 s;"
     ), said
-    assert "127.0.0.2 with 2 CPU" in said and "127.0.0.3 with 2 CPU" in said
+    assert "127.0.0.2 with 1 CPU" in said and "127.0.0.3 with 1 CPU" in said
     assert "lower training.nodes, or raise training.launcher.wait" in said
 
 

@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on one machine: each has a loopback address of its own, and room for two ranks."""
+"""A Ray cluster of two nodes on one machine: each has a loopback address of its own, and room for one rank."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ from tasks.processes import free_port
 
 HEAD, OTHER = "127.0.0.2", "127.0.0.3"
 STARTED = "Ray runtime started"
+SPARING = {
+    "RAY_enable_worker_prestart": "0",  # those would have another environment than any job has
+    "RAY_prestart_worker_first_driver": "0",
+    "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
+    "RAY_TRAIN_METRICS_ENABLED": "0",
+}
+"""A process fewer for each."""
 SECONDS = 120
 """What a node may take to start on a machine that does other things as well."""
 
@@ -61,7 +68,11 @@ def two_raylets() -> Iterator[Cluster]:
     except OSError:
         pytest.skip(f"this system has one loopback address only: {OTHER} cannot be listened to")
     folder = Path(tempfile.mkdtemp(prefix="cursus-ray-"))  # short: the names of sockets are limited
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
+    token = {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "RAY_USAGE_STATS_ENABLED": "0",
+    } | SPARING
     port = free_port()
     nodes: list[psutil.Process] = []
     try:
@@ -79,8 +90,16 @@ def two_raylets() -> Iterator[Cluster]:
 
 
 def _node(host: str, options: Sequence[str], token: dict[str, str], log: Path) -> psutil.Process:
-    command = [str(Path(sys.executable).with_name("ray")), "start", "--node-ip-address", host, "--num-cpus", "2"]
-    command += ["--object-store-memory", "80000000", "--disable-usage-stats", "--block", *options]
+    command = [str(Path(sys.executable).with_name("ray")), "start", "--node-ip-address", host, "--num-cpus", "1"]
+    command += [
+        "--object-store-memory",
+        "80000000",
+        "--disable-usage-stats",
+        "--include-log-monitor",
+        "false",
+        "--block",
+        *options,
+    ]
     with log.open("w") as output:
         child = psutil.Popen(
             command, env={**os.environ, **token}, stdout=output, stderr=subprocess.STDOUT, start_new_session=True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from pipelines import ray_cluster
+from pipelines import errors, ray_cluster
 from pipelines.corpora.engines import Engine
 from pipelines.corpora.runtime import CHILD
 from pipelines.corpora.work import finish
@@ -43,14 +42,14 @@ class Ray(Engine, name="ray"):
 
         settings = ray.data.DataContext.get_current()
         settings.enable_progress_bars = settings.print_on_execution_start = False
-        rows = [{"unit": pickle.dumps(unit)} for unit in units]
+        rows = [{"number": number} for number in range(len(units))]
         told = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
-            Finishing(home.resolve()), num_cpus=1, memory=CHILD, concurrency=min(at_once, len(units))
+            Finishing(tuple(units), home.resolve()), num_cpus=1, memory=CHILD, concurrency=min(at_once, len(units))
         )
         try:
             for row in told.iter_rows():
-                if row["error"]:
-                    raise pickle.loads(row["error"])
+                if row["kind"]:
+                    raise _error(row["kind"], row["message"])
         except RayError as lost:
             raise DataError(
                 f"units of work in {home} could not be finished on the Ray cluster at {self.address}, also when they were started "
@@ -60,16 +59,23 @@ class Ray(Engine, name="ray"):
 
 @dataclass(frozen=True)
 class Finishing:
-    """Finishes the unit in a row, and tells of the error that a user can mend."""
+    """Finishes the unit of a row's number, and tells of the error that a user can mend."""
 
+    units: tuple[Unit, ...]
     home: Path
 
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, row: dict[str, Any]) -> dict[str, str]:
         try:
-            finish(pickle.loads(row["unit"]), self.home)
+            finish(self.units[row["number"]], self.home)
         except (CursusError, OSError) as error:
-            return {"error": pickle.dumps(error)}
-        return {"error": b""}
+            return {"kind": type(error).__name__, "message": str(error)}
+        return {"kind": "", "message": ""}
+
+
+def _error(kind: str, message: str) -> Exception:
+    """What a unit ended with elsewhere."""
+    mistake: type[CursusError] | None = getattr(errors, kind, None)
+    return OSError(message) if mistake is None else mistake(message)
 
 
 def _joined(address: str) -> None:
