@@ -37,11 +37,12 @@ run: $(STAMP)-run $(if $(filter minilm,$(START)),$(STAMP)-minilm) ## raw text to
 test: $(STAMP)-test ## the whole test suite
 	@$(BIN)/python -m pytest
 
-check: $(STAMP)-test ## ruff, types, import contracts
+check: $(STAMP)-test ## ruff, types, import contracts, known flaws of the locked versions
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.architecture.audit
 
 bench: $(STAMP)-test ## what the project promises, measured here
 	@$(BIN)/python -m benchmarks

@@ -44,7 +44,7 @@ def show_plan(console: Console, plan: Plan, stored: set[str], store: Store, thre
         guess = estimate(step, plan, store, threads)
         needed = step.fingerprint in todo
         total += guess.minutes if needed else 0
-        state = "cached" if step.fingerprint in stored else "to compute" if needed else "not needed"
+        state = "to compute" if needed else "cached"
         tokens = f"{guess.tokens / 1e6:.2f}M" if guess.tokens else ""
         minutes = f"{guess.minutes:.1f}" if needed else ""
         table.add_row(step.label, step.stage.kind, step.fingerprint[:12], state, tokens, minutes)

@@ -22,6 +22,7 @@ from pipelines.recipe.plan import Plan
 from pipelines.recipe.schema import Recipe
 from tasks.data_lock import data_as_it_is
 from tasks.environment import prepare_environment, project_root, state_folder
+from tasks.flow_runs import recorded, tell_ended
 from tasks.lineage import resolve
 from tasks.planning import store_folder
 from tasks.progress import Progress
@@ -60,7 +61,13 @@ def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # n
     """
     root = project_root()
     prepare_environment(root)
-    return kept(lambda: _carry_out(config, root))
+    tell_ended(root)
+
+    def carry_out() -> Reproduction:
+        with recorded(root):
+            return _carry_out(config, root)
+
+    return kept(carry_out)
 
 
 def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
 
+from pipelines.redaction import redacted
 from tasks.tracking_journal import Entry, batches
 
 log = logging.getLogger("cursus.tracking")
@@ -113,7 +114,8 @@ class Outbox:
 
     def _failed(self, error: Exception) -> bool:
         """Note a failure and pause; whether to go on."""
-        said = f"{type(error).__name__}: {str(error).splitlines()[0][:LONGEST_REASON] if str(error) else 'no reason given'}"
+        reason = redacted(str(error).splitlines()[0])[:LONGEST_REASON] if str(error) else "no reason given"
+        said = f"{type(error).__name__}: {reason}"
         away = self._is_away(error)
         with self._changed:
             first, self.failure = self.failure is None, said

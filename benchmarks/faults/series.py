@@ -84,20 +84,24 @@ def _record(
 ) -> Record:
     """Of the first of `strikes`; the last one answers for how it all ended."""
     strike, *later = strikes
+
+    def told(ending: Ending) -> str:
+        return ending.words.replace(str(checkout.folder), "…")  # no trace of a machine
+
     mine = [strike.ending] if later else [strike.ending, *endings]
-    unclear = [one.words for one in mine if not one.clear]
+    unclear = [told(one) for one in mine if not one.clear]
     if not later and not endings[-1].success:
-        unclear.append(f"was not done after {len(endings)} runs: {endings[-1].words}")
+        unclear.append(f"was not done after {len(endings)} runs: {told(endings[-1])}")
     return Record(
         kind=fault.name,
         number=number,
         struck=strike.struck,
-        ended=strike.ending.words,
+        ended=told(strike.ending),
         runs=0 if later else len(endings),
         recovery_seconds=None if later else round(sum(one.seconds for one in endings), 1),
         lost=lost(strike.finished, [one.finished for one in later], checkout.store),
-        wrong=[] if later else faults,
-        hangs=[one.words for one in mine if one.hung],
+        wrong=[] if later else [one.replace(str(checkout.folder), "…") for one in faults],
+        hangs=[told(one) for one in mine if one.hung],
         unclear=unclear,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         commit=_commit(),

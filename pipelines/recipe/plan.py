@@ -84,20 +84,13 @@ class Plan:
         return Plan(self.recipe, tuple(step for step in self.steps if step.fingerprint in kept))
 
     def missing(self, stored: Iterable[str]) -> list[Step]:
-        """The steps that must be computed when `stored` fingerprints are at hand.
+        """The steps that must be computed when `stored` fingerprints are at hand, parents first.
 
-        A step is needed when it is a result (nothing in the plan builds on it) or when a step to be computed builds on
-        it; the ancestors of what is stored are not.
+        Those that stored ones were made from are among them: whatever removes artifacts keeps a lineage whole, so that one
+        which is not has been damaged.
         """
         have = set(stored)
-        used = {parent for step in self.steps for parent in step.parents.values()}
-        needed = {step.fingerprint for step in self.steps if step.fingerprint not in used}
-        todo: list[Step] = []
-        for step in reversed(self.steps):
-            if step.fingerprint in needed and step.fingerprint not in have:
-                todo.append(step)
-                needed |= set(step.parents.values())
-        return todo[::-1]
+        return [step for step in self.steps if step.fingerprint not in have]
 
 
 def plan(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 from pipelines import errors
@@ -43,4 +45,6 @@ def forget_failure(out: Path) -> None:
 
 def system_failure(out: Path, error: OSError) -> StoreError:
     """What a user can do about a system error in the job of this folder: nearly always the disk is full."""
-    return StoreError(f"{error.filename or out}: {error.strerror or error}; free some space, then run again")
+    # a write does not say which file it was: then it is the disk with the least space
+    fullest = min((out, Path(tempfile.gettempdir())), key=lambda place: shutil.disk_usage(place).free)
+    return StoreError(f"{error.filename or fullest}: {error.strerror or error}; free some space, then run again")

@@ -20,7 +20,7 @@ from pathlib import Path
 from pydantic import Field
 
 from pipelines.errors import StageError
-from pipelines.job import RESULT, SCRATCH, Job
+from pipelines.job import SCRATCH, Job
 from pipelines.training import failure
 from pipelines.training.fit import CHECKPOINTS
 from tasks.launchers import Attempt, Launcher, Launching, slurm_queue
@@ -31,9 +31,13 @@ from tasks.launchers.slurm_script import file_pattern, render
 PROGRAMS = ("sbatch", "squeue", "scancel")
 LOOK_SECONDS = 5.0
 """Between two questions to the queue about one job: a controller serves a whole cluster."""
+GRACE_SECONDS = 45.0
+"""What ranks have for the checkpoint they leave, when a job is cancelled."""
 END_SECONDS = 90.0
 """What a cancelled job has to leave its nodes: Slurm kills after its KillWait, usually 30 s."""
 END_LOOK_SECONDS = 1.0
+ASK_SECONDS = 5.0
+"""Between two times that ranks are asked to end."""
 LEAVING = "COMPLETING"
 WHY = {
     "CANCELLED": "was cancelled",
@@ -129,11 +133,11 @@ class SlurmLaunching(Launching):
         while found is not None and found.state == LEAVING:
             time.sleep(LOOK_SECONDS)  # it is on its way out, or back into the queue
             found = slurm_queue.find(name)
-        if found is None and not (job.out / RESULT).exists():
-            identifier = slurm_queue.submit(self._script(job, name, log), name)
-            logger.info("stage %s is Slurm job %s; its log: %s", job.stage_name, identifier, log)
-            return _SlurmJob(job, identifier, log)
-        return _SlurmJob(job, found and found.identifier, log)
+        if found is not None:
+            return _SlurmJob(job, found.identifier, log)
+        identifier = slurm_queue.submit(self._script(job, name, log), name)
+        logger.info("stage %s is Slurm job %s; its log: %s", job.stage_name, identifier, log)
+        return _SlurmJob(job, identifier, log)
 
     def _script(self, job: Job, name: str, log: Path) -> Path:
         """Write the order and the script of a new job."""
@@ -168,11 +172,12 @@ class SlurmLaunching(Launching):
 
 
 class _SlurmJob:
-    """A job of Slurm's, followed by its number; None where only the result is left to be read."""
+    """A job of Slurm's, followed by its number."""
 
-    def __init__(self, job: Job, identifier: str | None, log: Path) -> None:
+    def __init__(self, job: Job, identifier: str, log: Path) -> None:
         self.job, self.identifier, self.log = job, identifier, log
-        self._ended = self._over = identifier is None
+        self._ended = self._over = False
+        self._cancelled = False
         self._seen: Seen | None = None
         self._looked = time.monotonic()
 
@@ -182,25 +187,31 @@ class _SlurmJob:
         return not self._ended
 
     def why(self) -> str:
-        state = self._seen.state if self._seen is not None else "UNKNOWN"
-        return f"Slurm job {self.identifier} {WHY.get(state, 'failed')}{self._last_words()}"
+        state = "CANCELLED" if self._cancelled else self._seen.state if self._seen is not None else "UNKNOWN"
+        words = "" if state == "CANCELLED" else self._last_words()
+        return f"Slurm job {self.identifier} {WHY.get(state, 'failed')}{words}"
 
     def cancel(self) -> None:
-        """Ask Slurm to end it; does not wait."""
-        if self._ended or self.identifier is None:
+        """Ask its ranks to end; does not wait."""
+        if self._ended:
             return
         with suppress(Silent):
-            slurm_queue.cancel(self.identifier)
+            slurm_queue.ask_to_end(self.identifier)
+            self._cancelled = True
 
     def end(self) -> None:
-        deadline = time.monotonic() + END_SECONDS
-        while not self._ended and time.monotonic() < deadline:
-            self.cancel()  # again: one that nobody answered was not heard
+        began = asked = time.monotonic()
+        while not self._ended and (now := time.monotonic()) - began < END_SECONDS:
+            if now - began > GRACE_SECONDS:
+                with suppress(Silent):
+                    slurm_queue.cancel(self.identifier)
+            elif not self._cancelled or now - asked > ASK_SECONDS:
+                self.cancel()  # again: a step that was only being started has not heard
+                asked = now
             time.sleep(END_LOOK_SECONDS)
             self._look()
 
     def _look(self) -> None:
-        assert self.identifier is not None
         self._looked = time.monotonic()
         try:
             seen = slurm_queue.look(self.identifier)

@@ -45,7 +45,7 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
         if [[ $job != *" JobState=RUNNING "* ]]; then exit "$status"; fi
         if [ -z "$leaving" ] && [[ $job != *" PreemptTime="[0-9]* ]]; then exit "$status"; fi
         if [ -n "$leaving" ] && [ "$attempt" -eq 1 ]; then
-            newest=$(ls "$checkpoints" 2>/dev/null | sort --version-sort | tail -n 1)
+            newest=$(ls "$checkpoints" 2>/dev/null | grep '^step-' | sort | tail -n 1)
             if [ -e "$reached" ] && [ "$(cat "$reached")" = "$newest" ]; then
                 echo "two time limits have passed without a checkpoint in between: ask for more time, or warn the job earlier"
                 exit 1

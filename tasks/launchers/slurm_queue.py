@@ -101,10 +101,23 @@ def look(identifier: str) -> Seen | None:
         raise Silent(str(refused)) from None
 
 
+def ask_to_end(identifier: str) -> None:
+    """Ask the ranks of a job to end, where they have started, and take it out of the queue where not. Raises Silent.
+
+    Not `scancel` alone: that signals srun as well, which then kills ranks in the middle of a checkpoint.
+    """
+    _scancel("--state=PENDING", identifier)
+    _scancel("--signal=TERM", identifier)
+
+
 def cancel(identifier: str) -> None:
-    """Ask the job's ranks to end, and Slurm to end them where they do not. Raises Silent."""
+    """Let Slurm end the job, by force where it does not obey. Raises Silent."""
+    _scancel(identifier)
+
+
+def _scancel(*arguments: str) -> None:
     try:
-        _ask("scancel", "--quiet", identifier)
+        _ask("scancel", "--quiet", *arguments)
     except StageError as refused:
         raise Silent(str(refused)) from None
 

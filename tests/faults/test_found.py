@@ -17,8 +17,11 @@ from flows.execute import execute
 from flows.mendable import mendable
 from pipelines.errors import DataError, StageError, StoreError
 from pipelines.job import METRICS, RESULT, SCRATCH, Job, Result
+from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.schema import Stage
 from tasks.launchers import Attempt, Launching
+from tests.steps import library_of, plan_of
+from tests.training.small_recipe import RECIPE
 
 
 class Nowhere(Launching):
@@ -97,3 +100,11 @@ def test_only_the_wall_clock_jumps(tmp_path: Path) -> None:
         process.stdin.write("\n")
     (wall, monotonic), (later, after) = read
     assert -86400 <= later - wall < -80000 and 0 < after - monotonic < 6000
+
+
+def test_a_damaged_artifact_that_was_deleted_as_told_is_made_again_though_what_came_of_it_is_there(
+    tmp_path: Path, sources: dict[str, DataSource]
+) -> None:
+    made = plan_of(library_of(tmp_path, small=RECIPE), "small", sources)
+    stored = {step.fingerprint for step in made.steps if step.name != "classify"}
+    assert [step.name for step in made.missing(stored)] == ["classify"]

@@ -14,7 +14,7 @@ import pytest
 from pipelines.lineage.store import Store
 from tests.flows.conftest import Cursus
 
-STATES = ("cached", "to compute", "not needed")
+STATES = ("cached", "to compute")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.lineage.provenance import RECORD
+from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
 from tests.flows.conftest import Cursus
 
@@ -44,7 +44,7 @@ def test_what_differs_is_told_with_the_reason_and_kept(store: Store, cursus: Cur
     first = next(record.fingerprint for record in store.all() if record.stage == "general")
     path = store.folder(first) / RECORD
     honest = path.read_bytes()
-    path.write_bytes(honest.replace(b'"seed": 0', b'"seed": 5', 1))
+    path.write_text(Provenance.read(path.parent).model_copy(update={"seed": 5}).sealed().to_json())
     try:
         done = cursus("reproduce", first[:10], "--into", "elsewhere")
         again = cursus("reproduce", first[:10], "--into", "elsewhere")

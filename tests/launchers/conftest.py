@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from pipelines.job import Job
+from pipelines.lineage.provenance import DataSource
+from tasks.launchers import slurm
+from tests.launchers.slurm_cluster import Cluster as SlurmCluster
+from tests.launchers.slurm_cluster import missing
+from tests.launchers.slurm_jobs import BRIEF, FOLDER, RUNTIME
 from tests.launchers.two_raylets import Cluster, two_raylets
+from tests.steps import job_of, library_of, plan_of
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +22,28 @@ def raylets() -> Iterator[Cluster]:
     """Two nodes of Ray, on loopback."""
     with two_raylets() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="package")
+def slurm_cluster() -> Iterator[SlurmCluster]:
+    if reason := missing():
+        pytest.skip(reason)
+    with SlurmCluster() as started, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLURM_CONF", str(started.configuration))
+        patch.setattr(slurm, "LOOK_SECONDS", 0.5)
+        patch.setattr(slurm, "END_LOOK_SECONDS", 0.2)
+        yield started
+
+
+@pytest.fixture(scope="session")
+def make_job(
+    tables: dict[str, Path], sources: dict[str, DataSource], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], Job]:
+    """A job of a few seconds, writing into a folder of its own."""
+    recipes = tmp_path_factory.mktemp("recipes")
+    (step,) = plan_of(library_of(recipes, brief=BRIEF), "brief", sources).steps
+
+    def make() -> Job:
+        return job_of(step, {}, tables, tmp_path_factory.mktemp("job") / FOLDER, RUNTIME)
+
+    return make

@@ -49,6 +49,8 @@ SelectTypeParameters=CR_CPU
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1,bf_interval=1
 ReturnToService=2
 KillWait=20
+# what a client waits for a controller that is down
+MessageTimeout=2
 SlurmdParameters=config_overrides
 NodeName={host} NodeHostname={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=1000 State=UNKNOWN
 PreemptType=preempt/partition_prio

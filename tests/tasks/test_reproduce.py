@@ -16,7 +16,7 @@ from pipelines.errors import DataError, StoreError
 from pipelines.job import Job, Runtime, Subject
 from pipelines.lineage.differences import NOTHING
 from pipelines.lineage.fingerprint import fingerprint
-from pipelines.lineage.provenance import RECORD, DataSource
+from pipelines.lineage.provenance import RECORD, DataSource, Provenance
 from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.plan import Step
 from pipelines.training.run import run
@@ -124,11 +124,11 @@ def made_again(root: Path, stage: str) -> list[Compared]:
 
 
 def change(root: Path, name: str, edit: Callable[[dict[str, Any]], object]) -> None:
-    """Tamper with the record of an artifact."""
+    """Tamper with the record of an artifact, and seal it again, as whoever meant it would."""
     path = root / "data" / "store" / name / RECORD
     record = json.loads(path.read_bytes())
     edit(record)
-    path.write_text(json.dumps(record))
+    path.write_text(Provenance.model_validate(record).sealed().to_json())
 
 
 def first(found: Iterable[Compared]) -> Compared:

@@ -11,9 +11,9 @@ from tasks.tracking_store import filesystem, is_database, refuse_network_folder
 
 MOUNTS = """\
 /dev/sda1 / ext4 rw 0 0
-server:/users /users nfs4 rw,vers=4.2 0 0
-tmpfs /users/ada/scratch tmpfs rw 0 0
-//server/share /media/my\\040share cifs rw 0 0
+server:/exports /shared nfs4 rw,vers=4.2 0 0
+tmpfs /shared/ada/scratch tmpfs rw 0 0
+//server/share /far/my\\040share cifs rw 0 0
 """
 
 
@@ -21,10 +21,10 @@ tmpfs /users/ada/scratch tmpfs rw 0 0
     ("path", "kind"),
     [
         ("/srv/cursus", "ext4"),
-        ("/users/ada/cursus", "nfs4"),
-        ("/users/ada/scratch/cursus", "tmpfs"),
-        ("/userspace/ada", "ext4"),
-        ("/media/my share/cursus", "cifs"),
+        ("/shared/ada/cursus", "nfs4"),
+        ("/shared/ada/scratch/cursus", "tmpfs"),
+        ("/shareds/ada", "ext4"),
+        ("/far/my share/cursus", "cifs"),
     ],
 )
 def test_the_file_system_of_a_folder_is_that_of_the_nearest_mount(path: str, kind: str) -> None:
@@ -32,7 +32,7 @@ def test_the_file_system_of_a_folder_is_that_of_the_nearest_mount(path: str, kin
 
 
 def test_a_tracking_database_on_a_network_file_system_is_refused() -> None:
-    root = Path("/users/ada/cursus")
+    root = Path("/shared/ada/cursus")
     with pytest.raises(CursusError, match=r"mlflow\.db is on a network file system \(nfs4\).*PostgreSQL"):
         refuse_network_folder(root, f"sqlite:///{root}/.cursus/mlflow.db", MOUNTS)
     refuse_network_folder(root, "postgresql://db.example.org/mlflow", MOUNTS)

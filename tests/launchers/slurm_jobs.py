@@ -1,0 +1,117 @@
+"""A brief job for a Slurm of the tests, what its flow hears, and what Slurm shows of it."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pipelines.job import SCRATCH, Job, Result, Runtime
+from pipelines.training.fit import CHECKPOINTS
+from tasks.launchers.slurm import Slurm, SlurmLaunching, job_name
+from tests.steps import ROOT
+
+BRIEF = """\
+name: brief
+paper: arXiv:1810.04805
+stages:
+  general:
+    kind: pretrain
+    corpus: general
+    tokenizer: {name: wordpiece, vocab_size: 512}
+    backbone:
+      name: transformer
+      positions: 64
+      dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
+    corruption: {name: token_mask, rate: 0.2}
+    head: masked_lm
+    objective: masked_lm
+    strategy: full
+    dropout: 0.1
+    optimizer: {lr: 1.0e-3, precision: 32-true}
+    budget: {tokens: 102400, batch_tokens: 1024, length: 32}
+"""
+RUNTIME = Runtime(log_every=7, checkpoint_every=9, devices=2)
+FOLDER = "out of $HOME %j 'it'"
+"""What a folder may be called, and what a shell and sbatch would make of it if it were not quoted."""
+SECONDS = 120
+
+
+class Heard:
+    """What a flow is told."""
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.results: list[Result] = []
+
+    def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
+        self.steps += [line["step"] for line in lines]
+
+    def finished(self, job: Job, result: Result) -> None:
+        self.results.append(result)
+
+
+class Running:
+    """A job that runs in a thread, as a task of a flow runs it."""
+
+    def __init__(self, launcher: SlurmLaunching, job: Job) -> None:
+        self.heard, self.job = Heard(), job
+        self.errors: list[Exception] = []
+        self._launcher = launcher
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._launcher.run(self.job, self.heard)
+        except Exception as error:
+            self.errors.append(error)
+
+    def wait(self) -> None:
+        """Until the launcher has returned, or raised one of `errors`."""
+        self._thread.join(SECONDS)
+        assert not self._thread.is_alive()
+
+
+def until(reached: Callable[[], Any]) -> Any:
+    """The first answer that is not empty."""
+    deadline = time.monotonic() + SECONDS
+    while not (answer := reached()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return answer
+
+
+def opened(job: Job, **fields: Any) -> SlurmLaunching:
+    return Slurm.model_validate({"cpus_per_task": 1, **fields}).open(ROOT, job.out.parent / "training.log")
+
+
+def alone(job: Job) -> Job:
+    """The job, of one rank."""
+    return job.model_copy(update={"runtime": Runtime()})
+
+
+def shown(job: Job, field: str) -> str | None:
+    """A field of Slurm's record of `job`, the newest where it was submitted more than once; None where there is none."""
+    answer = subprocess.run(["scontrol", "--oneliner", "show", "job"], capture_output=True, text=True).stdout
+    records = [line for line in answer.splitlines() if f" JobName={job_name(job)} " in line]
+    return records[-1].partition(f"{field}=")[2].split()[0] if records else None
+
+
+def started_again(job: Job, times: int) -> bool:
+    """Whether it has come back from the queue; it is hurried along, where Slurm lets a job wait that was queued again."""
+    number = str(shown(job, "JobId"))
+    subprocess.run(["scontrol", "update", f"JobId={number}", "StartTime=now"], capture_output=True)
+    return shown(job, "Restarts") == str(times) and shown(job, "JobState") == "RUNNING"
+
+
+def checkpoints(job: Job) -> list[Path]:
+    return list((job.out / SCRATCH / CHECKPOINTS).glob("step-*"))
+
+
+def warn(job: Job) -> None:
+    """What Slurm does when a time limit is near."""
+    subprocess.run(["scancel", "--signal=USR1", "--batch", str(shown(job, "JobId"))], check=True)
