@@ -11,10 +11,6 @@ from tests.steps import ROOT
 
 ROOMS = ("flows", "tasks", "pipelines", "benchmarks")
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "telnetlib"}
-EXPLAINED = {
-    "pipelines/corpora/engines/ray.py": "what the processes of one run hand each other over Ray, which pickles by itself",
-}
-"""Files that may, and why."""
 WEIGHTS_ONLY = "torch.load only with weights_only=True: anything else unpickles"
 
 
@@ -88,15 +84,9 @@ def test_nothing_reads_code_as_data_or_runs_a_string(room: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {problem}"
         for path in files
-        if path.relative_to(ROOT).as_posix() not in EXPLAINED
         for line, problem in violations(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize("name", EXPLAINED)
-def test_what_is_explained_is_still_there(name: str) -> None:
-    assert list(violations(ast.parse((ROOT / name).read_text(encoding="utf-8")))), "take it out of EXPLAINED"
 
 
 @pytest.mark.parametrize(
