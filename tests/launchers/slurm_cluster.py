@@ -50,7 +50,7 @@ SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1,bf
 ReturnToService=2
 KillWait=20
 # what a client waits for a controller that is down
-MessageTimeout=2
+MessageTimeout=5
 SlurmdParameters=config_overrides
 NodeName={host} NodeHostname={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=1000 State=UNKNOWN
 PreemptType=preempt/partition_prio
