@@ -50,12 +50,16 @@ class Checkpoints:
             _remove(aside)  # of an attempt that ended while it wrote
         trainer.strategy.barrier()
         trainer.save_checkpoint(aside)
-        if not trainer.is_global_zero:
-            return
-        for part in _files(aside):
+        if trainer.is_global_zero:
+            self._keep(aside, trainer.global_step)
+        # ranks that are told to stop end after this: none may while the first still writes, or what started them ends it too
+        trainer.strategy.barrier()
+
+    def _keep(self, written: Path, step: int) -> None:
+        for part in _files(written):
             with part.open("rb") as file:
                 os.fsync(file.fileno())
-        os.replace(aside, self.folder / f"step-{trainer.global_step:09d}-{_digest(aside)}.ckpt")
+        os.replace(written, self.folder / f"step-{step:09d}-{_digest(written)}.ckpt")
         for old in self._all()[self.kept :]:
             _remove(old)
 
