@@ -18,18 +18,20 @@ class Projection:
         self.recorder = recorder
         self.store = store
 
-    def replay(self, beside: str = "") -> int:
+    def replay(self) -> int:
         """Record every artifact that MLflow does not tell of, parents first; how many those were.
 
-        What another execution than `beside` has begun is left to it. One question to MLflow and one record read per
-        artifact where nothing is missing.
+        What an execution has begun is left to it. One question to MLflow and one record read per artifact where nothing is
+        missing.
         """
         state = state_folder(self.recorder.root)
         lock = Lock.take(state / "projection.lock", wait=True)
         assert lock is not None
         try:
-            told = self._told() | steps_under_way(self.recorder.root, beside)
-            missing = [provenance for provenance in self.store.all() if provenance.fingerprint not in told]
+            # the store first: what is published from here on was begun by an execution that tells of it
+            present = list(self.store.all())
+            told = steps_under_way(self.recorder.root) | self._told()
+            missing = [provenance for provenance in present if provenance.fingerprint not in told]
             for provenance in missing:
                 self.recorder.record(provenance, self.store.root / provenance.fingerprint)
         finally:

@@ -189,9 +189,8 @@ class Tracker:
     def _tell(self, entries: list[Entry]) -> None:
         """In the outbox's thread."""
         if isinstance(entries[0], CatchUp):
-            own = self._journal.path.stem if self._journal is not None else ""
             try:
-                catch_up(self.recorder, Store(entries[0].store), beside=own)
+                catch_up(self.recorder, Store(entries[0].store))
             except Exception as error:
                 if self.recorder.is_away(error):
                     raise
@@ -215,7 +214,7 @@ def tell_what_is_left(root: Path, store: Store) -> None:
             log.warning("MLflow does not answer (%s); it is told of earlier runs when the next one starts.", error)
 
 
-def catch_up(recorder: Recorder, store: Store, beside: str = "") -> int:
+def catch_up(recorder: Recorder, store: Store) -> int:
     """Tell what executions left untold that have ended, and every artifact of `store` that MLflow does not tell of.
 
     How many artifacts those were; raises what MLflow raises while it is away. A journal that MLflow refuses is put aside.
@@ -230,4 +229,4 @@ def catch_up(recorder: Recorder, store: Store, beside: str = "") -> int:
             log.warning("MLflow refuses what %s says (%s); it is not told.", journal.refuse(), error)
         else:
             journal.forget()
-    return Projection(recorder, store).replay(beside)
+    return Projection(recorder, store).replay()

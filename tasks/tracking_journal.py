@@ -184,10 +184,10 @@ class Journal:
         return aside
 
 
-def steps_under_way(root: Path, beside: str) -> set[str]:
-    """Fingerprints of the steps that executions other than `beside` have begun, and will tell of themselves."""
-    others = (path for path in _folder(root).glob("*.jsonl") if path.stem != beside)
-    return {entry.step.fingerprint for path in others for entry in _read(path) if isinstance(entry, StepBegan)}
+def steps_under_way(root: Path) -> set[str]:
+    """Fingerprints of the steps that executions have begun, and will tell of themselves."""
+    entries = (entry for path in _folder(root).glob("*.jsonl") for entry in _read(path))
+    return {entry.step.fingerprint for entry in entries if isinstance(entry, StepBegan)}
 
 
 def untold(root: Path) -> bool:
