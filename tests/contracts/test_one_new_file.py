@@ -22,11 +22,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class Focal(Objective, name="focal_masked_lm"):
@@ -43,6 +44,9 @@ class Focal(Objective, name="focal_masked_lm"):
         wanted = step.batch[Field.MASKED_LABELS][:, None]
         likely = step.signals[Signal.MASKED_LOGITS].log_softmax(-1).gather(1, wanted)
         return {"focal": -((1 - likely.exp()) ** self.gamma * likely).mean()}
+
+    def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return {"focal": len(batch[Field.MASKED_LABELS])}
 '''
 
 
