@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 from pipelines.lineage.locks import Lock
+from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from tasks.environment import state_folder
 from tasks.recorder import Recorder
 from tasks.tracking_journal import steps_under_way
 
 PAGE = 1000
+PATIENCE = 30.0
+"""Seconds that another execution is given to tell of a step that it has published."""
+
+
+def run_of(recorder: Recorder, provenance: Provenance, folder: Path, experiment: str | None = None) -> str:
+    """The run in which a finished step was computed; told from its record where MLflow does not know it.
+
+    An execution publishes a step a moment before it tells of it: while it is about to, it is waited for.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while (run := recorder.recorded(provenance.fingerprint)) is None:
+        if provenance.fingerprint not in steps_under_way(recorder.root) or time.monotonic() > deadline:
+            # asked once more: it may have been told, and its journal forgotten, in between
+            return recorder.recorded(provenance.fingerprint) or recorder.record(provenance, folder, experiment)
+        time.sleep(0.2)
+    return run
 
 
 class Projection:

@@ -29,6 +29,7 @@ from pipelines.lineage.store import Store
 from pipelines.vocabulary import Ability
 from tasks.environment import state_folder
 from tasks.final import ANSWERS
+from tasks.projection import run_of
 from tasks.recorder import Recorder
 from tasks.tracked_values import TrackedStep
 
@@ -94,7 +95,7 @@ class Registry:
             client.create_registered_model(name, description=description(name))
         version = self._version_of(name, provenance.fingerprint)
         if version is None:
-            run = self.recorder.recorded(provenance.fingerprint) or self.recorder.record(provenance, folder)
+            run = run_of(self.recorder, provenance, folder)
             if provenance.kind in ANSWERS:
                 model = self._pack(name, provenance, folder, run)
             else:

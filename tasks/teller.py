@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pipelines.errors import StoreError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
+from tasks.projection import run_of
 from tasks.recorder import Recorder, final_points
 from tasks.registry import Registry
 from tasks.tracked_values import TrackedStep, points
@@ -158,9 +159,7 @@ class Teller:
         found = self._own(_of(step.fingerprint, cached=True))
         if found is not None and found.info.status == "FINISHED":
             return
-        original = self.recorder.recorded(step.fingerprint) or self.recorder.record(
-            provenance, entry.folder, self._experiment
-        )
+        original = run_of(self.recorder, provenance, entry.folder, self._experiment)
         more = {"cursus.original_run": original}
         run = found.info.run_id if found else self.recorder.open_run(step, parent, more, cached=True, begun=entry.when)
         self.recorder.client.log_batch(run, metrics=final_points(provenance, entry.when))
