@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,12 @@ class Killer:
 
 def workers(parent: int) -> list[psutil.Process]:
     """The training processes that `parent` started."""
-    children = psutil.Process(parent).children(recursive=True)
-    return [child for child in children if "pipelines.training.worker" in child.cmdline()]
+    found = []
+    for child in psutil.Process(parent).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # one that has just ended, or waits to be collected
+            if "pipelines.training.worker" in child.cmdline():
+                found.append(child)
+    return found
 
 
 @pytest.mark.parametrize(("stage", "moments"), [("general", (30, 120)), ("classify", (20, 62))])
