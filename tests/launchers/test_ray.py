@@ -125,7 +125,11 @@ def test_ranks_end_with_a_driver_that_is_killed(cluster: Cluster, make_job: Make
     job = make_job("orphaned", steps=10**5, **TWO_NODES)
 
     def kill_driver() -> None:
-        (driver,) = [one for one in psutil.Process().children() if "tasks.launchers.ray_driver" in one.cmdline()]
+        (driver,) = [
+            one
+            for one in psutil.Process().children()
+            if one.status() != psutil.STATUS_ZOMBIE and "tasks.launchers.ray_driver" in one.cmdline()
+        ]
         driver.kill()
 
     with pytest.raises(StageError, match="stage general ended without a result: killed by SIGKILL"):
