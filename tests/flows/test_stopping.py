@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-PATIENCE = 40
+PATIENCE = 120
 """Seconds from Ctrl-C to the prompt; a few on a free machine. A flow whose server has died takes minutes."""
 
 
