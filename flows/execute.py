@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any, NoReturn, get_type_hints
 
@@ -22,6 +21,7 @@ from pydantic import BaseModel
 
 from flows.mendable import mendable
 from pipelines import errors
+from pipelines.caller import at_callers_end
 from pipelines.errors import CursusError, StageError
 from tasks.environment import project_root
 
@@ -72,7 +72,7 @@ def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[st
 
 def main(name: str, config: str, answer: Path) -> int:
     """Run the flow `name` with the configuration in `config`; its result or a user's mistake is written to `answer`."""
-    threading.Thread(target=_stop_with_caller, daemon=True).start()
+    at_callers_end(lambda: os.kill(os.getpid(), signal.SIGINT))
     _end_children_with_this()
     from flows.outcome import LAST
 
@@ -128,13 +128,6 @@ def _end_children_with_this() -> None:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-
-
-def _stop_with_caller() -> None:
-    """The caller holds standard input open; when it is gone, however it went, this process is interrupted."""
-    while os.read(0, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGINT)
 
 
 if __name__ == "__main__":

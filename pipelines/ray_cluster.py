@@ -7,7 +7,6 @@ the checkout, its environment and its data under the same paths (a shared file s
 from __future__ import annotations
 
 import importlib.util
-import ipaddress
 import logging
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from pipelines.errors import CursusError
+from pipelines.loopback import is_loopback
 
 ANSWER_SECONDS = 3.0
 """What a cluster's machine may take to accept a connection."""
@@ -57,7 +57,7 @@ def check(address: str) -> None:
     if importlib.util.find_spec("ray") is None:
         raise CursusError("Ray is not installed: pip install -c requirements.lock -e '.[ray]'")
     host, _, port = address.rpartition(":")
-    if not loopback(host) and not _has_token():
+    if not is_loopback(host) and not _has_token():
         raise CursusError(
             f"the Ray cluster at {address} is beyond this machine and no token is set: whoever reaches such a cluster runs code "
             "on it. Start it with RAY_AUTH_MODE=token, and set both it and RAY_AUTH_TOKEN_PATH here (docs/clusters.md)"
@@ -86,7 +86,7 @@ def join(address: str, environment: Mapping[str, str], *, show_logs: bool) -> No
         try:
             ray.init(
                 address=address,
-                _node_ip_address=host if loopback(host) else None,
+                _node_ip_address=host if is_loopback(host) else None,
                 namespace="cursus",
                 logging_level=logging.ERROR,
                 log_to_driver=show_logs,
@@ -107,14 +107,6 @@ def join(address: str, environment: Mapping[str, str], *, show_logs: bool) -> No
             "(RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH) must be those of this machine, which must be one of its nodes: "
             f"`ray start --address {address} --num-cpus 0` makes it one that computes nothing"
         )
-
-
-def loopback(host: str) -> bool:
-    """Whether `host` names this machine alone."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def nodes() -> dict[str, dict[str, float]]:

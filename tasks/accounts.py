@@ -7,7 +7,6 @@ never on a command line, which every user of the machine can read.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import secrets
 import warnings
@@ -17,6 +16,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from pipelines.errors import CursusError
+from pipelines.loopback import is_loopback
 from tasks.environment import state_folder
 
 VARIABLE = "CURSUS_ACCOUNT"
@@ -107,11 +107,3 @@ def demanded(root: Path, host: str) -> Account | None:
             f"put one line, name:password, into {state_folder(root) / 'account'} (chmod 600), or into {VARIABLE}"
         )
     return found
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine only."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

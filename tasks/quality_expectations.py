@@ -6,6 +6,7 @@ that column, not of rows. Importing this imports Great Expectations, which takes
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -113,9 +114,9 @@ class Aggregate(BatchExpectation):
         success, observed = self.answer(metrics[TABLE])
         return {"success": bool(success), "result": {"observed_value": observed}}
 
+    @abstractmethod
     def answer(self, table: pd.DataFrame) -> tuple[bool, str]:
         """Whether it is met, and what was observed in plain words."""
-        raise NotImplementedError
 
 
 class ExpectTableToHoldDocuments(Aggregate):

@@ -20,8 +20,9 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from pipelines.errors import CursusError
+from pipelines.loopback import is_loopback
 from tasks import processes
-from tasks.accounts import Account, demanded, is_loopback
+from tasks.accounts import Account, demanded
 from tasks.environment import defaults, state_folder, tracking_uri
 from tasks.flow_runs import tell_ended
 from tasks.processes import Process

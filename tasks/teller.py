@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from mlflow.entities import Metric, Run
 
 
+OPEN = "attributes.status = 'RUNNING'"
+"""Of runs, as MLflow is asked for them."""
+
+
 class Teller:
     """Tells through `recorder`. Every method raises what MLflow raises."""
 
@@ -197,9 +201,6 @@ class Teller:
     def _own(self, which: str) -> Run | None:
         found = self.recorder.client.search_runs([self._experiment], f"{self._mine} and {which}", max_results=1)
         return found[0] if found else None
-
-
-OPEN = "attributes.status = 'RUNNING'"
 
 
 def _of(fingerprint: str, *, cached: bool = False) -> str:

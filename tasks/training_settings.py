@@ -39,8 +39,8 @@ class TrainingSettings(BaseModel):
         return self.launcher.at_once(cores, self.devices)
 
     def runtime(self, stage: Stage, threads: int) -> Runtime:
-        """How a job of `stage` is computed when it has `threads` processors of the flow's machine. What does not train, and
-        what is bound to one process, has one rank."""
+        """How a job of `stage` is computed when it has `threads` processors of the flow's machine. What does not train
+        has one rank and all of them."""
         together = stage.trains
         return Runtime(
             accelerator=hardware.accelerator() if self.accelerator == "auto" else self.accelerator,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from benchmarks.faults.attempt import Ending
 from benchmarks.faults.judge import Snapshot
@@ -21,6 +21,16 @@ class Strike:
     ending: Ending
     finished: Snapshot
     """What must not be computed again."""
+
+    @classmethod
+    def unprovoked(cls, checkout: Checkout, ending: Ending) -> Self | None:
+        """Of a run that ended before it was struck: None where it ended well; an error is as telling as after a strike."""
+        return None if ending.success else cls("nothing: it ended by itself", ending, Snapshot.of(checkout.store))
+
+
+def moment(share: float, finished: Snapshot) -> str:
+    """When a run was struck, for the report."""
+    return f"after {share:.0%} of an undisturbed run's work: {finished}"
 
 
 class Fault(ABC):

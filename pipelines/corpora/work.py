@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pipelines.corpora.engines import Engine
+from pipelines.lineage.disk import flush
 
 ALONE_BELOW = 32 * 2**20
 """Bytes of input under which a second process costs more time than it saves."""
@@ -77,7 +78,7 @@ def finish(unit: Unit, home: Path) -> None:
         unit(aside)
         for file in aside.rglob("*"):
             if file.is_file():
-                _to_disk(file)
+                flush(file)
         try:
             os.replace(aside, home / unit.name)
         except OSError:
@@ -87,9 +88,3 @@ def finish(unit: Unit, home: Path) -> None:
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
-
-
-def _to_disk(file: Path) -> None:
-    """A name must not outlive a power cut that its content does not."""
-    with file.open("rb") as opened:
-        os.fsync(opened.fileno())

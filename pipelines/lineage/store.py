@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pipelines.errors import StoreError
 from pipelines.job import RESULT, SCRATCH
+from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import RECORD, FileDigest, Provenance, is_fingerprint
@@ -101,11 +102,11 @@ class Store:
             for path in sorted(path for path in work.rglob("*") if path.is_file()):
                 name = path.relative_to(work)
                 if name.parts[0] not in (SCRATCH, RESULT, RECORD):
-                    _flush(path)
+                    flush(path)
                     files[name.as_posix()] = FileDigest(sha256=digest_file(path), bytes=path.stat().st_size)
             aside = work / SCRATCH / RECORD
             aside.write_text(provenance.model_copy(update={"files": files}).sealed().to_json(), encoding="utf-8")
-            _flush(aside)
+            flush(aside)
             os.replace(aside, work / RECORD)
             return self._place(work)
         except OSError as error:
@@ -133,10 +134,10 @@ class Store:
         """Give a workspace whose record is written its name. Its result goes last: without it, the record vouches for all."""
         shutil.rmtree(work / SCRATCH, ignore_errors=True)
         (work / RESULT).unlink(missing_ok=True)
-        _flush(work)
+        flush(work)
         target = self.root / work.name
         os.replace(work, target)
-        _flush(self.root)
+        flush(self.root)
         return Artifact(target, Provenance.read(target))
 
     @contextmanager
@@ -186,14 +187,6 @@ def _verified(folder: Path) -> Artifact:
                 f"{path}: differs from what was published; delete the folder {folder} and run again to rebuild it"
             )
     return Artifact(folder, provenance)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _disk_error(folder: Path, error: OSError) -> StoreError:

@@ -11,6 +11,7 @@ from pytorch_lightning.callbacks import Callback
 
 from pipelines.distributions import Distribution
 from pipelines.errors import StoreError
+from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.training.checkpoints import Checkpoints
 
@@ -60,7 +61,6 @@ class BestWeights(Callback):
         aside = self.path.with_suffix(".unfinished")
         # tied weights are one tensor under two names, which the format refuses
         save_file({name: value.detach().cpu().contiguous().clone() for name, value in weights.items()}, aside)
-        with aside.open("rb") as file:
-            os.fsync(file.fileno())
+        flush(aside)
         self._digest = digest_file(aside)
         os.replace(aside, self.path)

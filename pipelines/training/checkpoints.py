@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ class Checkpoints:
 
     def _keep(self, written: Path, step: int) -> None:
         for part in _files(written):
-            with part.open("rb") as file:
-                os.fsync(file.fileno())
+            flush(part)
         os.replace(written, self.folder / f"step-{step:09d}-{_digest(written)}.ckpt")
         for old in self._all()[self.kept :]:
             _remove(old)

@@ -86,19 +86,26 @@ class Pieces:
             counts = bool(fields)
             # the last piece of a batch is never empty
             fields = fields or self.batches.piece(step, cut.pieces - 1, cut.pieces)
-            own = counts_of(self._stage, {Field(name): value for name, value in fields.items()}, self._network)
-            read.append(Piece(fields, own if counts else dict.fromkeys(own, 0), None, counts))
+            named = {Field(name): value for name, value in fields.items()}
+            read.append(Piece(fields, counts_of(self._stage, named, self._network, read=counts), None, counts))
         assert read[0].own is not None
         of_rank = {name: sum(piece.own[name] for piece in read if piece.own is not None) for name in read[0].own}
         for piece in read:
             yield piece._replace(of_rank=of_rank)
 
 
-def counts_of(stage: Stage, batch: dict[Field, Tensor], network: PreTrainedModel) -> dict[str, int]:
-    """How much each term of the stage's objectives is a mean over, by the names of the terms."""
+def counts_of(
+    stage: Stage, batch: dict[Field, Tensor], network: PreTrainedModel, *, read: bool = True
+) -> dict[str, int]:
+    """How much each term of the stage's objectives is a mean over, by the names of the terms.
+
+    A rank that has not `read` the piece counts nothing of it, but for terms that are the whole batch's on every rank: their
+    gradient comes back as the sum over all ranks.
+    """
     result: dict[str, int] = {}
     for objective in stage.objective:
-        result |= objective.counts(batch, network)
+        counts = objective.counts(batch, network)
+        result |= counts if read or objective.compares_rows else dict.fromkeys(counts, 0)
     return result
 
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import threading
 from pathlib import Path
+
+from pipelines.caller import at_callers_end
 
 
 def main(order: Path, ranks: int, restarts: int) -> None:
     """Run the ranks until all have ended well. Raises what torchrun raises when they could not."""
     from torch.distributed import run
 
-    threading.Thread(target=_end_with_caller, daemon=True).start()
+    at_callers_end(lambda: os.kill(os.getpid(), signal.SIGTERM))
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     folder = order.parent
     meeting = folder / f"agents-{os.getpid()}"  # of this start: a file that has been met in cannot be used again
@@ -31,12 +32,6 @@ def main(order: Path, ranks: int, restarts: int) -> None:
             *command,
         ]
     )
-
-
-def _end_with_caller() -> None:
-    while os.read(0, 65536):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ import threading
 import time
 from pathlib import Path
 
-MISTAKE = 2
-"""Exit status after such a mistake."""
+from pipelines.training import rank
+
 IDLE_SECONDS = 0.5
 """What a process without a job needs to end by itself."""
 GRACE_SECONDS = 8
@@ -34,29 +34,8 @@ def main() -> int:
     for name in WARM:
         importlib.import_module(name)
     while (order := orders.get()) is not None:
-        if status := _run(Path(order)):
+        if status := rank.main(Path(order)):
             return status
-    return 0
-
-
-def _run(order: Path) -> int:
-    import torch
-
-    from pipelines.errors import CursusError
-    from pipelines.job import Job
-    from pipelines.training.failure import system_failure, tell_failure
-    from pipelines.training.run import run
-
-    job = Job.model_validate_json(order.read_bytes())
-    torch.set_num_threads(job.runtime.threads)
-    try:
-        run(job)
-    except CursusError as error:
-        tell_failure(job.out, error)
-        return MISTAKE
-    except OSError as error:
-        tell_failure(job.out, system_failure(job.out, error))
-        raise
     return 0
 
 

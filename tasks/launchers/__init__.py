@@ -13,12 +13,15 @@ import threading
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
 from pipelines.components import Component
 from pipelines.job import Job, Runtime
 from pipelines.training.failure import forget_failure
-from tasks.launchers.following import Listener, follow, told_before
+from tasks.launchers.following import Attempt, Listener, follow, told_before
+
+ORDER = "scratch/job.json"
+"""Of a job, in its folder."""
 
 
 class Launcher(Component):
@@ -36,22 +39,6 @@ class Launcher(Component):
     @abstractmethod
     def at_once(self, cores: int, devices: int) -> int:
         """How many jobs of `devices` ranks a node may run side by side, where the flow's machine has `cores` processors."""
-
-
-class Attempt(Protocol):
-    """One start of a job's ranks."""
-
-    log: Path
-    """What its ranks print."""
-
-    def alive(self) -> bool:
-        """Whether it may still bring a result. One that waits for its turn in a queue is alive."""
-
-    def why(self) -> str:
-        """Why it ended without a result: half a sentence."""
-
-    def end(self) -> None:
-        """End its ranks in order, so that they leave a checkpoint; by force where they do not. Returns when they are gone."""
 
 
 class Launching(ABC):
@@ -98,10 +85,6 @@ class Launching(ABC):
 
     def _ended(self, attempt: Attempt) -> None:  # noqa: B027  # not every place has something to put away
         """An attempt has brought its result."""
-
-
-ORDER = "scratch/job.json"
-"""Of a job, in its folder."""
 
 
 def as_begun(out: Path, runtime: Runtime) -> Runtime:

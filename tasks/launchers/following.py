@@ -25,17 +25,23 @@ class Listener(Protocol):
         """The job is done; called once."""
 
 
-class Followed(Protocol):
-    """What runs the job."""
+class Attempt(Protocol):
+    """One start of a job's ranks."""
 
     log: Path
+    """What its ranks print."""
 
-    def alive(self) -> bool: ...
+    def alive(self) -> bool:
+        """Whether it may still bring a result. One that waits for its turn in a queue is alive."""
 
-    def why(self) -> str: ...
+    def why(self) -> str:
+        """Why it ended without a result: half a sentence."""
+
+    def end(self) -> None:
+        """End its ranks in order, so that they leave a checkpoint; by force where they do not. Returns when they are gone."""
 
 
-def follow(job: Job, attempt: Followed, listener: Listener) -> None:
+def follow(job: Job, attempt: Attempt, listener: Listener) -> None:
     """Tell `listener` what is new until `job` has its result.
 
     Raises the CursusError that ended the job, or StageError where nothing runs it any more.

@@ -16,9 +16,9 @@ from pydantic import Field
 from pipelines.job import Job
 from pipelines.training import hardware
 from tasks.devices import asked_for, devices, devices_held
-from tasks.launchers import Attempt, Launcher, Launching
+from tasks.launchers import Launcher, Launching
 from tasks.launchers.child import Child
-from tasks.launchers.following import Listener
+from tasks.launchers.following import Attempt, Listener
 
 log = logging.getLogger("cursus.launch")
 

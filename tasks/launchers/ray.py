@@ -15,8 +15,9 @@ from pydantic import Field
 from pipelines import ray_cluster
 from pipelines.errors import CursusError, StageError
 from pipelines.job import Job
-from tasks.launchers import Attempt, Launcher, Launching
+from tasks.launchers import Launcher, Launching
 from tasks.launchers.child import Child
+from tasks.launchers.following import Attempt
 from tasks.launchers.ray_driver import ABORT_SECONDS, STOP_SECONDS
 
 

@@ -12,35 +12,36 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines import ray_cluster
+from pipelines.caller import at_callers_end
 from pipelines.errors import CursusError, StageError
 from pipelines.job import Job, Runtime
+from pipelines.loopback import is_loopback
 from pipelines.training.failure import tell_failure, told_failure
+from pipelines.training.group import PATIENCE
+from pipelines.training.rank import MISTAKE
 from tasks.launchers.environment import training_environment
 from tasks.launchers.ray_rank import STOP, take_part
 
 if TYPE_CHECKING:
     from ray.train import TrainingFailedError
 
-MISTAKE = 2
-"""Exit status when what ended the job is told in its folder."""
 POLL_SECONDS = 0.5
 STOP_SECONDS = 7.0
 """What ranks are given to leave a checkpoint, before Ray ends them."""
 ABORT_SECONDS = 10.0
 """What Ray is given to do so in order."""
-GROUP_SECONDS = 1800
-"""A rank waits so long for another: the first one may have a corpus to tokenise."""
 
 
 def main(order: Path, address: str, *, restarts: int, cpus: float, wait: float) -> int:
     """Run the job that `order` holds; the exit status."""
     job = Job.model_validate_json(order.read_bytes())
     order.with_name(STOP).unlink(missing_ok=True)
-    threading.Thread(target=_end_with_caller, args=(order,), daemon=True).start()
+    at_callers_end(partial(_end_with_caller, order))
     try:
         ray_cluster.join(address, training_environment(), show_logs=True)
         # whoever sends it has closed standard input as well; Ray would leave without a word to the ranks
@@ -61,12 +62,14 @@ def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> No
 
     runtime = job.runtime
     gpu = runtime.accelerator == "gpu"
-    near = all(map(ray_cluster.loopback, ray_cluster.nodes()))
+    near = all(map(is_loopback, ray_cluster.nodes()))
     reserved = {"CPU": cpus, **({"GPU": 1.0} if gpu else {})}
     trainer = TorchTrainer(
         take_part,
         train_loop_config={"order": str(order), "root": str(Path.cwd())},
-        torch_config=TorchConfig(backend="cpu:gloo,cuda:nccl" if gpu else "gloo", timeout_s=GROUP_SECONDS),
+        torch_config=TorchConfig(
+            backend="cpu:gloo,cuda:nccl" if gpu else "gloo", timeout_s=int(PATIENCE.total_seconds())
+        ),
         scaling_config=ScalingConfig(
             num_workers=runtime.ranks,
             use_gpu=gpu,
@@ -121,8 +124,6 @@ def _first_line(error: BaseException) -> str:
 
 
 def _end_with_caller(order: Path) -> None:
-    while os.read(0, 65536):
-        pass
     order.with_name(STOP).touch()
     time.sleep(STOP_SECONDS)
     _abort()

@@ -23,8 +23,9 @@ from pipelines.errors import StageError
 from pipelines.job import SCRATCH, Job
 from pipelines.training import failure
 from pipelines.training.fit import CHECKPOINTS
-from tasks.launchers import Attempt, Launcher, Launching, slurm_queue
+from tasks.launchers import Launcher, Launching, slurm_queue
 from tasks.launchers.environment import training_environment
+from tasks.launchers.following import Attempt
 from tasks.launchers.slurm_queue import Seen, Silent
 from tasks.launchers.slurm_script import file_pattern, render
 

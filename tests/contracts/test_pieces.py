@@ -55,6 +55,35 @@ def test_pieces_by_their_counts_are_the_batch(name: str) -> None:
             assert totals[term] == objective.counts(fields(whole), network)[term]
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_a_rank_without_rows_counts_only_what_is_the_whole_batchs(name: str) -> None:
+    where = where_used()["objectives", name]
+    trial = tried(where, name)
+    job = job_for(trial.stage, where, trial.folder if trial.stage.teacher is not None else None)
+    tokenizer, task = open_tokenizer(trial.folder), task_of(job)
+    network = assemble(job.stage, job.start, tokenizer, task, "cpu")
+    batches = OnlyTheLast(batches_of(job, task, tokenizer))
+    idle, busy = (next(iter(Pieces(batches, Cut(rank, 2, 1), job.stage, network))) for rank in range(2))
+    assert (idle.counts, busy.counts) == (False, True)
+    compares = any(isinstance(one, Objective) and one.compares_rows for one in trial.stage.objective)
+    assert idle.own == (busy.own if compares else dict.fromkeys(busy.own or {}, 0))
+
+
+class OnlyTheLast:
+    """Batches so small that the last piece is all of them."""
+
+    start = 0
+
+    def __init__(self, batches: Any) -> None:
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return 1
+
+    def piece(self, step: int, number: int, of: int) -> dict[str, Any]:
+        return self.batches.piece(step, 0, 1) if number == of - 1 else {}
+
+
 @torch.no_grad()
 def terms(
     objective: Objective, piece: Piece, network: Any, companions: dict[str, Companion], head: Any

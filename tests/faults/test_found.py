@@ -19,7 +19,8 @@ from pipelines.errors import DataError, StageError, StoreError
 from pipelines.job import METRICS, RESULT, SCRATCH, Job, Result
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.schema import Stage
-from tasks.launchers import Attempt, Launching
+from tasks.launchers import Launching
+from tasks.launchers.following import Attempt
 from tests.steps import library_of, plan_of
 from tests.training.small_recipe import RECIPE
 

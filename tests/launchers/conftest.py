@@ -12,9 +12,10 @@ from pipelines.lineage.provenance import DataSource
 from tasks.launchers import slurm
 from tests.launchers.slurm_cluster import Cluster as SlurmCluster
 from tests.launchers.slurm_cluster import missing
-from tests.launchers.slurm_jobs import BRIEF, FOLDER, RUNTIME
+from tests.launchers.slurm_jobs import FOLDER, RUNTIME
 from tests.launchers.two_raylets import Cluster, two_raylets
 from tests.steps import job_of, library_of, plan_of
+from tests.training.small_recipe import GENERAL
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +42,7 @@ def make_job(
 ) -> Callable[[], Job]:
     """A job of a few seconds, writing into a folder of its own."""
     recipes = tmp_path_factory.mktemp("recipes")
-    (step,) = plan_of(library_of(recipes, brief=BRIEF), "brief", sources).steps
+    (step,) = plan_of(library_of(recipes, small=GENERAL), "small", sources).steps
 
     def make() -> Job:
         return job_of(step, {}, tables, tmp_path_factory.mktemp("job") / FOLDER, RUNTIME)

@@ -14,26 +14,6 @@ from pipelines.training.fit import CHECKPOINTS
 from tasks.launchers.slurm import Slurm, SlurmLaunching, job_name
 from tests.steps import ROOT
 
-BRIEF = """\
-name: brief
-paper: arXiv:1810.04805
-stages:
-  general:
-    kind: pretrain
-    corpus: general
-    tokenizer: {name: wordpiece, vocab_size: 512}
-    backbone:
-      name: transformer
-      positions: 64
-      dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
-    corruption: {name: token_mask, rate: 0.2}
-    head: masked_lm
-    objective: masked_lm
-    strategy: full
-    dropout: 0.1
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {tokens: 102400, batch_tokens: 1024, length: 32}
-"""
 RUNTIME = Runtime(log_every=7, checkpoint_every=9, devices=2)
 FOLDER = "out of $HOME %j 'it'"
 """What a folder may be called, and what a shell and sbatch would make of it if it were not quoted."""

@@ -55,8 +55,9 @@ def launch(servers: Services, project: Path, tmp_path: Path) -> Iterator[Callabl
             )
 
         yield call
-    for name in names:
-        (tmp_path / f"end-{name}").touch()
+        for name in names:
+            (tmp_path / f"end-{name}").touch()
+        client.delete_deployment(deployment)
     (project / "waiting.py").unlink()
 
 

@@ -18,6 +18,7 @@ from pipelines.recipe.plan import Plan
 from pipelines.training.module import StageModule
 from pipelines.training.run import run
 from tests.steps import job_of, library_of, plan_of
+from tests.training.small_recipe import GENERAL
 
 STRATEGIES = {
     "full": "{name: full, head_rate: 3}",
@@ -29,25 +30,7 @@ STRATEGIES = {
     "chain": "[chain_thaw, l2_to_start]",
     "recalled": "[recadam, {name: gradual_unfreezing, every: 0.0005}]",
 }
-GENERAL = """\
-name: small
-paper: arXiv:1810.04805
-stages:
-  general:
-    kind: pretrain
-    corpus: general
-    tokenizer: {name: wordpiece, vocab_size: 512}
-    backbone:
-      name: transformer
-      positions: 64
-      dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
-    corruption: {name: token_mask, rate: 0.2}
-    head: masked_lm
-    objective: masked_lm
-    strategy: full
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {tokens: 1024, batch_tokens: 512, length: 32}
-"""
+BRIEF = GENERAL.replace("tokens: 102400, batch_tokens: 1024", "tokens: 1024, batch_tokens: 512")
 STEPS = 10
 STAGE = """\
   {name}:
@@ -80,7 +63,7 @@ class Stages:
 @pytest.fixture(scope="module")
 def stages(tables: dict[str, Path], sources: dict[str, DataSource], tmp_path_factory: pytest.TempPathFactory) -> Stages:
     root = tmp_path_factory.mktemp("strategies")
-    text = GENERAL + "".join(STAGE.format(name=name, strategy=strategy) for name, strategy in STRATEGIES.items())
+    text = BRIEF + "".join(STAGE.format(name=name, strategy=strategy) for name, strategy in STRATEGIES.items())
     made = Stages(plan_of(library_of(root, small=text), "small", sources), tables, {})
     run(made.job("general", root / "general"))
     made.folders[next(step.fingerprint for step in made.plan.steps if step.name == "general")] = root / "general"
@@ -164,7 +147,7 @@ def steps_seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, str]]:
 
 def fine_tuned(root: Path, stages: Stages, sources: dict[str, DataSource], **strategies: str) -> Stages:
     """Stages on labels that start one from the other, the first from the general one."""
-    text, start = GENERAL, "general"
+    text, start = BRIEF, "general"
     for name, strategy in strategies.items():
         text, start = text + FINE_TUNED.format(name=name, start=start, strategy=strategy), name
     root.mkdir()
@@ -240,7 +223,7 @@ def test_an_interrupted_stage_ends_in_the_same_weights(
 
 
 def test_strategies_that_cannot_meet_are_refused_at_load(tmp_path: Path) -> None:
-    text = GENERAL + STAGE.format(name="both", strategy="[frozen, gradual_unfreezing]")
+    text = BRIEF + STAGE.format(name="both", strategy="[frozen, gradual_unfreezing]")
     with pytest.raises(
         RecipeError, match=r"small.yaml:\d+: stages.both.strategy: gradual_unfreezing decides when each"
     ):

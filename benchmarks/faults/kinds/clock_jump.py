@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 from random import Random
 
-from benchmarks.faults.fault import Fault, Strike
+from benchmarks.faults.fault import Fault, Strike, moment
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import Checkout
 
@@ -40,7 +40,7 @@ class ClockJump(Fault):
         if not struck and ending.success:
             return None
         way = "forwards" if sign > 0 else "backwards"
-        return Strike(f"{jump} {way} after {share:.0%} of an undisturbed run's work: {finished}", ending, finished)
+        return Strike(f"{jump} {way} {moment(share, finished)}", ending, finished)
 
 
 class Clock:

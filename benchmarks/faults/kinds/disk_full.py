@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from random import Random
 
-from benchmarks.faults.fault import Fault, Strike
+from benchmarks.faults.fault import Fault, Strike, moment
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import Checkout
 
@@ -45,7 +45,7 @@ class DiskFull(Fault):
         free(place)
         if not struck and ending.success:
             return None
-        return Strike(f"{name} after {share:.0%} of an undisturbed run's work: {finished}", ending, finished)
+        return Strike(f"{name} {moment(share, finished)}", ending, finished)
 
     def after(self, checkout: Checkout) -> None:
         for place in PLACES.values():

@@ -8,7 +8,7 @@ from random import Random
 import psutil
 
 from benchmarks.faults.attempt import Attempt
-from benchmarks.faults.fault import Fault, Strike
+from benchmarks.faults.fault import Fault, Strike, moment
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import Checkout
 
@@ -41,15 +41,11 @@ class Kill(Fault):
             return bool(victims)
 
         if not attempt.watch(ready):
-            ending = attempt.ended()
-            if not ending.success:  # it failed by itself: as telling as a strike
-                return Strike("nothing: it ended by itself", ending, Snapshot.of(checkout.store))
-            return None
+            return Strike.unprovoked(checkout, attempt.ended())
         command = victims[0].pid == attempt.processes()[0].pid
         attempt.kill(victims[0])
         finished = Snapshot.of(checkout.store)
-        what = f"after {share:.0%} of an undisturbed run's work: {finished}"
-        return Strike(what, attempt.ended(killed=command), finished)
+        return Strike(moment(share, finished), attempt.ended(killed=command), finished)
 
 
 class KillFlow(Kill):

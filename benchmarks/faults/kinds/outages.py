@@ -6,10 +6,12 @@ import signal
 import sqlite3
 import sys
 import time
+from abc import abstractmethod
 from contextlib import closing
 from random import Random
 
-from benchmarks.faults.fault import Fault, Strike
+from benchmarks.faults.attempt import Attempt
+from benchmarks.faults.fault import Fault, Strike, moment
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.kinds.kills import SERVER
 from benchmarks.faults.regime import Checkout, environment_of
@@ -20,51 +22,55 @@ SECONDS = (2.0, 25.0)
 _MLFLOW = "campaign-mlflow"
 
 
-class PrefectStopped(Fault):
+class Outage(Fault):
+    """Something is away for a while, from a random moment of the run on, in processor time."""
+
+    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
+        share, away = random.random(), random.uniform(*SECONDS)
+        attempt = checkout.start()
+        if not attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu and self.there(attempt)):
+            return Strike.unprovoked(checkout, attempt.ended())
+        self.take_away(checkout, attempt, away)
+        finished = Snapshot.of(checkout.store)
+        return Strike(f"for {away:.0f} s {moment(share, finished)}", attempt.ended(), finished)
+
+    def there(self, attempt: Attempt) -> bool:
+        """Whether what is to go away has come."""
+        return True
+
+    @abstractmethod
+    def take_away(self, checkout: Checkout, attempt: Attempt, seconds: float) -> None:
+        """Take it away, and bring it back."""
+
+
+class PrefectStopped(Outage):
     name = "prefect_stopped"
     says = "the temporary Prefect server stands still (SIGSTOP) for 2 to 25 seconds"
     cases = 6
     standing = False
 
-    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
-        share, away = random.random(), random.uniform(*SECONDS)
-        attempt = checkout.start()
-        if not attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu and attempt.find(SERVER)):
-            ending = attempt.ended()
-            return (
-                None if ending.success else Strike("nothing: it ended by itself", ending, Snapshot.of(checkout.store))
-            )
+    def there(self, attempt: Attempt) -> bool:
+        return bool(attempt.find(SERVER))
+
+    def take_away(self, checkout: Checkout, attempt: Attempt, seconds: float) -> None:
         server = attempt.find(SERVER)[-1]
         server.send_signal(signal.SIGSTOP)
-        time.sleep(away)
+        time.sleep(seconds)
         if server.is_running():
             server.send_signal(signal.SIGCONT)
-        finished = Snapshot.of(checkout.store)
-        return Strike(
-            f"for {away:.0f} s after {share:.0%} of an undisturbed run's work: {finished}", attempt.ended(), finished
-        )
 
 
-class MlflowLocked(Fault):
+class MlflowLocked(Outage):
     name = "mlflow_locked"
     says = "another process holds MLflow's SQLite database alone for 2 to 25 seconds"
     cases = 7
     tracked = False
 
-    def strike(self, checkout: Checkout, random: Random) -> Strike | None:
-        share, away = random.random(), random.uniform(*SECONDS)
-        attempt = checkout.start()
-        if not attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu):
-            attempt.ended()
-            return None
+    def take_away(self, checkout: Checkout, attempt: Attempt, seconds: float) -> None:
         with closing(sqlite3.connect(checkout.folder / ".cursus" / "mlflow.db", timeout=30)) as database:
             database.execute("BEGIN EXCLUSIVE")
-            time.sleep(away)
+            time.sleep(seconds)
             database.rollback()
-        finished = Snapshot.of(checkout.store)
-        return Strike(
-            f"for {away:.0f} s after {share:.0%} of an undisturbed run's work: {finished}", attempt.ended(), finished
-        )
 
 
 class MlflowKilled(Fault):
@@ -74,53 +80,34 @@ class MlflowKilled(Fault):
     tracked = False
 
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
-        share = random.random()
-        port = processes.free_port()
-        url = f"http://127.0.0.1:{port}"
-        state = checkout.folder / ".cursus"
-        options = [
-            "--backend-store-uri",
-            f"sqlite:///{state / 'mlflow.db'}",
-            "--artifacts-destination",
-            str(state / "mlartifacts"),
-        ]
-        command = [
-            sys.executable,
-            "-m",
-            "mlflow",
-            "server",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--workers",
-            "1",
-            *options,
-        ]
-        environment = {
-            **environment_of(checkout.folder),
-            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-            "MLFLOW_DISABLE_TELEMETRY": "true",
-        }
-
-        def serve() -> processes.Process:
-            log = checkout.folder / ".cursus" / "logs" / "campaign-mlflow.log"
-            server = processes.start(_MLFLOW, command, root=checkout.folder, environment=environment, log=log)
-            assert processes.wait_until_answers(f"{url}/health", server, seconds=120), log.read_text()
-            return server
-
-        server = serve()
-        checkout.settings["MLFLOW_TRACKING_URI"] = url
+        share, port = random.random(), processes.free_port()
+        server = _serve(checkout, port)
+        checkout.settings["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{port}"
         attempt = checkout.start()
-        struck = attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu)
+        if not attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu):
+            return Strike.unprovoked(checkout, attempt.ended())
         for process in processes.tree(server):
             attempt.kill(process)
         finished = Snapshot.of(checkout.store)
         ending = attempt.ended()
-        serve()
-        return (
-            Strike(f"after {share:.0%} of an undisturbed run's work: {finished}", ending, finished) if struck else None
-        )
+        _serve(checkout, port)
+        return Strike(moment(share, finished), ending, finished)
 
     def after(self, checkout: Checkout) -> None:
         processes.stop(processes.marked(_MLFLOW, checkout.folder))
+
+
+def _serve(checkout: Checkout, port: int) -> processes.Process:
+    state = checkout.folder / ".cursus"
+    command = [
+        *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
+        *("--backend-store-uri", f"sqlite:///{state / 'mlflow.db'}"),
+        *("--artifacts-destination", str(state / "mlartifacts")),
+    ]
+    quiet = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    log = state / "logs" / "campaign-mlflow.log"
+    server = processes.start(
+        _MLFLOW, command, root=checkout.folder, environment={**environment_of(checkout.folder), **quiet}, log=log
+    )
+    assert processes.wait_until_answers(f"http://127.0.0.1:{port}/health", server, seconds=120), log.read_text()
+    return server

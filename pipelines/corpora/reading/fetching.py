@@ -14,6 +14,7 @@ from pipelines.corpora.reading.remote import RemoteFile, described
 from pipelines.corpora.reading.servers import opened_at, server_of
 from pipelines.corpora.writing import write_json
 from pipelines.errors import DataError
+from pipelines.lineage.disk import flush
 
 ATTEMPTS = 4
 PAUSE = 1.0
@@ -63,8 +64,8 @@ def _fetch(server: Any, file: RemoteFile, home: Path) -> None:
                 ) from None
         time.sleep(PAUSE * 2 ** (attempt - 1))
     _check_unchanged(server, file, aside)
+    flush(aside)
     with aside.open("rb") as content:
-        os.fsync(content.fileno())
         digest = file_digest(content, "sha256").hexdigest()
     os.replace(aside, place)
     write_json(_note(file, home), {"address": file.address, "bytes": file.bytes, "tag": file.tag, "sha256": digest})

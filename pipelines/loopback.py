@@ -1,0 +1,13 @@
+"""Addresses that only this machine reaches."""
+
+from __future__ import annotations
+
+import ipaddress
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host`, a name or an address, IPv6 also in brackets, is reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
