@@ -116,9 +116,8 @@ def _commit() -> str:
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()
 
-    return git("rev-parse", "--short", "HEAD") + (
-        "+" if git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{OWN}") else ""
-    )
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{OWN}")
+    return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
 @cache
