@@ -71,8 +71,11 @@ class Snapshot:
         return f"{len(self.published)} published" + (f", checkpoint of {unfinished}" if unfinished else "")
 
 
-def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:
-    """What `before` held and was computed again, as `later` moments and the end, which is now, show."""
+def lost(before: Snapshot, later: list[Snapshot], store: Store, *, went_on: bool = False) -> list[str]:
+    """What `before` held and was computed again, as `later` moments and the end, which is now, show.
+
+    Where the struck run `went_on` to its end, a stage that resumed from nothing was never interrupted.
+    """
     found = []
     now = Snapshot.of(store)
     records = {record.fingerprint: record for record in store.all()}
@@ -88,6 +91,8 @@ def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:
         seen = [one.checkpoints[name] for one in later if name in one.checkpoints]
         record = records.get(name)
         resumed = record.environment.resumed_from_step if record else None
+        if went_on and record is not None and resumed is None:
+            continue
         if any(other < step for other in seen) or record is None or (resumed or 0) < step:
             found.append(f"{_label(records, name)}: had a checkpoint of step {step}, went on from {resumed}")
     return found

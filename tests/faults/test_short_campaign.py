@@ -131,3 +131,4 @@ def test_a_judge_that_sees_nothing_would_be_no_judge(home: Path, undisturbed: di
     assert told.endswith("was published and is computed again")
     before.checkpoints[name] = 9
     assert len(lost(before, [], place.store)) == 2
+    assert len(lost(before, [], place.store, went_on=True)) == 1
