@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from pipelines.job import RESULT
+from pipelines.job import METRICS, RESULT
 from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import flaws
@@ -46,6 +47,8 @@ class Snapshot:
     """Of a step that has its result and is not published: the inode of a file of it."""
     checkpoints: dict[str, int] = field(default_factory=dict)
     """Of a step that is being computed: the newest checkpoint's optimizer step."""
+    logs: dict[str, BinaryIO] = field(default_factory=dict)
+    """Its metrics, held open: who begins a step anew makes a file of his own, and no other can then be this one."""
 
     @classmethod
     def of(cls, store: Store) -> Snapshot:
@@ -59,6 +62,8 @@ class Snapshot:
             steps = [int(named[1]) for path in work.rglob("*.ckpt") if (named := _CHECKPOINT.fullmatch(path.name))]
             if steps:
                 found.checkpoints[work.name] = max(steps)
+                with suppress(FileNotFoundError):
+                    found.logs[work.name] = (work / METRICS).open("rb")
         return found
 
     def forget(self, fingerprint: str) -> None:
@@ -71,11 +76,8 @@ class Snapshot:
         return f"{len(self.published)} published" + (f", checkpoint of {unfinished}" if unfinished else "")
 
 
-def lost(before: Snapshot, later: list[Snapshot], store: Store, *, went_on: bool = False) -> list[str]:
-    """What `before` held and was computed again, as `later` moments and the end, which is now, show.
-
-    Where the struck run `went_on` to its end, a stage that resumed from nothing was never interrupted.
-    """
+def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:
+    """What `before` held and was computed again, as `later` moments and the end, which is now, show."""
     found = []
     now = Snapshot.of(store)
     records = {record.fingerprint: record for record in store.all()}
@@ -91,11 +93,15 @@ def lost(before: Snapshot, later: list[Snapshot], store: Store, *, went_on: bool
         seen = [one.checkpoints[name] for one in later if name in one.checkpoints]
         record = records.get(name)
         resumed = record.environment.resumed_from_step if record else None
-        if went_on and record is not None and resumed is None:
-            continue
+        if record is not None and resumed is None and _is(before.logs.get(name), store.root / name / METRICS):
+            continue  # its process went on to the end, whatever was struck
         if any(other < step for other in seen) or record is None or (resumed or 0) < step:
             found.append(f"{_label(records, name)}: had a checkpoint of step {step}, went on from {resumed}")
     return found
+
+
+def _is(log: BinaryIO | None, path: Path) -> bool:
+    return log is not None and path.exists() and os.path.samestat(os.fstat(log.fileno()), path.stat())
 
 
 def wrong(wanted: dict[str, Made], checkout: Path, store: Store) -> list[str]:

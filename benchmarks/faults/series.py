@@ -90,13 +90,10 @@ def _record(
     def told(ending: Ending) -> str:
         return ending.words.replace(str(checkout.folder), "…")  # no trace of a machine
 
-    # one rank is started once a run; of several, a lost one is started again
-    went_on = strike.ending.success and fault.devices == 1
     mine = [strike.ending] if later else [strike.ending, *endings]
     unclear = [told(one) for one in mine if not one.clear]
     if not later and not endings[-1].success:
         unclear.append(f"was not done after {len(endings)} runs: {told(endings[-1])}")
-    finished = [one.finished for one in later]
     return Record(
         kind=fault.name,
         number=number,
@@ -104,7 +101,7 @@ def _record(
         ended=told(strike.ending),
         runs=0 if later else len(endings),
         recovery_seconds=None if later else round(sum(one.seconds for one in endings), 1),
-        lost=lost(strike.finished, finished, checkout.store, went_on=went_on),
+        lost=lost(strike.finished, [one.finished for one in later], checkout.store),
         wrong=[] if later else [one.replace(str(checkout.folder), "…") for one in faults],
         hangs=[told(one) for one in mine if one.hung],
         unclear=unclear,

@@ -131,4 +131,10 @@ def test_a_judge_that_sees_nothing_would_be_no_judge(home: Path, undisturbed: di
     assert told.endswith("was published and is computed again")
     before.checkpoints[name] = 9
     assert len(lost(before, [], place.store)) == 2
-    assert len(lost(before, [], place.store, went_on=True)) == 1
+    metrics = place.store.root / name / "metrics.jsonl"
+    before.logs[name] = metrics.open("rb")
+    assert len(lost(before, [], place.store)) == 1, "its process was never interrupted"
+    content = metrics.read_bytes()
+    metrics.unlink()
+    metrics.write_bytes(content)
+    assert len(lost(before, [], place.store)) == 2, "it was begun anew"
