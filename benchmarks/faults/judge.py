@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pipelines.job import METRICS, RESULT
 from pipelines.lineage.provenance import RECORD, Provenance
@@ -37,6 +37,21 @@ def made_in(store: Store) -> dict[str, Made]:
     return found
 
 
+class Held:
+    """A file that is held open, so that no other can be taken for it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDONLY)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            os.close(self._file)
+
+    def is_now(self, path: Path) -> bool:
+        """Whether the file at `path` is this one."""
+        return path.exists() and os.path.samestat(os.fstat(self._file), path.stat())
+
+
 @dataclass
 class Snapshot:
     """What was finished at one moment."""
@@ -47,7 +62,7 @@ class Snapshot:
     """Of a step that has its result and is not published: the inode of a file of it."""
     checkpoints: dict[str, int] = field(default_factory=dict)
     """Of a step that is being computed: the newest checkpoint's optimizer step."""
-    logs: dict[str, BinaryIO] = field(default_factory=dict)
+    logs: dict[str, Held] = field(default_factory=dict)
     """Its metrics, held open: who begins a step anew makes a file of his own, and no other can then be this one."""
 
     @classmethod
@@ -63,7 +78,7 @@ class Snapshot:
             if steps:
                 found.checkpoints[work.name] = max(steps)
                 with suppress(FileNotFoundError):
-                    found.logs[work.name] = (work / METRICS).open("rb")
+                    found.logs[work.name] = Held(work / METRICS)
         return found
 
     def forget(self, fingerprint: str) -> None:
@@ -93,15 +108,16 @@ def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:
         seen = [one.checkpoints[name] for one in later if name in one.checkpoints]
         record = records.get(name)
         resumed = record.environment.resumed_from_step if record else None
-        if record is not None and resumed is None and _is(before.logs.get(name), store.root / name / METRICS):
+        if (
+            record is not None
+            and resumed is None
+            and name in before.logs
+            and before.logs[name].is_now(store.root / name / METRICS)
+        ):
             continue  # its process went on to the end, whatever was struck
         if any(other < step for other in seen) or record is None or (resumed or 0) < step:
             found.append(f"{_label(records, name)}: had a checkpoint of step {step}, went on from {resumed}")
     return found
-
-
-def _is(log: BinaryIO | None, path: Path) -> bool:
-    return log is not None and path.exists() and os.path.samestat(os.fstat(log.fileno()), path.stat())
 
 
 def wrong(wanted: dict[str, Made], checkout: Path, store: Store) -> list[str]:
