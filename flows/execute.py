@@ -20,6 +20,7 @@ from typing import Any, NoReturn, get_type_hints
 from pydantic import BaseModel
 
 from flows.mendable import mendable
+from flows.stillborn import when_stillborn
 from pipelines import errors
 from pipelines.caller import at_callers_end
 from pipelines.errors import CursusError, StageError
@@ -30,6 +31,7 @@ SERVER_GONE = (
     "Prefect's server went away while the run was under way. Everything that was finished is in the store; "
     "Prefect is told how the run ended when the next one starts."
 )
+STILLBORN = "Prefect's temporary server ended while it started, before anything of this run was begun; run the same command again"
 
 
 def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[str, Any]:
@@ -78,6 +80,7 @@ def main(name: str, config: str, answer: Path) -> int:
 
     flow = getattr(importlib.import_module(f"flows.{name}"), name)
     asked = get_type_hints(flow.fn)["config"]
+    when_stillborn(lambda: LAST.begun, lambda: _leave(_answer(None, StageError(STILLBORN), answer), None))
     try:
         flow(asked.model_validate_json(config))
     except BaseException as error:
@@ -108,9 +111,10 @@ def _answer(result: BaseModel | None, error: BaseException | None, answer: Path)
     return 0
 
 
-def _leave(status: int) -> NoReturn:
+def _leave(status: int, said: str | None = SERVER_GONE) -> NoReturn:
     """End at once: Prefect would spend half a minute telling a dead server of its last lines."""
-    print(SERVER_GONE, file=sys.stderr, flush=True)
+    if said is not None:
+        print(said, file=sys.stderr, flush=True)
     os._exit(status)
 
 

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from flows.execute import SERVER_GONE
+from flows.execute import SERVER_GONE, STILLBORN
+from flows.stillborn import SERVER
 from tests.steps import ROOT
 
 ALONE = """
@@ -40,6 +42,30 @@ def test_a_killed_flow_takes_its_server_with_it() -> None:
     flow.kill()
     flow.communicate()
     until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, "the child lives on", 30)
+
+
+@pytest.mark.timeout(600)
+def test_a_server_killed_while_it_starts_is_told_at_once(checkout: Path, environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "flows.cli", "run", "word2vec", "--smoke", "--until", "general"]
+    running = subprocess.Popen(
+        command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        found: list[psutil.Process] = []
+
+        def started() -> bool:
+            for child in psutil.Process(running.pid).children(recursive=True):
+                with suppress(psutil.Error):
+                    if f"{SERVER}:create_app" in child.cmdline():
+                        found.append(child)
+            return bool(found) or running.poll() is not None
+
+        until(started, "no server was started")
+        found[0].kill()
+        said, _ = running.communicate(timeout=100)  # Prefect would ask it for two minutes
+    finally:
+        running.kill()
+    assert running.returncode == 2 and f"error: {STILLBORN}" in " ".join(said.split()), said
 
 
 @pytest.mark.timeout(1500)
