@@ -1,8 +1,8 @@
 """A model folder in the form that this machine computes fastest: every runtime is tried, checked, timed, and one is kept.
 
-    convert ─▶ open ─▶ the same answers as float32? ─▶ the same score? ─▶ latency, in turns ─▶ the fastest that passed
+convert ─▶ open ─▶ the same answers as float32? ─▶ the same score? ─▶ latency, in turns ─▶ the fastest that passed
 
-    export(folder, Path("served"), material, Limits())        # served/ opens with load_predictor
+export(folder, Path("served"), material, Limits())        # served/ opens with load_predictor
 """
 
 from __future__ import annotations
@@ -10,32 +10,33 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import shutil
-import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipelines.components import did_you_mean, discover
-from pipelines.corpora.writing import written_aside
 from pipelines.errors import CursusError, DataError
 from pipelines.exporting_measures import SHAPES, answers, cosines, overall, take_turns
 from pipelines.exporting_record import EXPORT, Export, Latency, Machine, Measured
 from pipelines.inference import TextEncoder
 from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file
+from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import FileDigest
 from pipelines.runtimes import Compute, Runtime
 from pipelines.runtimes.original import Original, Rows
-from pipelines.text_network import longest_of, orders_of, output_of
+from pipelines.text_network import Output, longest_of, orders_of, output_of
 from pipelines.training.hardware import described, extensions
 
 REFERENCE = "torch_fp32"
 COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 FEWEST_TEXTS = 8
+FIRST: Rows = (np.ones((2, 8), np.int64), np.ones((2, 8), np.int64), None)
+"""A first batch, of which only the time counts."""
 
 
 @dataclass(frozen=True)
@@ -101,36 +102,17 @@ def export(
     longest = min(longest_of(source), TextEncoder(source).length)
     shapes = list(dict.fromkeys((rows, min(tokens, longest)) for rows, tokens in limits.shapes))
     left_out = {name: lacking for name, runtime in runtimes.items() if (lacking := runtime.missing())}
-    computes: dict[str, Compute] = {}
-    opened_in: dict[str, float] = {}
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{destination.name}-", dir=destination.parent) as aside:
-        scratch = Path(aside)
-        original = Original(source, scratch, material.calibration)
-        for name in [name for name in runtimes if name not in left_out]:
-            say(f"{name}: converting")
-            out = _prepared(source, scratch / name)
-            try:
-                runtimes[name].convert(original, out)
-                begun = time.perf_counter()
-                computes[name] = runtimes[name].open(out, limits.threads)
-                answers(computes[name], material.checked[:1], output)
-                opened_in[name] = time.perf_counter() - begun
-            except CursusError:
-                raise
-            except Exception as error:  # converters raise whatever their libraries do; one that fails is no reason to stop
-                if name == REFERENCE:
-                    raise
-                left_out[name] = f"it failed: {type(error).__name__}: {str(error).strip().splitlines()[0][:300]}"
+    with _aside(destination) as scratch:
+        computes, opened_in = _opened(runtimes, left_out, Original(source, scratch, material.calibration), limits, say)
+        for name, why in left_out.items():
+            say(f"{name}: left out, {why}")
         checks = _checks(computes, material, output, limits, say)
         say(f"timing {', '.join(computes)} in turns")
         tokens = np.concatenate([rows[0].ravel() for rows in material.checked])
         timed = take_turns(computes, REFERENCE, tokens, shapes, limits.rounds, orders_of(source))
-        measured = {
-            name: _measured(checks[name], timed[name], opened_in[name], scratch / name) for name in computes
-        }
+        measured = {name: _measured(checks[name], timed[name], opened_in[name], scratch / name) for name in computes}
         chosen = _chosen(measured, limits, left_out)
-        say(f"{chosen}: chosen; writing {destination}")
+        folder = scratch / chosen
         record = Export(
             runtime=runtimes[chosen],
             rule=limits.rule,
@@ -147,18 +129,67 @@ def export(
             },
             measured=measured,
             left_out=left_out,
-            files={path.name: FileDigest(sha256=digest_file(path), bytes=path.stat().st_size)
-                   for path in sorted((scratch / chosen).iterdir())},
+            files={path.name: _file_digest(path) for path in sorted(folder.iterdir())},
         )
-        with written_aside(destination) as folder:
-            for path in sorted((scratch / chosen).iterdir()):
-                os.replace(path, folder / path.name)
-                flush(folder / path.name)
-            (folder / EXPORT).write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
-            flush(folder / EXPORT)
-            flush(folder)
-    flush(destination.parent)
+        (folder / EXPORT).write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        for path in (*folder.iterdir(), folder):
+            flush(path)
+        if destination.exists():
+            os.replace(destination, scratch / "before")
+        os.replace(folder, destination)
+        flush(destination.parent)
     return record
+
+
+@contextmanager
+def _aside(destination: Path) -> Iterator[Path]:
+    """An empty folder beside `destination`, of this process alone, removed afterwards; what a killed export left there goes."""
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    place = destination.parent / f".{destination.name}.exporting"
+    lock = Lock.take(place.with_name(f"{place.name}.lock"))
+    if lock is None:
+        raise DataError(f"{destination}: another export is writing this folder; wait for it, or name another")
+    try:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        lock.release(forget=True)
+
+
+def _opened(
+    runtimes: Mapping[str, Runtime],
+    left_out: dict[str, str],
+    original: Original,
+    limits: Limits,
+    say: Callable[[str], None],
+) -> tuple[dict[str, Compute], dict[str, float]]:
+    """Every runtime at work, and the seconds from its files to its first answer; one that fails joins those `left_out`."""
+    computes: dict[str, Compute] = {}
+    seconds: dict[str, float] = {}
+    for name in [name for name in runtimes if name not in left_out]:
+        say(f"{name}: converting")
+        out = original.scratch / name
+        out.mkdir()
+        for file in COPIED:
+            if (original.folder / file).is_file():
+                shutil.copyfile(original.folder / file, out / file)
+        try:
+            runtimes[name].convert(original, out)
+            begun = time.perf_counter()
+            compute = runtimes[name].open(out, limits.threads)
+            compute(*FIRST)
+        except CursusError:
+            raise
+        except Exception as error:  # converters raise whatever their libraries do; one that fails is no reason to stop
+            if name == REFERENCE:
+                raise
+            told = str(error).strip().splitlines() or [""]
+            left_out[name] = f"it failed: {type(error).__name__}: {told[0][:300]}"
+        else:
+            computes[name], seconds[name] = compute, time.perf_counter() - begun
+    return computes, seconds
 
 
 def _wanted(only: Sequence[str]) -> dict[str, Runtime]:
@@ -175,27 +206,29 @@ def _wanted(only: Sequence[str]) -> dict[str, Runtime]:
 def _checks(
     computes: Mapping[str, Compute],
     material: Material,
-    output: str,
+    output: Output,
     limits: Limits,
     say: Callable[[str], None],
 ) -> dict[str, Measured]:
     """What each runtime answers, beside the reference, and why it may not be chosen."""
-    from pipelines.text_network import Output
-
-    expected = answers(computes[REFERENCE], material.checked, Output(output))
+    expected = answers(computes[REFERENCE], material.checked, output)
     wanted = material.score(computes[REFERENCE]) if material.score else None
     found = {}
     for name, compute in computes.items():
         say(f"{name}: comparing answers")
-        given = expected if name == REFERENCE else answers(compute, material.checked, Output(output))
+        given = expected if name == REFERENCE else answers(compute, material.checked, output)
         alike = cosines(expected, given)
         score = wanted if name == REFERENCE or material.score is None else material.score(compute)
         refused = []
         least = round(float(alike.min()), 6)
         if name != REFERENCE and least < limits.least_cosine:
-            refused.append(f"cosine {least:.4f} with float32 on one of {len(given)} texts, less than {limits.least_cosine}")
+            refused.append(
+                f"cosine {least:.4f} with float32 on one of {len(given)} texts, less than {limits.least_cosine}"
+            )
         if score is not None and wanted is not None and wanted - score > limits.most_lost:
-            refused.append(f"{material.metric} {score:.4f} where float32 has {wanted:.4f}, more than {limits.most_lost} less")
+            refused.append(
+                f"{material.metric} {score:.4f} where float32 has {wanted:.4f}, more than {limits.most_lost} less"
+            )
         found[name] = Measured(
             cosine_least=least,
             cosine_mean=round(float(alike.mean()), 6),
@@ -214,7 +247,9 @@ def _measured(checked: Measured, latency: tuple[Latency, ...], opened_in: float,
 
 
 def _chosen(measured: Mapping[str, Measured], limits: Limits, left_out: Mapping[str, str]) -> str:
-    allowed = [name for name, found in measured.items() if not found.refused and (not limits.only or name in limits.only)]
+    allowed = [
+        name for name, found in measured.items() if not found.refused and (not limits.only or name in limits.only)
+    ]
     if not allowed:
         why = [f"{name}: {found.refused}" for name, found in measured.items() if found.refused and name in limits.only]
         why += [f"{name}: {reason}" for name, reason in left_out.items() if name in limits.only]
@@ -222,21 +257,18 @@ def _chosen(measured: Mapping[str, Measured], limits: Limits, left_out: Mapping[
     return max(allowed, key=lambda name: overall(measured[name].latency, limits.batch))
 
 
-def _prepared(source: Path, out: Path) -> Path:
-    """A new folder with the configuration and the tokenizer of `source`."""
-    out.mkdir()
-    for name in COPIED:
-        if (source / name).is_file():
-            shutil.copyfile(source / name, out / name)
-    return out
-
-
 def _refuse_occupied(destination: Path) -> None:
     """An earlier export may be replaced; anything else is somebody's work."""
-    if destination.exists() and not (destination / EXPORT).is_file() and (
-        not destination.is_dir() or any(destination.iterdir())
+    if (
+        destination.exists()
+        and not (destination / EXPORT).is_file()
+        and (not destination.is_dir() or any(destination.iterdir()))
     ):
         raise DataError(f"{destination}: holds something that is no export; name a folder that does not exist yet")
+
+
+def _file_digest(path: Path) -> FileDigest:
+    return FileDigest(sha256=digest_file(path), bytes=path.stat().st_size)
 
 
 def _digest(source: Path) -> str:
@@ -253,10 +285,3 @@ def _machine(runtimes: Mapping[str, Runtime], threads: int) -> Machine:
         threads=threads,
         versions={name: importlib.metadata.version(name) for name in sorted(packages)},
     )
-
-
-def one_by_one(batch: tuple[NDArray[np.int64], NDArray[np.int64]], row: int) -> Rows:
-    """Row `row` of ids and mask [B, L] as a batch of its own, without padding."""
-    ids, mask = batch
-    size = int(mask[row].sum())
-    return ids[row : row + 1, :size], mask[row : row + 1, :size], None

@@ -192,7 +192,9 @@ def load_classifier(folder: Path) -> PreTrainedModel:
         )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise DataError(f"{folder}: cannot be opened as a classifier ({error})") from error
-    refuse_unfit(folder, {problem: loading[problem] for problem in ("missing_keys", "mismatched_keys", "unexpected_keys")})
+    refuse_unfit(
+        folder, {problem: loading[problem] for problem in ("missing_keys", "mismatched_keys", "unexpected_keys")}
+    )
     result: PreTrainedModel = network.eval()
     return result
 

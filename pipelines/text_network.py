@@ -1,7 +1,7 @@
 """Networks that say one array of each text: what a runtime can serve, and the stand-in of one that it serves.
 
-    open_text_network(folder)(input_ids, attention_mask)      # scores [B, C], or the vector [B, H] of a bare encoder
-    ServedNetwork(compute)                                    # under a head, in place of the network that was converted
+open_text_network(folder)(input_ids, attention_mask)      # scores [B, C], or the vector [B, H] of a bare encoder
+ServedNetwork(compute)                                    # under a head, in place of the network that was converted
 """
 
 from __future__ import annotations
@@ -135,9 +135,11 @@ def _open_encoder(folder: Path) -> Any:
     finally:
         logging.set_verbosity(level)
     # a mean over tokens does not ask the pooler, and a head that trained on plain text stays behind
-    refuse_unfit(folder, {"missing_keys": [key for key in loading["missing_keys"] if "pooler" not in key]} | {
-        "mismatched_keys": loading["mismatched_keys"]
-    })
+    refuse_unfit(
+        folder,
+        {"missing_keys": [key for key in loading["missing_keys"] if "pooler" not in key]}
+        | {"mismatched_keys": loading["mismatched_keys"]},
+    )
     return network.eval()
 
 
