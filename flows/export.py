@@ -85,11 +85,12 @@ def show(console: Console, record: Export) -> None:
 
     first = next(iter(record.measured.values()))
     shapes = [f"{latency.rows} x {latency.tokens}" for latency in first.latency]
-    title = (
-        f"{record.machine.processor}, {record.machine.threads} thread(s); ms, and times faster than torch in float32"
-    )
-    table = Table("runtime", "least cosine", record.checked["metric"] or "score", "MB", *shapes, "mean", title=title)
-    table.title_justify = "left"
+    machine = f"{record.machine.processor}, {record.machine.threads} thread(s)"
+    title = f"{machine}; ms ± half of p10 to p90, and times as fast as torch in float32"
+    table = Table(title=title, title_justify="left")
+    table.add_column("runtime", no_wrap=True)
+    for name in ("cosine", *([record.checked["metric"]] if record.checked["metric"] else []), "MB", *shapes, "mean"):
+        table.add_column(name, justify="right", no_wrap=True)
     order = sorted(record.measured.items(), key=lambda item: -overall(item[1].latency))
     for name, found in order:
         chosen = name == record.runtime.name
@@ -106,8 +107,8 @@ def show(console: Console, record: Export) -> None:
 
 
 def _cells(name: str, found: Measured, mean: float) -> list[str]:
-    score = "" if found.score is None else f"{found.score:.3f}"
+    score = [] if found.score is None else [f"{found.score:.3f}"]
     timed = [
-        f"{each.median_ms:.1f} ±{(each.p90_ms - each.p10_ms) / 2:.1f} {each.speedup:.1f}x" for each in found.latency
+        f"{each.median_ms:.1f}\n±{(each.p90_ms - each.p10_ms) / 2:.1f}\n{each.speedup:.1f}x" for each in found.latency
     ]
-    return [name, f"{found.cosine_least:.4f}", score, f"{found.bytes / 1e6:.1f}", *timed, f"{mean:.2f}x"]
+    return [name, f"{found.cosine_least:.4f}", *score, f"{found.bytes / 1e6:.1f}", *timed, f"{mean:.2f}x"]

@@ -56,7 +56,7 @@ class Measured(BaseModel):
     bytes: int
     """Of the whole folder, were this one chosen."""
     seconds_to_open: float
-    """From files to the first answer, in a process that has the libraries loaded; code that must be compiled was compiled."""
+    """From files to the first answer, in a process that has the libraries loaded; what must be compiled first is compiled."""
     latency: tuple[Latency, ...] = ()
     refused: str | None = None
     """Why it may not be chosen."""

@@ -46,8 +46,12 @@ def load_predictor(folder: Path, threads: int = 1) -> Predictor:
     Raises DataError when the folder lacks its configuration, its tokenizer, or weights that can be read safely, and when it
     was exported for a runtime that is not installed here.
     """
-    encoder = TextEncoder(folder)
-    return Classifier(encoder, _labels(folder), open_compute(folder, threads))
+    from pipelines.text_network import Output, output_of
+
+    encoder, labels = TextEncoder(folder), _labels(folder)
+    if output_of(folder) is Output.VECTOR:
+        raise DataError(f"{folder}: an encoder that answers with a vector; open it with load_vectors")
+    return Classifier(encoder, labels, open_compute(folder, threads))
 
 
 def load_vectors(folder: Path, threads: int = 1) -> Vectors:

@@ -53,8 +53,8 @@ def output_of(folder: Path) -> Output:
         return Output.CLASSES if len(noted.get("labels", ())) > 1 else Output.SCORE
     if config.get("is_encoder_decoder"):
         raise DataError(f"{folder}: an encoder with a decoder, which writes and has no one array for a text")
-    architecture = next(iter(config.get("architectures") or ()), "")
-    if noted is None and architecture.endswith(CLASSIFIER):
+    named = config.get("architectures") or ()
+    if noted is None and (named[0].endswith(CLASSIFIER) if named else config.get("id2label")):
         return Output.CLASSES if len(config.get("id2label") or (0, 1)) > 1 else Output.SCORE
     return Output.VECTOR
 

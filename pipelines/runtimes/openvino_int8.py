@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -31,12 +33,13 @@ class OpenVinoInt8(Runtime, name="openvino_int8"):
         nncf.set_log_level("ERROR")
         # one text at a time: padding is no activation that scales should fit
         texts = [named(original.inputs, rows) for rows in original.calibration]
-        quantized = nncf.quantize(
-            read_onnx(original.graph),
-            nncf.Dataset(texts),
-            model_type=nncf.ModelType.TRANSFORMER,
-            subset_size=len(texts),
-        )
+        with redirect_stdout(StringIO()):  # progress bars
+            quantized = nncf.quantize(
+                read_onnx(original.graph),
+                nncf.Dataset(texts),
+                model_type=nncf.ModelType.TRANSFORMER,
+                subset_size=len(texts),
+            )
         write_graph(quantized, out)
 
     def open(self, folder: Path, threads: int) -> Compute:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,7 +87,10 @@ def _compiling(cache: Path) -> Iterator[None]:
     cache.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.environ[name] = str(cache)
     try:
-        yield
+        with warnings.catch_warnings():
+            # of what torch still uses in itself
+            warnings.filterwarnings("ignore", message=".*torch.jit.* is deprecated", category=DeprecationWarning)
+            yield
     finally:
         if before is None:
             del os.environ[name]
