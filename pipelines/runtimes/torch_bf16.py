@@ -61,8 +61,10 @@ class TorchBf16(Runtime, name="torch_bf16"):
         from pipelines.text_network import inputs_of, open_text_network
 
         network = open_text_network(folder).to(torch.bfloat16)
-        compiled = torch.compile(network, dynamic=True, options={"freezing": True})
-        run, cache = called(compiled, inputs_of(folder), threads), _cache(folder)
+        cache = _cache(folder)
+        with _compiling(cache):
+            compiled = torch.compile(network, dynamic=True, options={"freezing": True})
+        run = called(compiled, inputs_of(folder), threads)
         known: set[bool] = set()
 
         def compute(
