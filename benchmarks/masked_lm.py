@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from benchmarks.harness import floor
 from benchmarks.harness.benchmark import Benchmark, Setting, missing
 from benchmarks.harness.floor import Shape
-from benchmarks.harness.paced import Loop, as_it_comes, as_launched, pace
+from benchmarks.harness.paced import Loop, Paces, as_it_comes, as_launched, pace
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.stages import Stages, tables
 from benchmarks.harness.turns import Turns, rate, ratio
@@ -107,18 +107,14 @@ class MaskedLM(Benchmark):
         notes: list[str] = []
         for name, size in list(SIZES.items())[: 1 if setting.quick else None]:
             for length in LENGTHS[: 1 if setting.quick else None]:
-                mine, failed = self._case(setting, size, f"{name}_{length}", length, text)
+                paces = self._case(setting, size, f"{name}_{length}", length, text)
+                mine = paces.turns
                 turns |= {f"{case(name, length)}: {one}": taken for one, taken in mine.items()}
-                notes += [
-                    f"{case(name, length)}: {one} did not run: {why.strip().splitlines()[-1]}"
-                    for one, why in failed.items()
-                ]
+                notes += paces.notes(f"{case(name, length)}: ")
                 figures += compared(case(name, length), mine)
         return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
 
-    def _case(
-        self, setting: Setting, size: Size, name: str, length: int, text: dict[str, Path]
-    ) -> tuple[Turns, dict[str, str]]:
+    def _case(self, setting: Setting, size: Size, name: str, length: int, text: dict[str, Path]) -> Paces:
         stages = Stages(setting, name, recipe(size, name, length, setting.quick), text)
         initial = stages.make("initial")
         ours, _ = stages.loop("train", STEP_TOKENS)

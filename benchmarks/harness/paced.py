@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -58,7 +59,8 @@ class Paced:
     """A loop's process. Raises LoopFailed wherever it ends by itself."""
 
     def __init__(self, loop: Loop, log: Path) -> None:
-        self.loop, self.log = loop, log
+        self.loop, self.log, self.started_in = loop, log, 0.0
+        self._begun = time.perf_counter()
         with log.open("w", encoding="utf-8") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", loop.module, str(loop.argument)],
@@ -73,6 +75,7 @@ class Paced:
     def ready(self) -> None:
         """Wait until its first step begins."""
         self._answer()
+        self.started_in = time.perf_counter() - self._begun
 
     def turn(self, seconds: float, steps: int = 1) -> Turn:
         """Let it train for so many seconds, and so many steps, at least."""
@@ -112,10 +115,25 @@ class Paced:
         return said
 
 
+@dataclass(frozen=True)
+class Paces:
+    """What loops that took turns have done."""
+
+    turns: Turns
+    failed: dict[str, str]
+    """Why those are missing that would not run."""
+    started_in: dict[str, float]
+    """Seconds from the start of each process to its first step."""
+
+    def notes(self, case: str = "") -> list[str]:
+        """A sentence for each loop that would not run."""
+        return [f"{case}{name} did not run: {why.strip().splitlines()[-1]}" for name, why in self.failed.items()]
+
+
 def pace(
     loops: Mapping[str, Loop], folder: Path, *, rounds: int, seconds: float, warm: int = 3, steps: int = 1
-) -> tuple[Turns, dict[str, str]]:
-    """Turns of all loops, after `warm` steps of each that do not count; and why those are missing that would not run.
+) -> Paces:
+    """Turns of all loops, after `warm` steps of each that do not count.
 
     One starts after the other, so that none compiles while another begins; what a loop needs memory for is held meanwhile.
     """
@@ -131,4 +149,4 @@ def pace(
             except LoopFailed as error:
                 failed[name] = str(error)
         turns = take_turns({name: partial(one.turn, seconds, steps) for name, one in running.items()}, rounds)
-    return turns, failed
+    return Paces(turns, failed, {name: one.started_in for name, one in running.items()})
