@@ -62,7 +62,7 @@ def take_turns(
         calls = rounds if examples == 1 else max(3, rounds // FEWER)
         taken: dict[str, list[float]] = {name: [] for name in paths}
         for turn in range(-WARM, calls):
-            rows = _rows(tokens, examples * orders, length, turn)
+            rows = batch_of(tokens, examples * orders, length, turn + WARM)
             for name, compute in paths.items():
                 begun = time.perf_counter()
                 compute(*rows)
@@ -92,8 +92,8 @@ def overall(latencies: Sequence[Latency], batch: int | None = None) -> float:
     return math.exp(sum(map(math.log, chosen)) / len(chosen))
 
 
-def _rows(tokens: NDArray[np.int64], rows: int, length: int, turn: int) -> Rows:
-    """The next rows x length of the stream of `tokens`, which begins again at its end; no position is padding."""
+def batch_of(tokens: NDArray[np.int64], rows: int, length: int, turn: int) -> Rows:
+    """Batch number `turn` of the stream of `tokens`, which begins again at its end; no position is padding."""
     size = rows * length
-    ids = np.take(tokens, np.arange(size) + (turn + WARM) * size, mode="wrap").reshape(rows, length)
+    ids = np.take(tokens, np.arange(size) + turn * size, mode="wrap").reshape(rows, length)
     return ids, np.ones_like(ids), None
