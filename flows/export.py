@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -84,10 +85,10 @@ def show(console: Console, record: Export) -> None:
     from pipelines.exporting_measures import overall
 
     first = next(iter(record.measured.values()))
-    shapes = [f"{latency.rows} x {latency.tokens}" for latency in first.latency]
+    shapes = [f"{latency.rows}x{latency.tokens}" for latency in first.latency]
     machine = f"{record.machine.processor}, {record.machine.threads} thread(s)"
     title = f"{machine}; ms ± half of p10 to p90, and times as fast as torch in float32"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("runtime", no_wrap=True)
     for name in ("cosine", *([record.checked["metric"]] if record.checked["metric"] else []), "MB", *shapes, "mean"):
         table.add_column(name, justify="right", no_wrap=True)
