@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured, Turn
 from benchmarks.harness.turns import ratio, take_turns
-from pipelines.components import discover
 from pipelines.exporting import COPIED, REFERENCE
 from pipelines.exporting_material import material
 from pipelines.exporting_measures import SHAPES, answers, batch_of, cosines
 from pipelines.inference import read_json
-from pipelines.runtimes import Compute, Runtime
+from pipelines.runtimes import Compute, every_runtime
 from pipelines.runtimes.original import Original, Rows
 from pipelines.text_network import Output
 from tests.chinese_text import ARTICLES
@@ -103,12 +102,10 @@ def compared(source: Path, setting: Setting) -> Measured:
 
 def _converted(original: Original, setting: Setting) -> tuple[dict[str, Compute], dict[str, int], dict[str, str]]:
     """Every installed runtime at work, the bytes of its folder, and why others are missing."""
-    discover("pipelines.runtimes")
     computes: dict[str, Compute] = {}
     sizes: dict[str, int] = {}
     left_out: dict[str, str] = {}
-    for name in (REFERENCE, *sorted(set(Runtime.members) - {REFERENCE})):
-        runtime = Runtime.model_validate(name)
+    for name, runtime in every_runtime().items():
         if lacking := runtime.missing():
             left_out[name] = lacking
             continue

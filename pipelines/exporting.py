@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.components import did_you_mean, discover
+from pipelines.components import did_you_mean
 from pipelines.errors import CursusError, DataError
 from pipelines.exporting_measures import SHAPES, answers, cosines, overall, take_turns
 from pipelines.exporting_record import EXPORT, Export, Latency, Machine, Measured
@@ -27,7 +27,7 @@ from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import FileDigest
-from pipelines.runtimes import Compute, Runtime
+from pipelines.runtimes import Compute, Runtime, every_runtime
 from pipelines.runtimes.original import Original, Rows
 from pipelines.text_network import Output, longest_of, orders_of, output_of
 from pipelines.training.hardware import described, extensions
@@ -35,8 +35,6 @@ from pipelines.training.hardware import described, extensions
 REFERENCE = "torch_fp32"
 COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 FEWEST_TEXTS = 8
-FIRST: Rows = (np.ones((2, 8), np.int64), np.ones((2, 8), np.int64), None)
-"""A first batch, of which only the time counts."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,8 @@ def export(
     shapes = list(dict.fromkeys((rows, min(tokens, longest)) for rows, tokens in limits.shapes))
     left_out = {name: lacking for name, runtime in runtimes.items() if (lacking := runtime.missing())}
     with _aside(destination) as scratch:
-        computes, opened_in = _opened(runtimes, left_out, Original(source, scratch, material.calibration), limits, say)
+        original = Original(source, scratch, material.calibration)
+        computes, opened_in = _opened(runtimes, left_out, original, limits, material.checked, say)
         for name, why in left_out.items():
             say(f"{name}: left out, {why}")
         checks = _checks(computes, material, output, limits, say)
@@ -163,6 +162,7 @@ def _opened(
     left_out: dict[str, str],
     original: Original,
     limits: Limits,
+    checked: Sequence[Rows],
     say: Callable[[str], None],
 ) -> tuple[dict[str, Compute], dict[str, float]]:
     """Every runtime at work, and the seconds from its files to its first answer; one that fails joins those `left_out`."""
@@ -179,7 +179,7 @@ def _opened(
             runtimes[name].convert(original, out)
             begun = time.perf_counter()
             compute = runtimes[name].open(out, limits.threads)
-            compute(*FIRST)
+            answers(compute, checked[:1], original.output)
         except CursusError:
             raise
         except Exception as error:  # converters raise whatever their libraries do; one that fails is no reason to stop
@@ -194,13 +194,12 @@ def _opened(
 
 def _wanted(only: Sequence[str]) -> dict[str, Runtime]:
     """The runtimes to try, that with which the others are compared first."""
-    discover("pipelines.runtimes")
-    known = sorted(Runtime.members)
+    known = every_runtime()
     for name in only:
         if name not in known:
             raise DataError(f"no runtime is called {name!r}.{did_you_mean(name, known)}")
     chosen = [name for name in known if not only or name in only]
-    return {name: Runtime.model_validate(name) for name in dict.fromkeys([REFERENCE, *chosen])}
+    return {name: known[name] for name in dict.fromkeys([REFERENCE, *chosen])}
 
 
 def _checks(
@@ -277,7 +276,7 @@ def _digest(source: Path) -> str:
 
 
 def _machine(runtimes: Mapping[str, Runtime], threads: int) -> Machine:
-    asked = {name for runtime in Runtime.members.values() for name in runtime().instructions}
+    asked = {name for runtime in every_runtime().values() for name in runtime.instructions}
     packages = {name for runtime in runtimes.values() for name in runtime.packages if runtime.missing() is None}
     return Machine(
         processor=described("cpu"),

@@ -65,19 +65,16 @@ def load_vectors(folder: Path, threads: int = 1) -> Vectors:
 
 def open_compute(folder: Path, threads: int) -> Compute:
     """The network of `folder` at work in the runtime that its form asks for."""
-    from pipelines.components import discover
     from pipelines.exporting_record import EXPORT, open_export
-    from pipelines.runtimes import Runtime
+    from pipelines.runtimes import every_runtime
 
     if (folder / EXPORT).is_file():
         return open_export(folder, threads)
-    discover("pipelines.runtimes")
-    forms = {runtime.opens: runtime for runtime in Runtime.members.values() if runtime.opens}  # type: ignore[attr-defined]
+    forms = {runtime.opens: runtime for runtime in every_runtime().values() if runtime.opens}
     # where both lie, the graph was converted from the weights
     for file in (ONNX, SAFETENSORS):
         if (folder / file).is_file():
-            compute: Compute = forms[file]().open(folder, threads)
-            return compute
+            return forms[file].open(folder, threads)
     if pickled := sorted(path.name for path in folder.glob("*.bin")) + sorted(
         path.name for path in folder.glob("*.pt")
     ):

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from pipelines.components import Component
+from pipelines.components import Component, discover
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,3 +63,9 @@ class Runtime(Component):
     @abstractmethod
     def open(self, folder: Path, threads: int) -> Compute:
         """The network of a folder that `convert` wrote, on `threads` threads. Raises DataError when it cannot be read."""
+
+
+def every_runtime() -> dict[str, Runtime]:
+    """Every runtime by name, with its defaults."""
+    discover(__name__)
+    return {name: Runtime.model_validate(name) for name in sorted(Runtime.members)}

@@ -31,8 +31,8 @@ from tests.runtimes.tiny_folders import bare_encoder, of_pairs
 from tests.steps import ROOT
 
 QUICK = Limits(rounds=1, shapes=((1, 16), (4, 32)))
-STRICT = replace(QUICK, least_cosine=0.9999)
-"""No 8-bit form reaches it."""
+STRICT = Limits(rounds=1, shapes=((1, 16), (1, 32)), least_cosine=0.9999)
+"""No 8-bit form reaches it. One text at a time, because torch compiles batches apart, which takes long."""
 NEAR = {"torch_fp32": 1 - 1e-6, "onnxruntime_fp32": 1 - 1e-6, "torch_bf16": 0.995, "openvino_bf16": 0.995}
 """Least cosine of the answers of each; of the 8-bit ones, EIGHT."""
 EIGHT = 0.9
@@ -80,7 +80,7 @@ def test_every_installed_runtime_answers_as_float32_does(exported: tuple[Path, E
         assert why == Runtime.model_validate(name).missing(), f"{name} was left out although it is installed"
     for name, found in record.measured.items():
         assert found.cosine_least > NEAR.get(name, EIGHT), name
-        assert [(each.rows, each.tokens) for each in found.latency] == [(1, 16), (4, 32)]
+        assert [(each.rows, each.tokens) for each in found.latency] == [(1, 16), (1, 32)]
         assert all(each.p10_ms <= each.median_ms <= each.p90_ms and each.speedup > 0 for each in found.latency)
         assert (found.refused is None) == (found.cosine_least >= STRICT.least_cosine), (
             "the limit decides, and nothing else"

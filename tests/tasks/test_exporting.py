@@ -50,11 +50,11 @@ def test_an_eight_bit_model_is_exported_from_what_it_was_converted_from_and_scor
     command = ["export", int8.fingerprint, "--to", str(tmp_path / "out"), "--only", "torch_fp32", "--rounds", "1"]
     said = CliRunner().invoke(app, command)
     assert said.exit_code == 0, said.output
-    assert "chosen torch_fp32" in said.stdout and "accuracy" in said.stdout
+    assert "chosen torch_fp32" in said.stdout and "macro_f1" in said.stdout
     record = Export.read(tmp_path / "out")
     assert record.source == small.fingerprint
     assert record.checked["from"] == "the test table of docs, 12 of them scored"
-    assert record.checked["metric"] == "accuracy"
+    assert record.checked["metric"] == "macro_f1"
     assert 0 <= (record.measured["torch_fp32"].score or 0) <= 1
     # the tables are no longer those that the model was trained with
     pyarrow.parquet.write_table(pyarrow.table({"text": ["x"], "label": LABELS[:1]}), root / train.path)
