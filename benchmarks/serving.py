@@ -78,7 +78,8 @@ def compared(source: Path, setting: Setting) -> Measured:
         for name in computes:
             figure = ratio(f"{name}, {rows} x {length}", taken[name], taken[REFERENCE], REFERENCE)
             speed[name][rows].append(figure)
-            figures.append(figure)
+            if name != REFERENCE:
+                figures.append(figure)
             share = ratio(
                 f"{name}, {rows} x {length}, of the floor", taken[name], taken["matmul floor"], "matmul floor", ""
             )

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.components import did_you_mean
-from pipelines.errors import CursusError, DataError
+from pipelines.errors import DataError
 from pipelines.exporting_measures import SHAPES, answers, cosines, overall, take_turns
 from pipelines.exporting_record import EXPORT, Export, Latency, Machine, Measured
 from pipelines.inference import TextEncoder
@@ -92,7 +92,7 @@ def export(
     `say` is told what is being done. The folder appears whole or not at all. Raises DataError when the model cannot be
     served by a runtime, when `destination` holds something else, or when none of `limits.only` may be chosen.
     """
-    output = output_of(source)
+    output, destination = output_of(source), destination.absolute()
     _refuse_occupied(destination)
     runtimes = _wanted(limits.only)
     if len(material.checked) < FEWEST_TEXTS:
@@ -180,7 +180,7 @@ def _opened(
             begun = time.perf_counter()
             compute = runtimes[name].open(out, limits.threads)
             answers(compute, checked[:1], original.output)
-        except CursusError:
+        except OSError:
             raise
         except Exception as error:  # converters raise whatever their libraries do; one that fails is no reason to stop
             if name == REFERENCE:
