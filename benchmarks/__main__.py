@@ -1,125 +1,102 @@
-"""`python -m benchmarks [NAME …]`: print measured figures beside their goals. Without names, all but the slow ones.
+"""`python -m benchmarks [NAME …]`: measure, keep a record of each in benchmarks/records, and write docs/performance.md.
 
-help    cursus --help
-smoke   cursus run --smoke in a fresh store with the data prepared, and the same again with everything in the store
-data    cursus data from nothing, and with nothing to do                                                    (slow)
-run     cursus run in a fresh checkout, data included, and the same again                                   (slow)
+python -m benchmarks                     all of them, the slow ones last
+python -m benchmarks masked_lm           one
+python -m benchmarks masked_lm --quick   only whether it runs: minutes, no record
+python -m benchmarks --page              only the page, from the records
+python -m benchmarks --list              what there is
 
-Others are modules of their own, which say what they need: python -m benchmarks.tokenise_and_pack, .shuffled_batches,
-.near_duplicates, .large_corpus, .leaks, .datasets.
+`benchmarks.large_corpus`, `.leaks` and `.datasets` need data of their own and are run by hand; faults are `make faults`.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-COPIED = (
-    "dvc.yaml",
-    "params.yaml",
-    "prefect.yaml",
-    "recipes",
-    "flows",
-    "tasks",
-    "pipelines",
-    "pyproject.toml",
-    "requirements.lock",
-)
-"""What a checkout needs to run; everything else is made."""
+from benchmarks.checkouts import ROOT
+from benchmarks.harness import company, page, record
+from benchmarks.harness.benchmark import Benchmark, found
+from benchmarks.harness.record import Measured, Record
+from pipelines.training import hardware
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured value."""
-
-    name: str
-    measured: str
-    goal: str
-
-
-def checkout(with_data: bool) -> Path:
-    """A fresh checkout in a temporary folder, with this one's prepared data where wanted."""
-    folder = Path(tempfile.mkdtemp(prefix="cursus-bench-"))
-    for name in (*COPIED, ".dvc/config", ".dvcignore"):
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        elif source.exists():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, folder / name)
-    if with_data:
-        _cursus(folder, "data")
-    return folder
-
-
-def _cursus(folder: Path, *arguments: str) -> float:
-    """Seconds that one command took in `folder`. Raises CalledProcessError with its output when it fails."""
-    environment = {**os.environ, "CURSUS_ROOT": str(folder), "PYTHONPATH": str(folder)}
-    begun = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", *arguments], cwd=folder, env=environment, capture_output=True, text=True
+def main() -> int:
+    known = found()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(known)}; all when not given")
+    parser.add_argument("--quick", action="store_true", help="as little as shows that it runs; nothing is kept")
+    parser.add_argument(
+        "--threads", type=int, default=hardware.cores(), help="of what is compared; all cores when not given"
     )
-    if done.returncode:
-        sys.stderr.write(done.stdout + done.stderr)
-        done.check_returncode()
-    return time.monotonic() - begun
+    parser.add_argument("--page", action="store_true", help="only write the page")
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    asked = parser.parse_args()
+    if unknown := sorted(set(asked.names) - set(known)):
+        parser.error(f"no benchmark is called {unknown[0]!r}. Known: {', '.join(known)}")
+    chosen = {name: known[name] for name in known if not asked.names or name in asked.names}
+    if asked.list:
+        for name, one in chosen.items():
+            print(f"{name:<20} {'slow  ' if one.slow else '      '}{one.what}")
+        return 0
+    failed = (
+        [] if asked.page else [name for name, one in chosen.items() if not _measure(one, asked.threads, asked.quick)]
+    )
+    if not asked.quick:
+        page.write(known)
+    return 1 if failed else 0
 
 
-def measure_help() -> list[Figure]:
-    _cursus(ROOT, "--help")
-    return [Figure("cursus --help", f"{min(_cursus(ROOT, '--help') for _ in range(5)):.2f} s", "≤ 0.5 s")]
-
-
-def _twice(with_data: bool, *arguments: str) -> tuple[float, float]:
-    """Seconds that a command took in a fresh checkout, and then once more."""
-    folder = checkout(with_data)
-    try:
-        return _cursus(folder, *arguments), _cursus(folder, *arguments)
-    finally:
-        shutil.rmtree(folder)
-
-
-def measure_data() -> list[Figure]:
-    first, second = _twice(False, "data")
-    return [Figure("cursus data, from nothing", f"{first:.0f} s", ""), Figure("nothing to do", f"{second:.1f} s", "")]
-
-
-def measure_smoke() -> list[Figure]:
-    first, second = _twice(True, "run", "--smoke")
-    return [Figure("cursus run --smoke", f"{first:.0f} s", "≤ 90 s"), Figure("all cached", f"{second:.1f} s", "≤ 20 s")]
-
-
-def measure_run() -> list[Figure]:
-    first, second = _twice(False, "run")
-    return [
-        Figure("cursus run, data included", f"{first / 60:.1f} min", "≤ 10 min"),
-        Figure("all cached", f"{second:.1f} s", "≤ 20 s"),
-    ]
-
-
-QUICK: dict[str, Callable[[], list[Figure]]] = {"help": measure_help, "smoke": measure_smoke}
-SLOW: dict[str, Callable[[], list[Figure]]] = {"data": measure_data, "run": measure_run}
-
-
-def main(names: list[str]) -> int:
-    known = {**QUICK, **SLOW}
-    for name in names:
-        if name not in known:
-            print(f"no benchmark is called {name!r}. Known: {', '.join(known)}", file=sys.stderr)
-            return 2
-    for name in names or QUICK:
-        for figure in known[name]():
-            print(f"{figure.name:<36} {figure.measured:<48} {figure.goal}", flush=True)
-    return 0
+def _measure(one: Benchmark, threads: int, quick: bool) -> bool:
+    """Measure one benchmark and keep its record; whether that went well."""
+    if (reason := one.unavailable()) is not None:
+        print(f"{one.name}: left out: {reason}", flush=True)
+        return False
+    run = uuid.uuid4().hex
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="cursus-bench-") as folder, company.Watch(run) as watch:
+        into = Path(folder) / "measured.json"
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.harness.one",
+            one.name,
+            "--into",
+            str(into),
+            "--threads",
+            str(threads),
+        ]
+        environment = {**os.environ, **one.environment, "PYTHONPATH": str(ROOT), company.MARK: run}
+        status = subprocess.run([*command, *(["--quick"] if quick else [])], cwd=ROOT, env=environment).returncode
+        if status or not into.exists():
+            print(f"{one.name}: failed with exit status {status}", flush=True)
+            return False
+        measured = Measured.model_validate_json(into.read_bytes())
+    made = Record(
+        name=one.name,
+        what=one.what,
+        measured=measured,
+        threads=threads,
+        machine=company.machine(),
+        company=watch.company(),
+        versions=company.versions(),
+        commit=company.commit(),
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=round(time.monotonic() - begun, 1),
+    )
+    if not quick:
+        record.write(made)
+        page.write(found())
+    print("\n".join(page.section(one, made)), flush=True)
+    return True
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.__main__ import checkout
+from benchmarks.checkouts import checkout
 from pipelines.corpora.documentation import documentation
 from pipelines.corpora.overlap import words
 

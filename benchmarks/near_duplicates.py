@@ -1,32 +1,18 @@
-"""Near duplicates: our MinHash and bands beside code on datasketch, on real texts with planted near copies.
-
-    python -m benchmarks.near_duplicates                       # documentation strings, English
-    python -m benchmarks.near_duplicates --texts FILE.jsonl.gz --language zh
-
-Both read the same texts, compare runs of the same length, use the same bands of as many values, and verify what has a band in
-common by the same estimate; one process each, interleaved, medians. Copies are planted by drawing words anew until the Jaccard
-index with the original is between 0.8 and 0.9; it is measured, not estimated. Recall is the share of the planted pairs that
-end in one cluster; precision the share of all pairs found whose Jaccard index is at least 0.7 (0.8 less the estimate's error).
-"""
+"""Near duplicates: our MinHash and bands beside code on datasketch, on real texts with planted near copies."""
 
 from __future__ import annotations
 
-import argparse
-import gzip
-import json
-import os
 import random
 import statistics
-import tempfile
-import time
-from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("RAYON_NUM_THREADS", "1")
+from typing import ClassVar
 
 import numpy as np
 
+from benchmarks.harness.benchmark import Benchmark, Setting, missing
+from benchmarks.harness.record import Figure, Goal, Measured
+from benchmarks.harness.turns import rate, ratio, take_turns, timed
 from pipelines.corpora.documentation import documentation
 from pipelines.corpora.minhash import Bands
 from pipelines.corpora.near_duplicates import Sketches, clusters
@@ -37,49 +23,65 @@ from pipelines.corpora.tables import TEXTS, write_rows
 
 THRESHOLD = 0.8
 LENGTH = 5
+LANGUAGE = "en"
+PEER = "datasketch"
 Pairs = set[tuple[int, int]]
 
 
-def main() -> None:
-    """Plant, find, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--texts", type=Path, help="a jsonl file, gz or not, with a key text")
-    parser.add_argument("--language", default="en")
-    parser.add_argument("--documents", type=int, default=4000)
-    parser.add_argument("--planted", type=int, default=400)
-    parser.add_argument("--repeats", type=int, default=3)
-    asked = parser.parse_args()
-    texts = list(_texts(asked.texts, asked.documents))
-    planted = _planted(texts, asked.planted, asked.language)
-    originals = len(texts) - len(planted)
-    size = sum(len(text.encode()) for text in texts) / 1e6
-    bands = Bands.for_threshold(THRESHOLD)
-    print(f"{originals} texts and {len(planted)} planted near copies, {size:.1f} MB; {bands}")
-    with tempfile.TemporaryDirectory() as folder:
-        table = Path(folder, "texts.parquet")
+class NearDuplicates(Benchmark):
+    """Both read the same texts, compare runs of the same length, use the same bands of as many values, and verify what has a
+    band in common by the same estimate; one thread each. Copies are planted by drawing words anew until the Jaccard index with
+    the original is between 0.8 and 0.9; it is measured, not estimated. Recall is the share of the planted pairs that end in one
+    cluster; precision the share of all pairs found whose Jaccard index is at least 0.7 (0.8 less the estimate's error).
+    """
+
+    name = "near_duplicates"
+    what = (
+        "Near copies among documentation strings, some of them planted: our sketches and clusters beside code on datasketch, "
+        "with the same bands and the same verification, one thread."
+    )
+    environment: ClassVar[dict[str, str]] = {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+    goals: ClassVar[tuple[Goal, ...]] = (
+        Goal(figure=f"against {PEER}", at_least=5),
+        Goal(figure="recall of planted pairs, cursus", at_least=0.95, unit=""),
+    )
+
+    def unavailable(self) -> str | None:
+        return missing("datasketch")
+
+    def measure(self, setting: Setting) -> Measured:
+        documents, copies = (200, 20) if setting.quick else (4000, 400)
+        texts = list(islice(dict.fromkeys(text for text, _ in documentation("domain")), documents))
+        planted = _planted(texts, copies, LANGUAGE)
+        size = sum(len(text.encode()) for text in texts) / 1e6
+        bands = Bands.for_threshold(THRESHOLD)
+        table = setting.work / "texts.parquet"
         write_rows(table, TEXTS, ((text, str(number), "") for number, text in enumerate(texts)))
-        ways: dict[str, Callable[[int], Pairs]] = {
-            "cursus": lambda run: _ours(table, len(texts), bands, asked.language, Path(folder, f"sketches{run}")),
-            "datasketch": lambda run: _datasketch(texts, bands, asked.language),
-        }
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
         found: dict[str, Pairs] = {}
-        for run in range(-1, asked.repeats):
-            for name, way in ways.items():
-                begun = time.process_time()
-                found[name] = way(run)
-                if run >= 0:  # the first makes the tables of Unicode, and loads libraries
-                    seconds[name].append(time.process_time() - begun)
-    median = {name: statistics.median(each) for name, each in seconds.items()}
-    for name in ways:
-        recall = statistics.mean(_together(pair, found[name]) for pair in planted)
-        right = [_jaccard(texts[a], texts[b], asked.language) >= 0.7 for a, b in found[name]]
-        precision = statistics.mean(right) if right else 1.0
-        print(
-            f"{name:10}  {median[name]:7.2f} s  {size / median[name]:6.1f} MB/s  recall {recall:.3f}  "
-            f"precision {precision:.3f} of {len(right)} pairs"
-        )
-    print(f"ratio {median['datasketch'] / median['cursus']:.1f} (goal: at least 5, recall at least 0.95)")
+        runs = iter(range(10**6))
+
+        def ours() -> float:
+            found["cursus"] = _ours(table, len(texts), bands, LANGUAGE, setting.work / f"sketches{next(runs)}")
+            return size
+
+        def theirs() -> float:
+            found[PEER] = _datasketch(texts, bands, LANGUAGE)
+            return size
+
+        ways = {"cursus": lambda: timed(ours), PEER: lambda: timed(theirs)}
+        take_turns(ways, 1)  # makes the tables of Unicode, and loads libraries
+        turns = take_turns(ways, 2 if setting.quick else 5)
+        figures: list[Figure] = [ratio(f"against {PEER}", turns["cursus"], turns[PEER], PEER)]
+        for name in ways:
+            right = [_jaccard(texts[a], texts[b], LANGUAGE) >= 0.7 for a, b in found[name]]
+            recall = statistics.mean(_together(pair, found[name]) for pair in planted)
+            figures += [
+                Figure(name=f"recall of planted pairs, {name}", value=recall, unit=""),
+                Figure(name=f"precision, {name}", value=statistics.mean(right) if right else 1.0, unit=""),
+                rate(name, turns[name], "MB/s"),
+            ]
+        note = f"{len(texts) - len(planted)} texts and {len(planted)} planted near copies, {size:.1f} MB; {bands}"
+        return Measured(figures=tuple(figures), turns=turns, notes=(note,))
 
 
 def _ours(table: Path, count: int, bands: Bands, language: str, folder: Path) -> Pairs:
@@ -155,18 +157,3 @@ def _planted(texts: list[str], count: int, language: str) -> Pairs:
         if len(pairs) == count:
             break
     return pairs
-
-
-def _texts(path: Path | None, most: int) -> Iterable[str]:
-    found: Iterable[str]
-    if path is None:
-        found = dict.fromkeys(text for text, _ in documentation("domain"))
-    else:
-        opened = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rt", encoding="utf-8") as file:
-            found = dict.fromkeys(json.loads(line)["text"] for line in file)
-    return [text for text, _ in zip(found, range(most), strict=False)]
-
-
-if __name__ == "__main__":
-    main()

@@ -1,28 +1,19 @@
-"""What safety and order cost: checkpoints as a share of training, launcher and orchestration as a share of a five-minute stage.
-
-    python -m benchmarks.overheads                 two to four minutes on a free machine
-
-Checkpoints: a stage of `bert` at its own size, with a checkpoint every few steps; what one takes, over the steps that lie
-between two by default. Orchestration: the campaign's small regime up to its first stage, with a Prefect server of its own as
-`cursus run` has one. Its seconds before the first optimizer step and after the last are paid once a run, by however many
-stages it has; what flow and server use while training goes on is taken from training where it has all processors.
-"""
+"""What safety and order cost: checkpoints as a share of training, launcher and orchestration as a share of a five-minute stage."""
 
 from __future__ import annotations
 
-import sys
-import tempfile
 import time
-from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 
-from benchmarks.__main__ import ROOT, Figure
+from benchmarks.checkouts import ROOT
 from benchmarks.faults.attempt import Attempt
 from benchmarks.faults.kinds.kills import TRAINING
 from benchmarks.faults.regime import FIRST, RECIPE, regime
+from benchmarks.harness.benchmark import Benchmark, Setting
+from benchmarks.harness.record import Figure, Goal, Measured
 from pipelines.job import METRICS, Job, Runtime
 from pipelines.lineage.provenance import RECORD, DataSource
 from pipelines.recipe.load import Library
@@ -35,35 +26,52 @@ STAGE_SECONDS = 300
 STEPS, EVERY = 60, 10
 LONGER = "tokens: 512000"
 """2,000 steps of the campaign's first stage: long enough to see what a minute of it costs."""
+CHECKPOINTS, BOTH = (
+    "checkpoints, of training time",
+    "start, end, flow and server, of a run that is one five-minute stage",
+)
 
 
-def main() -> int:
-    for figure in (*checkpointing(), *orchestration()):
-        print(f"{figure.name:<56} {figure.measured:<34} {figure.goal}", flush=True)
-    return 0
+class Overheads(Benchmark):
+    """Checkpoints: a stage of `bert` at its own size, with a checkpoint every few steps; what one takes, over the steps that lie
+    between two by default. Orchestration: the fault campaign's small regime up to its first stage, with a Prefect server of its own
+    as `cursus run` has one. Its seconds before the first optimizer step and after the last are paid once a run, by however many
+    stages it has; what flow and server use while training goes on is taken from training where it has all processors.
+    """
+
+    name = "overheads"
+    what = (
+        "Checkpoints at the default cadence as a share of training time; a run's start and end, and what flow and server use "
+        "meanwhile, as a share of a five-minute stage."
+    )
+    goals: ClassVar[tuple[Goal, ...]] = (
+        Goal(figure=CHECKPOINTS, at_most=3, unit="%"),
+        Goal(figure=BOTH, at_most=5, unit="%"),
+    )
+
+    def measure(self, setting: Setting) -> Measured:
+        return Measured(figures=(*checkpointing(setting), *orchestration(setting)))
 
 
-def checkpointing() -> list[Figure]:
+def checkpointing(setting: Setting) -> list[Figure]:
     """The share of training that checkpoints take at the default cadence, of the recipe's first stage."""
-    with tempfile.TemporaryDirectory() as folder:
-        job = _stage(Path(folder))
-        written, began = _timed(job)
-        trained = time.monotonic() - began - sum(written)
+    job = _stage(setting)
+    written, began = _timed(job)
+    trained = time.monotonic() - began - sum(written)
     step, one, usual = trained / STEPS, median(written), Runtime().checkpoint_every
-    share = one / (one + usual * step)
     return [
-        Figure("an optimizer step of bert/general", f"{1000 * step:.0f} ms", ""),
-        Figure(f"a checkpoint, one every {usual} steps", f"{1000 * one:.0f} ms", ""),
-        Figure("checkpoints, of training time", f"{share:.2%}", "< 3 %"),
+        Figure(name="an optimizer step of bert/general", value=1000 * step, unit="ms"),
+        Figure(name=f"a checkpoint, one every {usual} steps", value=1000 * one, unit="ms"),
+        Figure(name=CHECKPOINTS, value=100 * one / (one + usual * step), unit="%"),
     ]
 
 
-def _stage(folder: Path) -> Job:
-    (folder / "tables").mkdir()
-    tables = write_tables(folder / "tables")
+def _stage(setting: Setting) -> Job:
+    tables = write_tables(setting.folder("tables"))
     sources = {name: DataSource(digest=f"{n:032x}", path=str(path)) for n, (name, path) in enumerate(tables.items())}
     step = plan_of(Library(ROOT / "recipes"), "bert", sources).steps[0]
-    job = job_of(step, {}, tables, folder / "out", Runtime(checkpoint_every=EVERY, threads=psutil.cpu_count() or 1))
+    runtime = Runtime(checkpoint_every=EVERY, threads=setting.threads)
+    job = job_of(step, {}, tables, setting.work / "out", runtime)
     tokens = STEPS * job.stage.budget.batch_tokens
     budget = job.stage.budget.model_copy(update={"tokens": tokens})
     return job.model_copy(update={"stage": job.stage.model_copy(update={"budget": budget})})
@@ -92,12 +100,13 @@ def _timed(job: Job) -> tuple[list[float], float]:
     return written, began[0]
 
 
-def orchestration() -> list[Figure]:
+def orchestration(setting: Setting) -> list[Figure]:
     """What a run costs beside its training."""
-    with regime(Path(tempfile.gettempdir()) / "cursus-overheads") as prepared:
+    with regime(setting.work / "regime") as prepared:
         checkout = prepared.checkout("measured", standing=False)
         recipe = checkout.folder / "recipes" / f"{RECIPE}.yaml"
-        recipe.write_text(recipe.read_text().replace("tokens: 76800", LONGER))
+        if not setting.quick:
+            recipe.write_text(recipe.read_text().replace("tokens: 76800", LONGER))
         begun = time.monotonic()
         attempt = checkout.start("run", RECIPE, "--threads", "1", "--until", FIRST)
         assert attempt.watch(lambda: list(checkout.store.root.glob(f".work/*/{METRICS}"))), attempt.ended().said
@@ -112,9 +121,9 @@ def orchestration() -> list[Figure]:
     cores = psutil.cpu_count() or 1
     share = (fixed + STAGE_SECONDS / 60 * a_minute / cores) / STAGE_SECONDS
     return [
-        Figure("a run's start and end, once for all its stages", f"{fixed:.1f} s", ""),
-        Figure("flow and server beside a minute of training", f"{a_minute:.1f} s of a processor", ""),
-        Figure("both, of a run that is one five-minute stage", f"{share:.2%}", "< 5 %"),
+        Figure(name="a run's start and end, once for all its stages", value=fixed, unit="s"),
+        Figure(name="flow and server beside a minute of training", value=a_minute, unit="s of a processor"),
+        Figure(name=BOTH, value=100 * share, unit="%"),
     ]
 
 
@@ -123,7 +132,3 @@ def _beside_training(attempt: Attempt) -> float:
     training = {process.pid for process in attempt.find(TRAINING)}
     times = [process.cpu_times() for process in attempt.processes() if process.pid not in training]
     return sum(one.user + one.system for one in times)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,24 +1,20 @@
-"""What reading shuffled batches costs, beside a training step of the default model: `python -m benchmarks.shuffled_batches`.
-
-The stage is `bert`'s general one, with its shapes and corruptions, over a mapped stream of 100 million tokens (the
-documentation in the installed packages, over and over) whose windows are visited in random order. Reading and training take
-turns; the ratio is of medians. Time is this process's own, on one thread, so that a busy neighbour counts for neither.
-"""
+"""What reading shuffled batches costs, beside a training step of the default model."""
 
 from __future__ import annotations
 
 import json
-import os
-import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from benchmarks.checkouts import ROOT
+from benchmarks.harness.benchmark import Benchmark, Setting
+from benchmarks.harness.record import Figure, Goal, Measured, Turn
+from benchmarks.harness.turns import Turns, median, take_turns
 from pipelines.corpora.documentation import documentation
 from pipelines.corpora.tables import TEXTS, write_rows
 from pipelines.objectives import TrainingStep
@@ -31,13 +27,100 @@ from pipelines.training.token_stream import COUNTS, MANIFEST, STARTS, TOKENS, To
 from pipelines.vocabulary import Field
 
 TOKENS_IN_ALL = 100_000_000
-REPEATS = 5
-ROOT = Path(__file__).parents[1]
+READ, CORRUPTED, TRAINED = "read", "read and corrupted", "trained on"
 
 
-def long_stream(stream: TokenStream, folder: Path) -> TokenStream:
-    """`stream` over and over, as one mapped stream in `folder`."""
-    turns = -(-TOKENS_IN_ALL // len(stream.tokens))
+class ShuffledBatches(Benchmark):
+    """Time is this process's own, on one thread, so that a busy neighbour counts for neither."""
+
+    name = "shuffled_batches"
+    what = (
+        "Batches of `bert`'s general stage, windows visited in random order, out of a mapped stream of 100 million tokens: what "
+        "reading one costs, beside a training step on it. Processor time, one thread."
+    )
+    environment: ClassVar[dict[str, str]] = {"OMP_NUM_THREADS": "1"}
+    goals: ClassVar[tuple[Goal, ...]] = (
+        Goal(figure="tokens read", at_least=40, unit="M tokens/s"),
+        Goal(figure="reading, of a training step", at_most=2, unit="%"),
+    )
+
+    def measure(self, setting: Setting) -> Measured:
+        import torch
+
+        torch.set_num_threads(1)
+        stage = Library(ROOT / "recipes").load("bert").stages["general"]
+        home, documents = setting.work, 1000 if setting.quick else 10_000
+        table = home / "text.parquet"
+        texts = islice(documentation("general"), documents)
+        write_rows(table, TEXTS, ((text, where, "docs") for text, where in texts))
+        tokenizer = WordPiece(sample_bytes=1_000_000).train(text for text, _ in islice(documentation("general"), 3000))
+        stream = token_stream([table], tokenizer, None, None, home / "cache")
+        stream = long_stream(stream, home / "long", TOKENS_IN_ALL // (100 if setting.quick else 1))
+        rows, length = stage.budget.batch_tokens // stage.budget.length, stage.budget.length
+        shape: dict[str, Any] = {"rows": rows, "length": length, "steps": 10**6, "seed": 0}
+        read = PlainBatches(stream, tokenizer, stage.layout, (), **shape)
+        corrupted = PlainBatches(stream, tokenizer, stage.layout, stage.corruption, **shape)
+        train = training_step(stage, tokenizer, [corrupted[step] for step in range(8)])
+        tokens, begins = read.tokens_per_batch, iter(range(0, 10**6, 1000))
+
+        def turn(one: Callable[[int], Any], steps: int, first: int) -> Turn:
+            return several(one, range(first, first + steps), tokens)
+
+        train(0)
+        ways = {
+            READ: lambda: turn(read.batch, 300, next(begins)),
+            CORRUPTED: lambda: turn(corrupted.batch, 300, next(begins)),
+            TRAINED: lambda: turn(train, 2 if setting.quick else 10, 0),
+        }
+        turns = take_turns(ways, 2 if setting.quick else 7)
+        return Measured(figures=tuple(told(turns)), turns=turns)
+
+
+def told(turns: Turns) -> list[Figure]:
+    """Rates, and shares of a training step on the same tokens, of processor time."""
+    figures = []
+    for name, title in ((READ, "reading"), (CORRUPTED, "reading and corrupting")):
+        pairs = zip(turns[name], turns[TRAINED], strict=True)
+        shares = [100 * (one.cpu / one.units) / (step.cpu / step.units) for one, step in pairs]
+        figures.append(median(f"{title}, of a training step", shares, "%"))
+    for name in (READ, CORRUPTED):
+        figures.append(median(f"tokens {name}", [one.units / one.cpu / 1e6 for one in turns[name]], "M tokens/s"))
+    return figures
+
+
+def several(one: Callable[[int], Any], steps: range, tokens: int) -> Turn:
+    """`one` for each of `steps`, which are batches of so many tokens."""
+    begun, used = time.perf_counter(), time.process_time()
+    for step in steps:
+        one(step)
+    return Turn(units=len(steps) * tokens, seconds=time.perf_counter() - begun, cpu=time.process_time() - used)
+
+
+def training_step(stage: Any, tokenizer: Any, held: list[dict[str, Any]]) -> Callable[[int], None]:
+    """A plain loop's step of the stage's network on held batches."""
+    import torch
+
+    network = assemble(stage, None, tokenizer, None, "cpu")
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=True)
+    wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
+
+    def train(step: int) -> None:
+        batch: dict[Field, Any] = {Field(name): value for name, value in held[step % len(held)].items()}
+        assert stage.head is not None
+        with torch.autocast("cpu", torch.bfloat16):
+            signals = stage.head.signals(network, batch, wanted)
+            at = TrainingStep(batch, signals, network, lambda *_: {}, wanted)
+            terms = [term for objective in stage.objective for term in objective.loss(at).values()]
+            sum(terms, torch.zeros(())).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return train
+
+
+def long_stream(stream: TokenStream, folder: Path, tokens: int) -> TokenStream:
+    """`stream` over and over, as one mapped stream of so many tokens in `folder`."""
+    turns = -(-tokens // len(stream.tokens))
     folder.mkdir()
     starts = np.concatenate([stream.starts + turn * len(stream.tokens) for turn in range(turns)])
     with (folder / TOKENS).open("wb") as file:
@@ -48,64 +131,3 @@ def long_stream(stream: TokenStream, folder: Path) -> TokenStream:
     files = {name: {"bytes": (folder / name).stat().st_size, "sha256": ""} for name in (TOKENS, STARTS, COUNTS)}
     (folder / MANIFEST).write_text(json.dumps({"ids": str(stream.tokens.dtype), "files": files}))
     return TokenStream.open(folder)
-
-
-def seconds_a_step(one: Callable[[int], Any], first: int, steps: int) -> float:
-    """Processor seconds that `one` takes on average for `steps` steps from `first` on."""
-    begun = time.process_time()
-    for step in range(first, first + steps):
-        one(step)
-    return (time.process_time() - begun) / steps
-
-
-def main() -> None:
-    import torch
-
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    stage = Library(ROOT / "recipes").load("bert").stages["general"]
-    with tempfile.TemporaryDirectory(prefix="cursus-bench-") as home:
-        table = Path(home) / "text.parquet"
-        texts = islice(documentation("general"), 10_000)
-        write_rows(table, TEXTS, ((text, where, "docs") for text, where in texts))
-        tokenizer = WordPiece(sample_bytes=1_000_000).train(text for text, _ in islice(documentation("general"), 3000))
-        stream = long_stream(token_stream([table], tokenizer, None, None, Path(home) / "cache"), Path(home) / "long")
-        shape: dict[str, Any] = {
-            "rows": stage.budget.batch_tokens // stage.budget.length,
-            "length": stage.budget.length,
-            "steps": 10**6,
-            "seed": 0,
-        }
-        read = PlainBatches(stream, tokenizer, stage.layout, (), **shape)
-        corrupted = PlainBatches(stream, tokenizer, stage.layout, stage.corruption, **shape)
-        network = assemble(stage, None, tokenizer, None, "cpu")
-        optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=True)
-        wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
-
-        def train(step: int) -> None:
-            batch: dict[Field, Any] = {Field(name): value for name, value in held[step % len(held)].items()}
-            assert stage.head is not None
-            with torch.autocast("cpu", torch.bfloat16):
-                signals = stage.head.signals(network, batch, wanted)
-                at = TrainingStep(batch, signals, network, lambda *_: {}, wanted)
-                terms = [term for objective in stage.objective for term in objective.loss(at).values()]
-                sum(terms, torch.zeros(())).backward()
-            optimizer.step()
-            optimizer.zero_grad()
-
-        held = [corrupted[step] for step in range(8)]
-        train(0)
-        found: dict[str, list[float]] = {"read": [], "read and corrupted": [], "trained on": []}
-        for repeat in range(REPEATS):
-            found["read"].append(seconds_a_step(read.batch, 1000 * repeat, 300))
-            found["read and corrupted"].append(seconds_a_step(corrupted.batch, 1000 * repeat, 300))
-            found["trained on"].append(seconds_a_step(train, 0, 10))
-        medians = {name: statistics.median(values) for name, values in found.items()}
-        for name, value in medians.items():
-            rate = read.tokens_per_batch / value / 1e6
-            share = value / medians["trained on"]
-            print(f"a batch is {name:<20} in {1e6 * value:9.0f} µs   {rate:7.2f} M tokens/s   {share:7.2%} of a step")
-        print("goal: read in less than 2 % of a step, and at least 40 M tokens/s")
-
-
-if __name__ == "__main__":
-    main()

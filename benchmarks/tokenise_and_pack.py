@@ -1,38 +1,76 @@
-"""Text to packed tokens, beside `datasets.map` with the same tokenizer: `python -m benchmarks.tokenise_and_pack [TABLE]`.
-
-The peer is what transformers' run_mlm.py does: tokenise in batches, then concatenate and cut in blocks of 128, both in two
-processes. Ours ends in the stream that stages map, with its documents, counts and digests; it too takes two processes.
-Both start from the same Parquet table and an empty cache, and take turns; ratios are of medians. Processor time is told too,
-for a machine that is busy with other things. Without a TABLE the text is the documentation in the installed packages.
-"""
+"""Text to packed tokens, beside `datasets.map` with the same tokenizer."""
 
 from __future__ import annotations
 
-import resource
 import shutil
-import statistics
-import sys
 import tempfile
-import time
 from collections.abc import Callable
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from benchmarks.harness.benchmark import Benchmark, Setting, missing
+from benchmarks.harness.record import Goal, Measured, Turn
+from benchmarks.harness.turns import rate, ratio, take_turns, timed
 from pipelines.corpora.documentation import documentation
 from pipelines.corpora.tables import TEXTS, write_rows
 from pipelines.tokenizers.wordpiece import WordPiece
 from pipelines.training.reading_texts import beginning
 from pipelines.training.token_shards import token_stream
 
-REPEATS = 3
 PROCESSES = 2
 BLOCK = 128
+SAMPLE = 3_000_000
+"""Bytes of text that the tokenizer is made of."""
+PEER = "run_mlm.py's recipe"
+
+
+class TokeniseAndPack(Benchmark):
+    """Both start from the same Parquet table and an empty cache. Ours ends in the stream that stages map, with its documents,
+    counts and digests."""
+
+    name = "tokenise_and_pack"
+    what = (
+        "Text to packed tokens on disk: ours beside what run_mlm.py does (`datasets.map` to tokenise, and again to join and cut "
+        "in blocks of 128), the same tokenizer, two processes each, from a Parquet table and an empty cache."
+    )
+    goals: ClassVar[tuple[Goal, ...]] = (Goal(figure=f"against {PEER}", at_least=4.5),)
+
+    def unavailable(self) -> str | None:
+        return missing("datasets")
+
+    def measure(self, setting: Setting) -> Measured:
+        table = setting.work / "text.parquet"
+        texts = islice(documentation("general"), 500 if setting.quick else None)
+        write_rows(table, TEXTS, ((text, where, "docs") for text, where in texts))
+        tokenizer = WordPiece(sample_bytes=SAMPLE).train(beginning([table], SAMPLE))
+        size = sum(len(text.encode()) for text in beginning([table], 10**12)) / 1e6
+        ways = {
+            "cursus": lambda: turn(ours, table, tokenizer, size),
+            PEER: lambda: turn(theirs, table, tokenizer, size),
+        }
+        turns = take_turns(ways, 2 if setting.quick else 5)
+        figures = [ratio(f"against {PEER}", turns["cursus"], turns[PEER], PEER)]
+        return Measured(figures=(*figures, *(rate(name, taken, "MB/s") for name, taken in turns.items())), turns=turns)
+
+
+def turn(make: Callable[[Path, Any, Path], int], table: Path, tokenizer: Any, size: float) -> Turn:
+    """Megabytes of text, from an empty cache."""
+    cache = Path(tempfile.mkdtemp(prefix="cursus-bench-"))
+
+    def work() -> float:
+        make(table, tokenizer, cache)
+        return size
+
+    try:
+        return timed(work)
+    finally:
+        shutil.rmtree(cache)
 
 
 def theirs(table: Path, tokenizer: Any, cache: Path) -> int:
     """Tokens of the packed blocks that `datasets` makes."""
-    import datasets
+    import datasets  # type: ignore[import-untyped]
 
     datasets.disable_progress_bars()
 
@@ -52,43 +90,3 @@ def theirs(table: Path, tokenizer: Any, cache: Path) -> int:
 def ours(table: Path, tokenizer: Any, cache: Path) -> int:
     """Tokens of our stream."""
     return len(token_stream([table], tokenizer, None, None, cache, PROCESSES).tokens)
-
-
-def processor_seconds() -> float:
-    """Of this process and of those that it started and that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
-
-
-def rates(make: Callable[[Path, Any, Path], int], table: Path, tokenizer: Any) -> tuple[float, float]:
-    """Millions of tokens a second, and a second of processor time, from an empty cache."""
-    cache = Path(tempfile.mkdtemp(prefix="cursus-bench-"))
-    begun, used = time.perf_counter(), processor_seconds()
-    tokens = make(table, tokenizer, cache)
-    seconds, spent = time.perf_counter() - begun, processor_seconds() - used
-    shutil.rmtree(cache)
-    return tokens / seconds / 1e6, tokens / spent / 1e6
-
-
-def main(arguments: list[str]) -> None:
-    with tempfile.TemporaryDirectory(prefix="cursus-bench-") as home:
-        if arguments:
-            table = Path(arguments[0])
-        else:
-            table = Path(home) / "text.parquet"
-            write_rows(table, TEXTS, ((text, where, "docs") for text, where in documentation("general")))
-        tokenizer = WordPiece(sample_bytes=3_000_000).train(beginning([table], 3_000_000))
-        found: dict[str, list[tuple[float, float]]] = {"datasets": [], "cursus": []}
-        for _ in range(REPEATS):
-            found["datasets"].append(rates(theirs, table, tokenizer))
-            found["cursus"].append(rates(ours, table, tokenizer))
-        for number, unit in enumerate(("a second", "a second of processor time")):
-            medians = {name: statistics.median(one[number] for one in values) for name, values in found.items()}
-            for name, values in found.items():
-                said = ", ".join(f"{one[number]:.2f}" for one in values)
-                print(f"{name:<10} {medians[name]:6.2f} M tokens {unit}   ({said})")
-            print(f"ratio      {medians['cursus'] / medians['datasets']:6.2f}   goal: at least 2", flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -14,6 +14,7 @@ from rich.table import Table
 from flows.cli_reproduce import reproduce
 from flows.cli_store import store_app
 from flows.display import show_next, show_plan, show_recipe, show_scores
+from flows.export import export
 from flows.telling import told
 from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
@@ -216,6 +217,7 @@ def predict(
     answer(project_root(), texts or (), sys.stdin, model, as_json)
 
 
+app.command(rich_help_panel="Use")(export)
 app.command(rich_help_panel="Look")(reproduce)
 app.add_typer(store_app, name="store", rich_help_panel="Look")
 

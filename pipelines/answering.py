@@ -7,36 +7,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.inference import ONNX, load_predictor
-from pipelines.opening import open_model
+from pipelines.exporting_record import EXPORT
+from pipelines.inference import ONNX, load_predictor, open_compute
+from pipelines.opening import Opened, Record, open_config, open_model, open_tokenizer
+from pipelines.text_network import ServedNetwork
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from transformers import PreTrainedModel
 
     from pipelines.encoding import Encoded
     from pipelines.heads import Batch, Signals
+    from pipelines.runtimes import Compute
     from pipelines.task_families import Answer, Row, Task
 
 BATCH = 32
 
 
 class Answerer:
-    """A finished model that answers the examples of its task family; torch, or ONNX Runtime where the folder has that form.
+    """A finished model that answers the examples of its task family; torch, or the runtime for which the folder has a form.
 
-    Raises DataError when the folder is not a model that answers a task.
+    With `compute`, that computes the network instead. Raises DataError when the folder is not a model that answers a task.
     """
 
-    def __init__(self, folder: Path, threads: int = 1) -> None:
+    def __init__(self, folder: Path, threads: int = 1, compute: Compute | None = None) -> None:
         self._folder, self._threads = folder, threads
-        self._served = load_predictor(folder, threads) if (folder / ONNX).is_file() else None
+        if compute is None and (folder / EXPORT).is_file():
+            compute = open_compute(folder, threads)
+        self._served = load_predictor(folder, threads) if compute is None and (folder / ONNX).is_file() else None
         if self._served is None:
             try:
-                self._opened = open_model(folder, "cpu")
+                self._opened = open_model(folder, "cpu") if compute is None else _computed_by(compute, folder)
             except RecipeError as error:
                 raise DataError(str(error)) from None
             task = self._opened.record.task
@@ -73,3 +79,12 @@ class Answerer:
             chosen = order[begin : begin + BATCH]
             batch = {name: torch.from_numpy(value) for name, value in encoded.collate(chosen).items()}
             yield chosen, batch, head.signals(network, batch, head.answers_from) if head.answers_from else {}
+
+
+def _computed_by(compute: Compute, folder: Path) -> Opened:
+    """The model in `folder`, its network computed by `compute`."""
+    record = Record.read(open_config(folder))
+    if record is None:
+        raise DataError(f"{folder}: its config.json does not say which head it was trained with, so it answers no task")
+    # the heads that are exported only call it
+    return Opened(record, cast("PreTrainedModel", ServedNetwork(compute)), open_tokenizer(folder))

@@ -2,15 +2,15 @@
 
     load_predictor(folder, threads=1).predict(["a text", "another"])        # float32 [2, C]
 
-A folder with `model.onnx` is answered by ONNX Runtime without importing torch; one with `model.safetensors` by torch.
-Nothing here unpickles: a folder that holds only pickled weights is refused.
+A folder that `cursus export` wrote is answered by the runtime that was chosen there; one with `model.onnx` by ONNX Runtime
+without importing torch; one with `model.safetensors` by torch. Nothing here unpickles: a folder that holds only pickled weights
+is refused.
 """
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,6 +21,8 @@ from pipelines.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+    from pipelines.runtimes import Compute
 
 ONNX = "model.onnx"
 SAFETENSORS = "model.safetensors"
@@ -41,14 +43,38 @@ class Predictor(Protocol):
 def load_predictor(folder: Path, threads: int = 1) -> Predictor:
     """The classifier in `folder`, computing on `threads` CPU threads.
 
-    Raises DataError when the folder lacks its configuration, its tokenizer, or weights that can be read safely.
+    Raises DataError when the folder lacks its configuration, its tokenizer, or weights that can be read safely, and when it
+    was exported for a runtime that is not installed here.
     """
-    texts = TextEncoder(folder)
-    labels = _labels(folder)
-    if (folder / ONNX).is_file():
-        return OnnxPredictor(folder, texts, labels, threads)
-    if (folder / SAFETENSORS).is_file():
-        return TorchPredictor(folder, texts, labels, threads)
+    from pipelines.text_network import Output, output_of
+
+    encoder, labels = TextEncoder(folder), _labels(folder)
+    if output_of(folder) is Output.VECTOR:
+        raise DataError(f"{folder}: an encoder that answers with a vector; open it with load_vectors")
+    return Classifier(encoder, labels, open_compute(folder, threads))
+
+
+def load_vectors(folder: Path, threads: int = 1) -> Vectors:
+    """The encoder in `folder`, computing on `threads` CPU threads. Raises DataError as `load_predictor` does."""
+    from pipelines.text_network import Output, output_of
+
+    if output_of(folder) is not Output.VECTOR:
+        raise DataError(f"{folder}: answers a task rather than with a vector; open it with load_predictor")
+    return Vectors(TextEncoder(folder), open_compute(folder, threads))
+
+
+def open_compute(folder: Path, threads: int) -> Compute:
+    """The network of `folder` at work in the runtime that its form asks for."""
+    from pipelines.exporting_record import EXPORT, open_export
+    from pipelines.runtimes import every_runtime
+
+    if (folder / EXPORT).is_file():
+        return open_export(folder, threads)
+    forms = {runtime.opens: runtime for runtime in every_runtime().values() if runtime.opens}
+    # where both lie, the graph was converted from the weights
+    for file in (ONNX, SAFETENSORS):
+        if (folder / file).is_file():
+            return forms[file].open(folder, threads)
     if pickled := sorted(path.name for path in folder.glob("*.bin")) + sorted(
         path.name for path in folder.glob("*.pt")
     ):
@@ -109,66 +135,32 @@ class TextEncoder:
         return batches
 
 
-class _Batched(ABC):
-    """Batches texts, asks for logits, restores the order."""
+class Classifier:
+    """Batches texts, asks for scores, restores the order."""
 
-    def __init__(self, encoder: TextEncoder, labels: list[str]) -> None:
-        self.encoder = encoder
-        self.labels = labels
+    def __init__(self, encoder: TextEncoder, labels: list[str], compute: Compute) -> None:
+        self.encoder, self.labels, self._compute = encoder, labels, compute
 
     def predict(self, texts: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
         probabilities = np.zeros((len(texts), len(self.labels)), dtype=np.float32)
         for rows, tokens, mask in self.encoder.batches(texts, batch_size):
-            probabilities[rows] = _softmax(self._logits(tokens, mask))
+            probabilities[rows] = softmax(self._compute(tokens, mask))
         return probabilities
 
-    @abstractmethod
-    def _logits(self, tokens: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Class scores [B, C] of one batch of input ids and attention mask [B, L]."""
 
+class Vectors:
+    """A finished encoder: the mean of the last hidden states over a text's tokens."""
 
-class OnnxPredictor(_Batched):
-    """`model.onnx` under ONNX Runtime on the CPU."""
+    def __init__(self, encoder: TextEncoder, compute: Compute) -> None:
+        self.encoder, self._compute = encoder, compute
 
-    def __init__(self, folder: Path, encoder: TextEncoder, labels: list[str], threads: int) -> None:
-        super().__init__(encoder, labels)
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        # threads that spin while they wait take whole cores from their neighbours
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        try:
-            self._session = onnxruntime.InferenceSession(
-                str(folder / ONNX), sess_options=options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # ONNX Runtime raises a dozen unrelated classes for a damaged file
-            raise DataError(f"{folder / ONNX}: ONNX Runtime cannot read it ({error})") from error
-        self._inputs = [entry.name for entry in self._session.get_inputs()]
-
-    def _logits(self, tokens: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        fed = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
-        logits = self._session.run(["logits"], {name: fed[name] for name in self._inputs})[0]
-        return np.asarray(logits, dtype=np.float32)
-
-
-class TorchPredictor(_Batched):
-    """`model.safetensors` under torch, in evaluation mode."""
-
-    def __init__(self, folder: Path, encoder: TextEncoder, labels: list[str], threads: int) -> None:
-        super().__init__(encoder, labels)
-        self._network = load_classifier(folder)
-        self._threads = threads
-
-    def _logits(self, tokens: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        import torch
-
-        if torch.get_num_threads() != self._threads:
-            torch.set_num_threads(self._threads)
-        with torch.inference_mode():
-            said = self._network(input_ids=torch.from_numpy(tokens), attention_mask=torch.from_numpy(mask))
-        return np.asarray(said.logits.float().numpy(), dtype=np.float32)
+    def encode(self, texts: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
+        """Vectors [N, H] of `texts`, in their order; [0, 0] of none."""
+        found: list[NDArray[np.float32] | None] = [None] * len(texts)
+        for rows, tokens, mask in self.encoder.batches(texts, batch_size):
+            for row, vector in zip(rows, self._compute(tokens, mask), strict=True):
+                found[row] = vector
+        return np.stack([vector for vector in found if vector is not None]) if found else np.zeros((0, 0), np.float32)
 
 
 def load_classifier(folder: Path) -> PreTrainedModel:
@@ -201,12 +193,19 @@ def load_classifier(folder: Path) -> PreTrainedModel:
         )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise DataError(f"{folder}: cannot be opened as a classifier ({error})") from error
-    for problem in ("missing_keys", "mismatched_keys", "unexpected_keys"):
-        if loading[problem]:
-            first = min(str(key) for key in loading[problem])
-            raise DataError(f"{folder}: its weights do not fit its configuration, {problem.replace('_', ' ')}: {first}")
+    refuse_unfit(
+        folder, {problem: loading[problem] for problem in ("missing_keys", "mismatched_keys", "unexpected_keys")}
+    )
     result: PreTrainedModel = network.eval()
     return result
+
+
+def refuse_unfit(folder: Path, problems: Mapping[str, Collection[object]]) -> None:
+    """Raise DataError for the first of the `problems` that transformers met when it loaded `folder`."""
+    for problem, keys in problems.items():
+        if keys:
+            first = min(str(key) for key in keys)
+            raise DataError(f"{folder}: its weights do not fit its configuration, {problem.replace('_', ' ')}: {first}")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -251,7 +250,8 @@ def _pad_id(settings: dict[str, Any], config: dict[str, Any], tokenizer: Any) ->
     return int(found) if found is not None else 0
 
 
-def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Probabilities [N, C] of scores [N, C]."""
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     result: NDArray[np.float32] = shifted / shifted.sum(axis=1, keepdims=True)
     return result

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pipelines.evaluations import found
 from pipelines.evaluations.found import ScoreTable
+from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
 from tasks.datasets import Prepared
@@ -55,16 +57,18 @@ def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: 
 
     folder = root / "reports" / execution["id"]
     folder.mkdir(parents=True, exist_ok=True)
-    records = {
-        provenance.fingerprint: provenance.model_dump(mode="json")
-        for provenance in store.all()
-        if provenance.fingerprint in {step["fingerprint"] for step in execution["steps"]}
-    }
+    records = records_of(store, [step["fingerprint"] for step in execution["steps"]])
     page = render_report(execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html")
     aside = folder / "execution.partial"
     aside.write_text(json.dumps(execution, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(aside, folder / "execution.json")
     return page
+
+
+def records_of(store: Store, fingerprints: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The records of those of the artifacts that are in the store, by fingerprint. No other record is read: a store grows."""
+    folders = [folder for name in fingerprints if ((folder := store.folder(name)) / RECORD).exists()]
+    return {folder.name: Provenance.read(folder).model_dump(mode="json") for folder in folders}
 
 
 def latest_report(root: Path, fingerprints: set[str]) -> Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.__main__ import ROOT
+from benchmarks.checkouts import ROOT
 from benchmarks.faults import records
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.records import Record

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from benchmarks.__main__ import ROOT
+from benchmarks.checkouts import ROOT
 
 FOLDER = ROOT / "docs" / "reliability"
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
-from benchmarks.__main__ import COPIED, ROOT
+from benchmarks.checkouts import COPIED, ROOT
 from benchmarks.faults.attempt import Attempt, Ending, marked
 from benchmarks.faults.judge import Made, made_in
 from pipelines.lineage.fingerprint import digest_file

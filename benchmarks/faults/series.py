@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cache
 from random import Random
 
-from benchmarks.__main__ import ROOT
+from benchmarks.checkouts import ROOT
 from benchmarks.faults import records
 from benchmarks.faults.attempt import Ending
 from benchmarks.faults.fault import Fault, Strike

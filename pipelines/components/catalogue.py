@@ -37,6 +37,7 @@ FAMILIES = (
     "strategies",
     "schedules",
     "compressions",
+    "runtimes",
     "evaluations",
 )
 """Packages of `pipelines` that hold a family each, in the order text meets them."""

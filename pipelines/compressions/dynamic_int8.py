@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import random
 import shutil
 import tempfile
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,14 +15,13 @@ from pydantic import Field
 
 from pipelines.compressions import Compression
 from pipelines.errors import StageError
+from pipelines.onnx_graph import OPSET, export_onnx, quantize_onnx
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from pipelines.inference import TextEncoder
 
-OPSET = 20
-"""The first ONNX operator set in which GELU is one operator, which ONNX Runtime computes in one pass."""
 SERVED = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 RECORD = "quantization.json"
 # a stand-in for the user's texts, which a conversion never sees: both languages of the shipped corpora, short to long
@@ -69,7 +65,7 @@ class DynamicInt8(Compression, name="dynamic_int8"):
         with tempfile.TemporaryDirectory(dir=out, prefix=".export-") as scratch:
             exported, quantized = Path(scratch) / "float32.onnx", Path(scratch) / ONNX
             _export(load_classifier(source), exported)
-            _quantize(exported, quantized)
+            quantize_onnx(exported, quantized)
             os.replace(quantized, out / ONNX)
         agreement = _agreement(source, out)
         if agreement["cosine_mean"] < self.least_cosine:
@@ -82,8 +78,9 @@ class DynamicInt8(Compression, name="dynamic_int8"):
 
 def _export(network: PreTrainedModel, path: Path) -> None:
     """Write `network` as one ONNX file with free batch size and length."""
-    import onnx
     import torch
+
+    from pipelines.inference import LONGEST
 
     class Logits(torch.nn.Module):
         def __init__(self) -> None:
@@ -94,78 +91,17 @@ def _export(network: PreTrainedModel, path: Path) -> None:
             logits: torch.Tensor = self.network(input_ids=input_ids, attention_mask=attention_mask).logits
             return logits
 
-    # the exporter fixes dimensions that are 0 or 1 in its example
-    input_ids = torch.ones((2, 7), dtype=torch.long)
-    axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("length", max=_longest(network))}
-    with _quiet_exporter(), torch.inference_mode():
-        program = torch.onnx.export(
-            Logits().eval(),
-            (input_ids, torch.ones_like(input_ids)),
-            input_names=["input_ids", "attention_mask"],
-            output_names=["logits"],
-            # naming the axes of both would warn that one name suffices
-            dynamic_shapes={"input_ids": axes, "attention_mask": dict.fromkeys(axes, torch.export.Dim.AUTO)},
-            opset_version=OPSET,
-            dynamo=True,
-            verbose=False,
-        )
-    assert program is not None
-    model = program.model_proto
-    # stack traces of this machine, and shapes that quantization makes stale
-    for node in model.graph.node:
-        node.ClearField("metadata_props")
-    for tensor in (*model.graph.initializer, *model.graph.input, *model.graph.output):
-        tensor.ClearField("metadata_props")
-    model.ClearField("metadata_props")
-    model.graph.ClearField("metadata_props")
-    model.graph.ClearField("value_info")
-    onnx.save(model, path)
-
-
-def _quantize(exported: Path, quantized: Path) -> None:
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-    from onnxruntime.quantization.shape_inference import quant_pre_process
-
-    prepared = exported.with_name("prepared.onnx")
-    quant_pre_process(str(exported), str(prepared), skip_symbolic_shape=True, skip_onnx_shape=True)
-    quantize_dynamic(
-        str(prepared),
-        str(quantized),
-        op_types_to_quantize=["MatMul", "Gemm", "Gather"],
-        per_channel=True,
-        reduce_range=True,
-        weight_type=QuantType.QInt8,
-    )
-
-
-def _longest(network: PreTrainedModel) -> int:
-    from pipelines.inference import LONGEST
-
-    return int(getattr(network.config, "max_position_embeddings", 0) or LONGEST)
-
-
-@contextmanager
-def _quiet_exporter() -> Iterator[None]:
-    """Without what torch's exporter says about itself: no torchvision here, and a deprecation inside torch."""
-    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated", category=FutureWarning)
-            yield
-    finally:
-        logger.setLevel(level)
+    longest = int(getattr(network.config, "max_position_embeddings", 0) or LONGEST)
+    export_onnx(Logits(), path, longest, output="logits")
 
 
 def _agreement(source: Path, out: Path) -> dict[str, Any]:
     """How alike the probabilities of two served forms are, on sentences and on random words of the vocabulary."""
     import numpy as np
 
-    from pipelines.inference import OnnxPredictor, TextEncoder, load_predictor
+    from pipelines.inference import TextEncoder, load_predictor
 
     before, after = load_predictor(source), load_predictor(out)
-    assert isinstance(after, OnnxPredictor)
     texts = [*TEXTS, *_random_texts(TextEncoder(source))]
     first, second = before.predict(texts).astype(np.float64), after.predict(texts).astype(np.float64)
     cosines = (first * second).sum(axis=1) / (np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1))

@@ -52,6 +52,11 @@ def described(kind: Literal["cpu", "gpu"]) -> str:
     return " ".join([name, *(flag for flag in ROUNDING if flag in flags)])
 
 
+def extensions() -> frozenset[str]:
+    """The processor's extensions, as Linux names them; none elsewhere."""
+    return _processor()[1]
+
+
 @cache
 def _processor() -> tuple[str, frozenset[str]]:
     """The processor's name and flags, as Linux tells them; elsewhere the name of its architecture alone."""

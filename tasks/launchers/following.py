@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import time
 from pathlib import Path
@@ -10,7 +12,6 @@ from typing import Any, Protocol
 from pipelines.errors import StageError
 from pipelines.job import METRICS, RESULT, Job, Result
 from pipelines.training.failure import read_failure
-from pipelines.training.reporting import read_metrics
 
 POLL_SECONDS = 0.1
 
@@ -46,7 +47,7 @@ def follow(job: Job, attempt: Attempt, listener: Listener) -> None:
 
     Raises the CursusError that ended the job, or StageError where nothing runs it any more.
     """
-    tail = _Tail(job)
+    tail = Tail(job)
     while not tail.finished:
         # asked before looking: what a dead process left is complete
         ended = not attempt.alive()
@@ -78,17 +79,19 @@ def told_before(job: Job, listener: Listener) -> bool:
 
     Nothing may be started for it: publishing moves the folder away, under the feet of whoever has just been told to look there.
     """
-    tail = _Tail(job)
+    tail = Tail(job)
     if (job.out / RESULT).exists():
         tail.tell(listener)
     return tail.finished
 
 
-class _Tail:
+class Tail:
     """Follows one job's folder."""
 
     def __init__(self, job: Job) -> None:
         self.job, self.finished, self.seen = job, False, 0
+        self._file, self._read = 0, 0
+        """The file whose lines were seen, by its inode, and how many bytes of it they are."""
 
     def tell(self, listener: Listener) -> None:
         # looked for before the metrics are read: a job that has a result writes no more of them
@@ -100,7 +103,18 @@ class _Tail:
             listener.finished(self.job, Result.model_validate_json((self.job.out / RESULT).read_bytes()))
 
     def _news(self) -> list[dict[str, Any]]:
-        lines = read_metrics(self.job.out / METRICS)
-        # a resumed job first drops what an interrupted one logged past its checkpoint
-        fresh, self.seen = lines[self.seen :], len(lines)
-        return fresh
+        """The lines that have come since the last look; one that is still being written is left for the next."""
+        try:
+            with (self.job.out / METRICS).open("rb") as file:
+                now = os.fstat(file.fileno())
+                # a resumed job puts another file there, without what an interrupted one logged past its checkpoint
+                again = now.st_ino != self._file or now.st_size < self._read
+                known = self.seen if again else 0
+                file.seek(0 if again else self._read)
+                lines = [line for line in file if line.endswith(b"\n")]
+                self._file, self._read = now.st_ino, sum(map(len, lines)) + (0 if again else self._read)
+        except FileNotFoundError:
+            self.seen = 0
+            return []
+        self.seen = len(lines) + (0 if again else self.seen)
+        return [json.loads(line) for line in lines[known:]]

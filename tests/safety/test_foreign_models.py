@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from flows.cli import app
 from pipelines.errors import DataError, RecipeError
 from pipelines.foreign import refuse_harm, safetensors_header
-from pipelines.inference import OnnxPredictor, TextEncoder
+from pipelines.inference import open_compute
 from pipelines.opening import open_config, open_tokenizer
 from pipelines.recipe.checkpoint import body_of, resolve_checkpoint
 from pipelines.vectors.encoder import Encoder
@@ -177,5 +177,5 @@ def test_an_onnx_model_reads_nothing_outside_its_folder(folder: Path, tmp_path: 
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(DataError, match="cannot read it .*escapes model directory"):
-        OnnxPredictor(folder, cast("TextEncoder", None), ["a"], 1)
+        open_compute(folder, 1)
     assert onnx.load(folder / "model.onnx", load_external_data=False).graph.initializer[0].name == "w"

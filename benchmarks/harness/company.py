@@ -1,0 +1,114 @@
+"""The machine, and what else it does while something is measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import threading
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from benchmarks.checkouts import ROOT
+from benchmarks.harness.record import Company, Machine
+from pipelines.training import hardware
+
+MARK = "BENCHMARK_RUN"
+"""Variable that everything a benchmark starts inherits; no name that a user's shell is cleared of."""
+SAMPLED_EVERY = 2.0
+"""Seconds between two looks at the other processes: a look costs some milliseconds."""
+PACKAGES = (
+    "torch", "transformers", "pytorch-lightning", "tokenizers", "accelerate", "datasets", "datasketch", "numpy", "pyarrow",
+    "prefect", "mlflow", "dvc", "onnxruntime", "openvino",
+)  # fmt: skip
+
+
+def machine() -> Machine:
+    """Where this runs."""
+    memory = psutil.virtual_memory().total / 2**30
+    return Machine(
+        processor=hardware.described("cpu"),
+        cores=hardware.cores(),
+        memory_gib=round(memory, 1),
+        platform=platform.platform(),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of what is compared, where it is installed."""
+    known = {"python": platform.python_version()}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            known[name] = version(name)
+    return known
+
+
+def commit() -> str:
+    """The commit that is measured, with a + where files differ from it."""
+    said = subprocess.run(
+        ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    return said.stdout.strip() or "unknown"
+
+
+class Watch:
+    """What other processes use from when it is entered until it is left. Those with MARK=`run` in their environment are ours."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self._load = os.getloadavg()[0]
+        self._others = self._stolen = self._all = 0.0
+        self._ours: dict[tuple[int, float], bool] = {}
+        self._used: dict[tuple[int, float], float] = {}
+        self._left = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._before = psutil.cpu_times()
+        self._sample(counts=False)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._left.set()
+        self._thread.join()
+        self._sample()
+        before, now = self._before, psutil.cpu_times()
+        self._all = sum(now) - sum(before)
+        self._stolen = getattr(now, "steal", 0.0) - getattr(before, "steal", 0.0)
+
+    def company(self) -> Company:
+        """What was seen."""
+        whole = max(self._all, 1e-9)
+        return Company(
+            load_before=round(self._load, 2),
+            others=round(self._others / whole, 4),
+            stolen=round(self._stolen / whole, 4),
+        )
+
+    def _look(self) -> None:
+        while not self._left.wait(SAMPLED_EVERY):
+            self._sample()
+
+    def _sample(self, counts: bool = True) -> None:
+        used = {}
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                known = (process.pid, process.create_time())
+                if known not in self._ours:
+                    self._ours[known] = process.pid == os.getpid() or process.environ().get(MARK) == self.run
+                if not self._ours[known]:
+                    times = process.cpu_times()
+                    used[known] = times.user + times.system
+        if counts:  # what began and ended between two looks is missed
+            self._others += sum(max(0.0, value - self._used.get(known, 0.0)) for known, value in used.items())
+        self._used = used

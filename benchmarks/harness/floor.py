@@ -1,0 +1,106 @@
+"""The matmul floor: only the matrix products of a training step, over and over, in turns with training itself.
+
+    python -m benchmarks.harness.floor FILE        FILE holds a `Shape` as JSON and the number of threads
+
+Counted are the products that no implementation of a post- or pre-norm encoder with a masked-LM head can leave out: of each
+layer the four projections, both halves of the feed-forward net and the two products of attention, the head's dense layer and
+its projection on the vocabulary at the predicted positions; each forward and in both backward forms (gradient of the input, and
+of the weights or the other operand). Tensors are allocated once, so that no page is touched for the first time in a turn.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An encoder, and what a step of it reads."""
+
+    layers: int
+    hidden: int
+    heads: int
+    inner: int
+    """Width of the feed-forward net."""
+    vocabulary: int
+    rows: int
+    length: int
+    """Tokens in a row."""
+    predicted: float
+    """Share of the tokens that the vocabulary's scores are computed for."""
+
+    @property
+    def tokens(self) -> int:
+        return self.rows * self.length
+
+
+class Product(NamedTuple):
+    """[batch, m, k] times [batch, k, n]."""
+
+    batch: int
+    m: int
+    k: int
+    n: int
+    times: int = 1
+    """How often a step has it, forward."""
+
+
+def products(shape: Shape) -> list[Product]:
+    """The products of a step's forward pass."""
+    each = shape.hidden // shape.heads
+    chosen = round(shape.tokens * shape.predicted)
+    return [
+        Product(1, shape.tokens, shape.hidden, shape.hidden, 4 * shape.layers),
+        Product(1, shape.tokens, shape.hidden, shape.inner, shape.layers),
+        Product(1, shape.tokens, shape.inner, shape.hidden, shape.layers),
+        Product(shape.rows * shape.heads, shape.length, each, shape.length, shape.layers),
+        Product(shape.rows * shape.heads, shape.length, shape.length, each, shape.layers),
+        Product(1, chosen, shape.hidden, shape.hidden),
+        Product(1, chosen, shape.hidden, shape.vocabulary),
+    ]
+
+
+def flops(shape: Shape) -> int:
+    """Floating-point operations of a step's products, forward and both backward ones."""
+    return 3 * sum(2 * one.batch * one.m * one.k * one.n * one.times for one in products(shape))
+
+
+def write_order(path: Path, shape: Shape, threads: int) -> Path:
+    """What the process is told."""
+    path.write_text(json.dumps({"shape": asdict(shape), "threads": threads}), encoding="utf-8")
+    return path
+
+
+def main(order: Path) -> int:
+    """Compute steps until nothing more is asked for."""
+    import torch
+
+    from benchmarks.harness.gate import Gate
+
+    told = json.loads(order.read_bytes())
+    torch.set_num_threads(told["threads"])
+    work: list[tuple[int, tuple[Any, ...]]] = []
+    for one in products(Shape(**told["shape"])):
+        shapes = ((one.batch, one.m, one.k), (one.batch, one.k, one.n), (one.batch, one.m, one.n))
+        tensors = [torch.randn(shape, dtype=torch.bfloat16) for shape in shapes]
+        if one.batch == 1:
+            tensors = [tensor[0] for tensor in tensors]
+        work.append((one.times, (*tensors, *(torch.empty_like(tensor) for tensor in tensors))))
+    gate = Gate()
+    with torch.inference_mode():
+        while True:
+            gate.step()
+            for times, (left, right, out, to_left, to_right, said) in work:
+                multiply = torch.mm if left.ndim == 2 else torch.bmm
+                for _ in range(times):
+                    multiply(left, right, out=said)
+                    multiply(out, right.mT, out=to_left)
+                    multiply(left.mT, out, out=to_right)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,32 @@
+"""One benchmark, in a process of its own: `python -m benchmarks.harness.one NAME --into FILE`."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.harness.benchmark import Setting, found
+
+
+def main() -> int:
+    """Measure, and write what was found as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name")
+    parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--threads", type=int, required=True)
+    asked = parser.parse_args()
+    work = Path(tempfile.mkdtemp(prefix="cursus-bench-"))
+    try:
+        measured = found()[asked.name].measure(Setting(asked.quick, asked.threads, work))
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    asked.into.write_text(measured.model_dump_json(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

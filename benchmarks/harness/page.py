@@ -1,0 +1,142 @@
+"""docs/performance.md: what the records say, beside what was to be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.checkouts import ROOT
+from benchmarks.harness import record
+from benchmarks.harness.benchmark import Benchmark
+from benchmarks.harness.record import Figure, Goal, Record
+
+PAGE = ROOT / "docs" / "performance.md"
+HEAD = """\
+# Performance
+
+What is measured, beside what it had to reach. `make bench` measures all of it on the machine at hand, `make bench NAME=…` one;
+each leaves a record in `benchmarks/records/`, and this page is generated from the records. Nothing in it is written by hand.
+
+- Variants take turns (A B C A B C …). A ratio is taken round by round; what is told is the median, with the 95 % interval of the
+  median over rounds in brackets. Above 1, ours is faster.
+- Seconds are those of the wall clock; a ratio in seconds of processor time stands beside it, which a busy neighbour moves less.
+- The *matmul floor* is the time of the matrix products of a step alone, forward and both backward ones, at the same shapes, type
+  and threads, in the same rounds: no training loop can be faster on this machine.
+- A record says when the machine was busy with other things: its figures are then worth less.
+"""
+UNBUILT: dict[str, tuple[str, ...]] = {
+    "serving": (
+        "MiniLM-L6 shape, batch 1: best path against torch fp32: ≥ 3.8 x",
+        "MiniLM-L6 shape, batch 32: best path against torch fp32: ≥ 4 x",
+        "cosine with the outputs of fp32: ≥ 0.997",
+    ),
+    "gpu": (
+        "BERT-base masked LM, 128 and 512 tokens, of a matmul measured in the same run: ≥ 0.45",
+        "BERT-base masked LM against HF Trainer (bf16, sdpa, compile): ≥ 2 x",
+    ),
+    "scaling": ("tokens a second by model, length, batch, ranks and corpus; the dry run's estimate within 30 %",),
+}
+"""Benchmark that is asked for → its goals; told as not measured until there is a file of that name."""
+
+
+def render(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> str:
+    """The page."""
+    found = {name: record.read(name, folder) for name in known}
+    lines = [HEAD, "## Goals", "", "| goal | benchmark | measured | |", "|---|---|---|---|"]
+    for name, one in known.items():
+        lines += [f"| {_goal(goal)} | `{name}` | {_reached(goal, found[name])} |" for goal in one.goals]
+    lines += [
+        f"| {goal} | `{name}` | | not measured |"
+        for name, goals in UNBUILT.items()
+        if name not in known
+        for goal in goals
+    ]
+    for name, one in known.items():
+        mine = found[name]
+        if mine is not None:
+            lines += ["", *section(one, mine)]
+    return "\n".join(lines) + "\n"
+
+
+def section(one: Benchmark, mine: Record) -> list[str]:
+    """What a record says."""
+    lines = [
+        f"## {one.name}",
+        "",
+        one.what,
+        "",
+        "| figure | measured | processor time | goal | |",
+        "|---|---|---|---|---|",
+    ]
+    goals = {goal.figure: goal for goal in one.goals}
+    for figure in mine.measured.figures:
+        goal = goals.get(figure.name)
+        against = f", against {figure.against}" if figure.against and figure.against not in figure.name else ""
+        cpu = "" if figure.cpu is None else _value(figure.cpu, figure.unit)
+        verdict = " | " if goal is None else f"{_bound(goal)} | {'met' if goal.met(figure.value) else '**missed**'}"
+        lines.append(f"| {figure.name}{against} | {_measured(figure)} | {cpu} | {verdict} |")
+    for name, curve in mine.measured.curves.items():
+        said = ", ".join(f"{tokens:,}: {loss:.3f}" for tokens, loss in _thinned(curve))
+        lines += ["", f"Loss by tokens, {name}: {said}"]
+    lines += ["", *(f"- {note}" for note in mine.measured.notes), f"- {_where(mine)}"]
+    return lines
+
+
+def write(known: Mapping[str, Benchmark]) -> None:
+    """Write the page."""
+    PAGE.write_text(render(known), encoding="utf-8")
+
+
+def _reached(goal: Goal, mine: Record | None) -> str:
+    figure = None if mine is None else mine.figure(goal.figure)
+    if mine is None or figure is None:
+        return " | not measured"
+    company = ", on a busy machine" if mine.company.busy else ""
+    return f"{_measured(figure)} | {'met' if goal.met(figure.value) else '**missed**'}{company}"
+
+
+def _goal(goal: Goal) -> str:
+    return f"{goal.figure}: {_bound(goal)}"
+
+
+def _bound(goal: Goal) -> str:
+    bounds = [
+        *([] if goal.at_least is None else [f"≥ {_value(goal.at_least, goal.unit)}"]),
+        *([] if goal.at_most is None else [f"≤ {_value(goal.at_most, goal.unit)}"]),
+    ]
+    return " and ".join(bounds)
+
+
+def _measured(figure: Figure) -> str:
+    value = _value(figure.value, figure.unit)
+    if figure.low is None or figure.high is None:
+        return value
+    return f"{value} ({_number(figure.low)} to {_number(figure.high)})"
+
+
+def _value(value: float, unit: str) -> str:
+    return f"{_number(value)} {unit}".rstrip()
+
+
+def _number(value: float) -> str:
+    """Three digits that count."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _thinned(curve: tuple[tuple[int, float], ...], most: int = 8) -> list[tuple[int, float]]:
+    """At most so many points of a curve, the last among them."""
+    every = max(1, -(-len(curve) // most))
+    return list(curve[::-1][::every][::-1])
+
+
+def _where(mine: Record) -> str:
+    company, machine = mine.company, mine.machine
+    others = f"others used {company.others:.0%} of it, the hypervisor {company.stolen:.0%}, load before {company.load_before:.1f}"
+    busy = "**the machine was busy**: " if company.busy else ""
+    packages = ", ".join(f"{name} {number}" for name, number in mine.versions.items())
+    return (
+        f"{mine.date}, commit {mine.commit}, {mine.seconds:.0f} s, {mine.threads} threads; {machine.processor}, "
+        f"{machine.cores} cores, {machine.memory_gib:.0f} GiB; {busy}{others}; {packages}"
+    )

@@ -1,0 +1,73 @@
+"""Jobs of real stages on real text, without a flow around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.benchmark import Setting
+from benchmarks.harness.paced import Loop, as_launched
+from pipelines.corpora.documentation import documentation
+from pipelines.corpora.tables import TEXTS, write_rows
+from pipelines.job import METRICS, Job, Runtime
+from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.plan import Step
+from pipelines.training.reporting import read_metrics
+from pipelines.training.run import run
+from tests.small_corpus import write_tables
+from tests.steps import job_of, library_of, plan_of
+
+DOCUMENTS = 30_000
+"""Of the documentation in the installed packages."""
+
+
+def tables(setting: Setting, labelled: bool = False) -> dict[str, Path]:
+    """Tables of text by name: few texts where it is quick, and where examples with labels are wanted."""
+    folder = setting.folder("tables")
+    found = write_tables(folder)
+    if not (setting.quick or labelled):
+        texts = islice(documentation("general"), DOCUMENTS)
+        write_rows(folder / "documentation.parquet", TEXTS, ((text, where, "docs") for text, where in texts))
+        found["general"] = folder / "documentation.parquet"
+    return found
+
+
+class Stages:
+    """The stages of a recipe, run one after another where others start from them."""
+
+    def __init__(self, setting: Setting, name: str, recipe: str, tables: Mapping[str, Path]) -> None:
+        self.setting, self.tables = setting, tables
+        self.folder = setting.folder(name)
+        sources = {one: DataSource(digest=f"{n:032x}", path=str(path)) for n, (one, path) in enumerate(tables.items())}
+        plan = plan_of(library_of(self.folder, **{name: recipe}), name, sources)
+        self._steps: dict[str, Step] = {step.label: step for step in plan.steps}
+        self._made: dict[str, Path] = {}
+
+    def job(self, stage: str, **runtime: Any) -> Job:
+        """The job of a stage whose parents have been made."""
+        step, usual = self._steps[stage], {"threads": self.setting.threads}
+        out = self.folder / f"{stage}-out"
+        job = job_of(step, self._made, self.tables, out, Runtime(**(usual | runtime)))
+        return job.model_copy(update={"cache": self.folder / "tokens"})
+
+    def make(self, stage: str) -> Path:
+        """Run a stage in this process; the folder of its model."""
+        job = self.job(stage)
+        run(job)
+        self._made[self._steps[stage].fingerprint] = job.out
+        return job.out
+
+    def loop(self, stage: str, units: float, **runtime: Any) -> tuple[Loop, Job]:
+        """The stage as a launcher would train it, waiting for its turns."""
+        job = self.job(stage, **runtime)
+        order = job.out / "order.json"
+        order.write_text(job.model_dump_json(), encoding="utf-8")
+        return Loop("benchmarks.harness.stage", order, units, as_launched()), job
+
+
+def losses(job: Job, name: str = "train/loss") -> tuple[tuple[int, float], ...]:
+    """(tokens, loss) of each line that a stage has written."""
+    lines = read_metrics(job.out / METRICS)
+    return tuple((int(line["tokens"]), line[name]) for line in lines if name in line)

@@ -1,0 +1,82 @@
+"""Variants that take turns (A B C A B C …), and what their turns say.
+
+Ratios are taken round by round, so that whatever slows a machine down for a while slows all variants of a round; the value is
+their median, and the interval that of the median over rounds drawn anew (percentile bootstrap; Efron & Tibshirani 1993, ch. 13).
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from benchmarks.harness.record import Figure, Turn
+
+DRAWS = 2000
+INTERVAL = (2.5, 97.5)
+"""Percentiles."""
+
+Turns = dict[str, tuple[Turn, ...]]
+
+
+def take_turns(ways: Mapping[str, Callable[[], Turn]], rounds: int) -> Turns:
+    """`rounds` turns of each way, in turn; every other round in the opposite order, so that none always comes after the same."""
+    turns: dict[str, list[Turn]] = {name: [] for name in ways}
+    for number in range(rounds):
+        for name in list(ways)[:: 1 if number % 2 == 0 else -1]:
+            turns[name].append(ways[name]())
+    return {name: tuple(taken) for name, taken in turns.items()}
+
+
+def timed(work: Callable[[], float]) -> Turn:
+    """A turn of this process and of those that it starts and waits for; `work` answers how much it did."""
+    begun, used = time.perf_counter(), _processor_seconds()
+    units = work()
+    return Turn(units=units, seconds=time.perf_counter() - begun, cpu=_processor_seconds() - used)
+
+
+def ratio(name: str, ours: Sequence[Turn], theirs: Sequence[Turn], against: str, unit: str = "x") -> Figure:
+    """How much more ours does in a second than theirs."""
+    wall = [(a.units / a.seconds) / (b.units / b.seconds) for a, b in zip(ours, theirs, strict=True)]
+    processor = [
+        (a.units / a.cpu) / (b.units / b.cpu) for a, b in zip(ours, theirs, strict=True) if a.cpu > 0 and b.cpu > 0
+    ]
+    low, high = interval(wall)
+    return Figure(
+        name=name,
+        value=float(np.median(wall)),
+        unit=unit,
+        low=low,
+        high=high,
+        against=against,
+        cpu=float(np.median(processor)) if processor else None,
+    )
+
+
+def rate(name: str, turns: Sequence[Turn], unit: str, scale: float = 1.0) -> Figure:
+    """What is done in a second, divided by `scale`."""
+    return median(name, [turn.units / turn.seconds / scale for turn in turns], unit)
+
+
+def median(name: str, values: Sequence[float], unit: str) -> Figure:
+    """The middle of some values, with its interval."""
+    low, high = interval(values)
+    return Figure(name=name, value=float(np.median(values)), unit=unit, low=low, high=high)
+
+
+def interval(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """The 95 % interval of the median; none of a single value."""
+    if len(values) < 2:
+        return None, None
+    random = np.random.default_rng(0)
+    drawn = random.choice(np.asarray(values, dtype=np.float64), size=(DRAWS, len(values)))
+    low, high = np.percentile(np.median(drawn, axis=1), INTERVAL)
+    return float(low), float(high)
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those that it started and that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)

@@ -1,0 +1,161 @@
+"""Lookups in a store of ten thousand stages, and in the metrics of a run that has a hundred thousand."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar
+
+from benchmarks.checkouts import ROOT
+from benchmarks.harness.benchmark import Benchmark, Setting
+from benchmarks.harness.record import Figure, Goal, Measured
+from benchmarks.harness.turns import median
+from pipelines.job import METRICS, Job, Result
+from pipelines.lineage.provenance import DataSource, Environment, Provenance
+from pipelines.lineage.store import Store
+from pipelines.recipe.load import Library
+from pipelines.recipe.plan import plan
+
+STAGES, METRIC_LINES = 10_000, 100_000
+CHAIN = 8
+"""Stages that start one from another, as those of a recipe do."""
+AT_MOST = 0.2
+LOOKUPS = (
+    "store get",
+    "store find",
+    "store claim",
+    "planning bert",
+    "cursus lineage",
+    "a report's records",
+    "a run's news",
+)
+LISTING = "all records of the store"
+
+
+class LargeStore(Benchmark):
+    name = "large_store"
+    what = (
+        "What is looked up while one works, in a store of 10,000 published stages and in a run of 100,000 metrics: an artifact by "
+        "fingerprint and by prefix, the right to compute one, a plan, a lineage, the records of a report, what is new in a run."
+    )
+    goals: ClassVar[tuple[Goal, ...]] = tuple(Goal(figure=name, at_most=AT_MOST, unit="s") for name in LOOKUPS)
+
+    def measure(self, setting: Setting) -> Measured:
+        count = 200 if setting.quick else STAGES
+        store = Store(setting.folder("store"))
+        begun = time.perf_counter()
+        names = fill(store, count)
+        a_stage = (time.perf_counter() - begun) / count
+        lines = 2000 if setting.quick else METRIC_LINES
+        looks = {**lookups(store, names), "a run's news": news(setting.folder("run"), lines)}
+        rounds = 2 if setting.quick else 7
+        took = {name: [timed(look) for _ in range(rounds)] for name, look in looks.items()}
+        figures = [median(name, taken, "s") for name, taken in took.items()]
+        listing = median(
+            LISTING, [timed(lambda: sum(1 for _ in store.all())) for _ in range(1 if setting.quick else 3)], "s"
+        )
+        published = Figure(name="publishing a stage, while the store grows", value=1000 * a_stage, unit="ms")
+        note = f"{LISTING} is what `cursus store verify`, MLflow's catching up and a dry run's estimate read"
+        return Measured(figures=(*figures, listing, published), notes=(note,))
+
+
+def fill(store: Store, count: int) -> list[str]:
+    """Publish so many small stages, each with a record as long as a real one; their fingerprints."""
+    stage = Library(ROOT / "recipes").load("bert").stages["general"].model_dump(mode="json")
+    environment = Environment(
+        python="3", platform="", packages={f"package-{n}": "1.0.0" for n in range(12)}, commit=None,
+        started="2026-01-01T00:00:00+00:00", seconds=60.0,
+    )  # fmt: skip
+    names: list[str] = []
+    for number in range(count):
+        name = sha256(str(number).encode()).hexdigest()
+        parents = {"start": names[-1]} if number % CHAIN else {}
+        (store.workspace(name) / "config.json").write_text("{}", encoding="utf-8")
+        record = Provenance(
+            fingerprint=name, recipe="bert", stage="general", kind="pretrain", seed=0, identity={"stage": stage}, parents=parents,
+            data={"general": DataSource(digest=f"{number:032x}", path="data/prepared/docs/general")}, files={},
+            result={"metrics": {"train/loss": 4.2}, "tokens": 3_000_000, "steps": 732},
+            environment=environment.model_copy(update={"started": f"2026-01-01T{number // 60 % 24:02}:{number % 60:02}:00+00:00"}),
+        )  # fmt: skip
+        store.publish(record)
+        names.append(name)
+    return names
+
+
+def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
+    """What is asked of a store, by name."""
+    from tasks.lineage import ancestry, lineage
+    from tasks.reports import records_of
+
+    library = Library(ROOT / "recipes")
+    recipe = library.load("bert")
+    sources = {
+        name: DataSource(digest=f"{n:032x}", path=name)
+        for n, name in enumerate(("general", "domain", "task_text", "train", "validation", "test"))
+    }
+    numbers = iter(range(CHAIN - 1, len(names) * 1000, 7 * CHAIN))
+
+    def one() -> str:
+        return names[next(numbers) % len(names)]
+
+    def claimed() -> None:
+        lock = store.claim(sha256(one().encode()).hexdigest())
+        assert lock is not None
+        lock.release()
+
+    def planned() -> None:
+        steps = plan(recipe, library, sources).steps
+        assert all(store.get(step.fingerprint) is None for step in steps)
+
+    def told() -> None:
+        assert len(ancestry(store, names[CHAIN - 1])) == CHAIN
+        assert lineage(store.root, store, one()[:12])
+
+    return {
+        "store get": lambda: store.get(one()),
+        "store find": lambda: store.find(one()[:12]),
+        "store claim": claimed,
+        "planning bert": planned,
+        "cursus lineage": told,
+        "a report's records": lambda: records_of(store, [one() for _ in range(20)]),
+    }
+
+
+def news(folder: Path, lines: int) -> Callable[[], Any]:
+    """What a launcher that follows a run does when one more line has come."""
+    from tasks.launchers.following import Tail
+
+    class Heard:
+        def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
+            self.count = len(lines)
+
+        def finished(self, job: Job, result: Result) -> None: ...
+
+    path = folder / METRICS
+    with path.open("w", encoding="utf-8") as file:
+        for step in range(1, lines + 1):
+            file.write(json.dumps({"step": step, "tokens": step * 4096, "train/loss": 4.2, "lr": 1e-3}) + "\n")
+    stage = Library(ROOT / "recipes").load("bert").stages["general"]
+    job = Job(
+        fingerprint="0" * 64, recipe="bert", stage_name="general", stage=stage, seed=0, language="en", tables={}, out=folder
+    )  # fmt: skip
+    tail, heard = Tail(job), Heard()
+    tail.tell(heard)
+    assert heard.count == lines
+
+    def one_more() -> None:
+        with path.open("a", encoding="utf-8") as file:
+            file.write('{"step": 1}\n')
+        tail.tell(heard)
+        assert heard.count == 1
+
+    return one_more
+
+
+def timed(look: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    look()
+    return time.perf_counter() - begun

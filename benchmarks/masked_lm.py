@@ -1,0 +1,176 @@
+"""Masked-LM pre-training beside transformers' Trainer, and beside its own matrix products."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from benchmarks.harness import floor
+from benchmarks.harness.benchmark import Benchmark, Setting, missing
+from benchmarks.harness.floor import Shape
+from benchmarks.harness.paced import Loop, Paces, as_it_comes, as_launched, pace
+from benchmarks.harness.record import Figure, Goal, Measured
+from benchmarks.harness.stages import Stages, tables
+from benchmarks.harness.turns import Turns, rate, ratio
+
+STEP_TOKENS = 4096
+STEPS = 4000
+"""Of the schedule; no run gets that far."""
+RATE = 0.15
+"""Share of tokens that are predicted."""
+LENGTHS = (128, 512)
+USUAL, BEST, FLOOR, OURS = "HF Trainer as run_mlm", "HF Trainer at its best", "matmul floor", "cursus"
+RECIPE = """\
+name: {name}
+paper: arXiv:1908.08962
+stages:
+  initial:
+    kind: pretrain
+    corpus: general
+    tokenizer: {{name: wordpiece, vocab_size: {vocabulary}, sample_bytes: 20000000}}
+    backbone: {{name: transformer, architecture: bert, positions: 512,
+               dims: {{hidden_size: {hidden}, num_hidden_layers: {layers}, num_attention_heads: {heads},
+                      intermediate_size: {inner}}}}}
+    corruption: {{name: token_mask, rate: {rate}}}
+    head: masked_lm
+    objective: masked_lm
+    strategy: full
+    optimizer: {{lr: 5.0e-4, weight_decay: 0.01}}
+    budget: {{tokens: 0, batch_tokens: {step_tokens}, length: {length}}}
+  train:
+    kind: adapt_domain
+    start: initial
+    corpus: general
+    budget: {{tokens: {tokens}, batch_tokens: {step_tokens}, length: {length}}}
+"""
+"""Both sides start from what `initial` makes: a tokenizer and random weights."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """One of BERT's miniatures (Turc et al. 2019), and what is asked of it."""
+
+    layers: int
+    hidden: int
+    usual: float
+    """Times the tokens a second of the Trainer as run_mlm.py runs it."""
+    best: float
+    """Times those of the Trainer at its best flags."""
+
+    @property
+    def heads(self) -> int:
+        return self.hidden // 64
+
+    def shape(self, length: int, vocabulary: int) -> Shape:
+        rows = STEP_TOKENS // length
+        return Shape(self.layers, self.hidden, self.heads, 4 * self.hidden, vocabulary, rows, length, RATE)
+
+
+SIZES = {"tiny": Size(2, 128, 12, 8), "mini": Size(4, 256, 6, 4), "small": Size(4, 512, 3.5, 2.5)}
+
+
+def case(size: str, length: int) -> str:
+    """What the figures of one network and length begin with."""
+    return f"{size}, {length} tokens"
+
+
+class MaskedLM(Benchmark):
+    """Each variant is a process with the environment that its users have: ours what a launcher sets, theirs nothing."""
+
+    name = "masked_lm"
+    what = (
+        "Tokens a second of masked-LM pre-training, BERT-tiny, -mini and -small (2x128, 4x256, 4x512), 4,096 tokens a step, "
+        "dropout 0.1, bfloat16: a stage as a launcher trains it, beside transformers' Trainer as run_mlm.py uses it and at its "
+        "best flags (compiled, eager attention). Both start from the same weights, with the same optimizer and schedule."
+    )
+    slow = True
+    goals: ClassVar[tuple[Goal, ...]] = tuple(
+        goal
+        for name, size in SIZES.items()
+        for length in LENGTHS
+        for goal in (
+            Goal(figure=f"{case(name, length)}: against {USUAL}", at_least=size.usual),
+            Goal(figure=f"{case(name, length)}: against {BEST}", at_least=size.best),
+            Goal(figure=f"{case(name, length)}: of the {FLOOR}", at_least=0.5, unit=""),
+        )
+    )
+
+    def unavailable(self) -> str | None:
+        return missing("accelerate", "datasets")
+
+    def measure(self, setting: Setting) -> Measured:
+        text = tables(setting)
+        figures: list[Figure] = []
+        turns: Turns = {}
+        notes: list[str] = []
+        for name, size in list(SIZES.items())[: 1 if setting.quick else None]:
+            for length in LENGTHS[: 1 if setting.quick else None]:
+                paces = self._case(setting, size, f"{name}_{length}", length, text)
+                mine = paces.turns
+                turns |= {f"{case(name, length)}: {one}": taken for one, taken in mine.items()}
+                notes += paces.notes(f"{case(name, length)}: ")
+                figures += compared(case(name, length), mine)
+        return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
+
+    def _case(self, setting: Setting, size: Size, name: str, length: int, text: dict[str, Path]) -> Paces:
+        stages = Stages(setting, name, recipe(size, name, length, setting.quick), text)
+        initial = stages.make("initial")
+        ours, _ = stages.loop("train", STEP_TOKENS)
+        vocabulary = json.loads((initial / "config.json").read_bytes())["vocab_size"]
+        shape = floor.write_order(stages.folder / "shape.json", size.shape(length, vocabulary), setting.threads)
+        usual = trainer(setting, stages.folder / "usual", initial, text["general"], length)
+        best: dict[str, Any] = {"attention": "eager", "arguments": {"torch_compile": True}}
+        loops = {
+            OURS: ours,
+            USUAL: usual,
+            BEST: trainer(setting, stages.folder / "best", initial, text["general"], length, **best),
+            FLOOR: Loop("benchmarks.harness.floor", shape, STEP_TOKENS, as_launched()),
+        }
+        if setting.quick:  # compiling takes most of a minute
+            del loops[BEST]
+            return pace(loops, stages.folder, rounds=2, seconds=1, warm=1)
+        return pace(loops, stages.folder, rounds=7, seconds=6, steps=2)
+
+
+def recipe(size: Size, name: str, length: int, quick: bool, steps: int = STEPS) -> str:
+    """The recipe of one case."""
+    return RECIPE.format(
+        name=name, vocabulary=4096 if quick else 30522, hidden=size.hidden, layers=size.layers, heads=size.heads,
+        inner=4 * size.hidden, rate=RATE, step_tokens=STEP_TOKENS, length=length, tokens=steps * STEP_TOKENS,
+    )  # fmt: skip
+
+
+def trainer(
+    setting: Setting,
+    folder: Path,
+    model: Path,
+    table: Path,
+    length: int,
+    steps: int = STEPS,
+    seed: int = 0,
+    **told: Any,
+) -> Loop:
+    """The Trainer on the same text, from the same weights."""
+    folder.mkdir()
+    order = folder / "order.json"
+    settings = {
+        "task": "masked", "model": str(model), "table": str(table), "cache": str(folder / "cache"), "length": length,
+        "rate": RATE, "steps": steps, "warmup": round(0.1 * steps), "lr": 5e-4, "seed": seed,
+        "rows_a_step": STEP_TOKENS // length, "curve": str(folder / "curve.jsonl"),
+    }  # fmt: skip
+    order.write_text(json.dumps(settings | told), encoding="utf-8")
+    return Loop("benchmarks.peers.trainer", order, STEP_TOKENS, as_it_comes(setting))
+
+
+def compared(name: str, turns: Turns) -> list[Figure]:
+    """The ratios of a case, and what each variant does in a second."""
+    told = [
+        ratio(f"{name}: against {other}", turns[OURS], turns[other], other)
+        for other in (USUAL, BEST)
+        if other in turns and OURS in turns
+    ]
+    if OURS in turns and FLOOR in turns:
+        told.append(ratio(f"{name}: of the {FLOOR}", turns[OURS], turns[FLOOR], FLOOR, unit=""))
+    return told + [rate(f"{name}: {one}", taken, "tokens/s") for one, taken in turns.items()]

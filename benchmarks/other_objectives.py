@@ -1,0 +1,166 @@
+"""Pre-training by other objectives beside transformers' Trainer, or a plain loop where it has no collator for them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from benchmarks.harness.benchmark import Benchmark, Setting, missing
+from benchmarks.harness.paced import Loop, Paces, as_it_comes, pace
+from benchmarks.harness.record import Figure, Goal, Measured
+from benchmarks.harness.stages import Stages, tables
+from benchmarks.harness.turns import Turns, rate, ratio
+from pipelines.opening import open_tokenizer
+from pipelines.training.fit import batches_of
+from pipelines.vocabulary import Field
+
+STEP_TOKENS, LENGTH, STEPS = 4096, 128, 4000
+ROWS = STEP_TOKENS // LENGTH
+OURS, TRAINER, PLAIN = "cursus", "HF Trainer", "a plain loop"
+BERT_DIMS = "hidden_size: 256, num_hidden_layers: 4, num_attention_heads: 4, intermediate_size: 1024"
+RECIPE = """\
+name: {name}
+paper: arXiv:2003.10555
+stages:
+  initial:
+    kind: pretrain
+    corpus: general
+    tokenizer: {{name: {tokenizer}, vocab_size: {vocabulary}}}
+    layout: {{name: windows, framed: {framed}}}
+    backbone: {{name: transformer, architecture: {architecture}, {positions}dims: {{{dims}}}}}
+    corruption: [{corruption}]
+    head: {head}
+    objective: {objective}
+    strategy: full
+    optimizer: {{lr: 5.0e-4, weight_decay: 0.01}}
+    budget: {{tokens: 0, batch_tokens: {step_tokens}, length: {length}}}
+  train:
+    kind: adapt_domain
+    start: initial
+    corpus: general
+    budget: {{tokens: {tokens}, batch_tokens: {step_tokens}, length: {length}}}
+"""
+
+
+@dataclass(frozen=True)
+class System:
+    """An objective at mini size (four layers of 256), and what its users run instead."""
+
+    says: str
+    parts: dict[str, str]
+    """Of the recipe."""
+    peer: str = TRAINER
+    module: str = "benchmarks.peers.trainer"
+    told: dict[str, Any] = field(default_factory=dict)
+    """What the peer is told beside the model, the text and the sizes."""
+
+
+SYSTEMS = {
+    "electra": System(
+        "ELECTRA",
+        {
+            "tokenizer": "wordpiece", "framed": "true", "architecture": "electra", "positions": "positions: 512, ",
+            "dims": f"embedding_size: 128, {BERT_DIMS}",
+            "corruption": "{name: token_mask, rate: 0.15, mask: 1.0, random: 0.0}", "head": "replaced_tokens",
+            "objective": "{name: replaced_token_detection, generator_size: 0.25, discriminator: 50}",
+        },
+        peer=PLAIN,
+        module="benchmarks.peers.electra",
+        told={"generator_size": 0.25, "discriminator": 50.0, "rate": 0.15},
+    ),
+    "xlnet": System(
+        "XLNet",
+        {
+            "tokenizer": "xlnet_unigram", "framed": "true", "architecture": "xlnet", "positions": "",
+            "dims": "d_model: 256, n_layer: 4, n_head: 4, d_inner: 1024",
+            "corruption": "{name: permutation, context: 6, longest: 5}", "head": "permuted_lm", "objective": "permuted_lm",
+        },
+        told={"task": "permuted"},
+    ),
+    "t5": System(
+        "T5",
+        {
+            "tokenizer": "unigram", "framed": "true", "architecture": "t5", "positions": "",
+            "dims": "d_model: 256, d_kv: 64, d_ff: 1024, num_layers: 4, num_decoder_layers: 4, num_heads: 4",
+            "corruption": "{name: sentinel_spans, density: 0.15, mean_length: 3}", "head": "sequence_to_sequence",
+            "objective": "sequence_to_sequence",
+        },
+        told={"task": "spans"},
+    ),
+    "causal": System(
+        "causal LM",
+        {
+            "tokenizer": "gpt_bpe", "framed": "false", "architecture": "gpt2", "positions": "positions: 512, ",
+            "dims": "n_embd: 256, n_layer: 4, n_head: 4", "corruption": "", "head": "causal_lm", "objective": "causal_lm",
+        },
+        told={"task": "causal"},
+    ),
+}  # fmt: skip
+
+
+def title(system: System) -> str:
+    """The name of a system's ratio."""
+    return f"{system.says}: against {system.peer}"
+
+
+class OtherObjectives(Benchmark):
+    """For T5, whose collator transformers has for Flax alone, the Trainer is given rows that are corrupted already."""
+
+    name = "other_objectives"
+    what = (
+        "Tokens a second of ELECTRA, XLNet, T5 and causal-LM pre-training, four layers of 256, rows of 128 tokens, 4,096 tokens a "
+        "step, dropout as each architecture has it, bfloat16: a stage as a launcher trains it, beside transformers' Trainer; for "
+        "ELECTRA, which it does not train, beside a plain loop over transformers' networks and collator."
+    )
+    slow = True
+    goals: ClassVar[tuple[Goal, ...]] = tuple(Goal(figure=title(system), at_least=3) for system in SYSTEMS.values())
+
+    def unavailable(self) -> str | None:
+        return missing("accelerate", "datasets")
+
+    def measure(self, setting: Setting) -> Measured:
+        text = tables(setting)
+        figures: list[Figure] = []
+        turns: Turns = {}
+        notes: list[str] = []
+        for name, system in SYSTEMS.items():
+            paces = _taken(setting, name, system, text)
+            mine = paces.turns
+            turns |= {f"{system.says}: {one}": taken for one, taken in mine.items()}
+            notes += paces.notes(f"{system.says}: ")
+            if not paces.failed:
+                figures.append(ratio(title(system), mine[OURS], mine[system.peer], system.peer))
+            figures += [rate(f"{system.says}: {one}", taken, "tokens/s") for one, taken in mine.items()]
+        return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
+
+
+def _taken(setting: Setting, name: str, system: System, text: dict[str, Path]) -> Paces:
+    recipe = RECIPE.format(
+        name=name, vocabulary=2048 if setting.quick else 30522, step_tokens=STEP_TOKENS, length=LENGTH,
+        tokens=STEPS * STEP_TOKENS, **system.parts,
+    )  # fmt: skip
+    stages = Stages(setting, name, recipe, text)
+    initial = stages.make("initial")
+    ours, job = stages.loop("train", STEP_TOKENS)
+    told: dict[str, Any] = {
+        "model": str(initial), "table": str(text["general"]), "cache": str(stages.folder / "cache"), "length": LENGTH,
+        "steps": STEPS, "warmup": STEPS // 10, "lr": 5e-4, "seed": 0, "rows_a_step": ROWS, "threads": setting.threads,
+        "curve": str(stages.folder / "curve.jsonl"), **system.told,
+    }  # fmt: skip
+    if told.get("task") == "spans":
+        batches = batches_of(job, None, open_tokenizer(initial))
+        made = [batches.batch(step) for step in range(4 if setting.quick else 64)]  # type: ignore[union-attr]
+        rows = {
+            key: [row for one in made for row in one[name].tolist()]
+            for key, name in (("input_ids", Field.INPUT_IDS), ("labels", Field.TARGET_IDS))
+        }
+        told["rows"] = str(stages.folder / "rows.json")
+        Path(told["rows"]).write_text(json.dumps(rows), encoding="utf-8")
+    order = stages.folder / "theirs.json"
+    order.write_text(json.dumps(told), encoding="utf-8")
+    loops = {OURS: ours, system.peer: Loop(system.module, order, STEP_TOKENS, as_it_comes(setting))}
+    if setting.quick:
+        return pace(loops, stages.folder, rounds=2, seconds=1, warm=1)
+    return pace(loops, stages.folder, rounds=7, seconds=6, steps=2)

@@ -1,0 +1,63 @@
+"""A stage's own network, batches, objectives and optimizer in a bare loop: `python -m benchmarks.peers.bare_loop ORDER`.
+
+ORDER holds a job that starts from a model. Nothing is logged, saved, resumed, checked or stopped.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.gate import Gate
+
+
+def main(order: Path) -> int:
+    """Train until nothing more is asked for."""
+    import torch
+
+    from pipelines.job import Job
+    from pipelines.objectives import TrainingStep
+    from pipelines.opening import open_tokenizer
+    from pipelines.training.assemble import assemble, set_dropout
+    from pipelines.training.fit import batches_of
+    from pipelines.vocabulary import Field
+
+    job = Job.model_validate_json(order.read_bytes())
+    stage, chosen = job.stage, job.stage.optimizer
+    gate = Gate()
+    torch.set_num_threads(job.runtime.threads)
+    assert job.start is not None and stage.head is not None
+    tokenizer = open_tokenizer(job.start)
+    network = assemble(stage, job.start, tokenizer, None, job.runtime.accelerator)
+    set_dropout(network, stage.dropout)
+    batches = batches_of(job, None, tokenizer)
+    matrices = [one for one in network.parameters() if one.ndim > 1]
+    others = [one for one in network.parameters() if one.ndim <= 1]
+    groups: list[dict[str, Any]] = [
+        {"params": matrices, "weight_decay": chosen.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=chosen.lr, betas=chosen.betas, eps=1e-6, fused=True)
+    rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: stage.schedule.factor(step, len(batches)))
+    wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
+    low = chosen.precision == "bf16-mixed"
+    for fields in batches:
+        gate.step()
+        batch: dict[Field, Any] = {Field(name): value for name, value in fields.items()}
+        with torch.autocast("cpu", torch.bfloat16, enabled=low):
+            signals = stage.head.signals(network, batch, wanted)
+            step = TrainingStep(batch, signals, network, lambda *_: {}, wanted)
+            terms = [term for objective in stage.objective for term in objective.loss(step).values()]
+            loss: torch.Tensor = sum(terms, torch.zeros(()))
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(network.parameters(), chosen.clip)
+        optimizer.step()
+        rates.step()
+        optimizer.zero_grad()
+    gate.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

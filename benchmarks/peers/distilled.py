@@ -1,0 +1,69 @@
+"""Distillation as one writes it over transformers: `python -m benchmarks.peers.distilled ORDER`.
+
+Each batch goes through the teacher, which does not learn, and through the student; the student's softened scores are pulled
+towards the teacher's (Hinton, Vinyals & Dean 2015, §2). bfloat16 by autocast, fused AdamW, gradients clipped at 1.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.gate import Gate
+
+
+def main(order: Path) -> int:
+    """Train until nothing more is asked for."""
+    import pyarrow.parquet as parquet
+    import torch
+    from torch.nn.functional import kl_div, log_softmax, softmax
+    from torch.utils.data import DataLoader
+    from transformers import (
+        AutoModelForSequenceClassification,
+        AutoTokenizer,
+        DataCollatorWithPadding,
+        get_linear_schedule_with_warmup,
+    )
+
+    told = json.loads(order.read_bytes())
+    gate = Gate()
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(told["teacher"], trust_remote_code=False)
+    teacher = AutoModelForSequenceClassification.from_pretrained(told["teacher"], trust_remote_code=False)
+    layers = teacher.config.num_hidden_layers
+    student = AutoModelForSequenceClassification.from_pretrained(
+        told["teacher"], trust_remote_code=False, num_hidden_layers=layers // 2
+    )
+    teacher.eval()
+    student.train()
+    texts = parquet.read_table(told["table"])["text"].to_pylist()
+    rows: Any = [tokenizer(text, truncation=True, max_length=told["length"]) for text in texts]
+    loader: Any = DataLoader(
+        rows,
+        batch_size=told["rows_a_step"],
+        shuffle=True,
+        drop_last=True,
+        collate_fn=DataCollatorWithPadding(tokenizer),
+    )
+    optimizer = torch.optim.AdamW(student.parameters(), lr=told["lr"], weight_decay=0.01, fused=True)
+    schedule = get_linear_schedule_with_warmup(optimizer, told["steps"] // 10, told["steps"])
+    warmth = told["temperature"]
+    while True:
+        for batch in loader:
+            gate.step()
+            with torch.autocast("cpu", torch.bfloat16):
+                with torch.no_grad():
+                    target = softmax(teacher(**batch).logits.float() / warmth, -1)
+                said = log_softmax(student(**batch).logits.float() / warmth, -1)
+                loss = kl_div(said, target, reduction="batchmean") * warmth**2
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,164 @@
+"""transformers' Trainer as its example scripts use it: `python -m benchmarks.peers.trainer ORDER`.
+
+ORDER is JSON: a task of `TASKS`, the folder of the model that training starts from, the table of text, and settings. Text is
+tokenised and grouped into blocks as run_mlm.py and run_clm.py do (`datasets.map`, twice), or tokenised text by text as
+run_classification.py does; training is in bfloat16 by `bf16=True`. The optimizer's numbers are those of the other side.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.gate import Gate
+
+LOG_EVERY = 5
+
+
+def blocks(told: dict[str, Any], tokenizer: Any, special: bool) -> Any:
+    """Documents tokenised, joined and cut into blocks of the same length (run_mlm.py, run_clm.py)."""
+    import datasets  # type: ignore[import-untyped]
+
+    length = told["length"]
+
+    def tokenise(examples: dict[str, list[str]]) -> Any:
+        return tokenizer(examples["text"], return_special_tokens_mask=special)
+
+    def group(examples: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
+        joined = {name: list(chain(*values)) for name, values in examples.items()}
+        total = len(joined["input_ids"]) // length * length
+        return {name: [values[at : at + length] for at in range(0, total, length)] for name, values in joined.items()}
+
+    raw = datasets.Dataset.from_parquet(told["table"], cache_dir=told["cache"], columns=["text"])
+    return raw.map(tokenise, batched=True, remove_columns=["text"]).map(group, batched=True)
+
+
+def masked(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+    from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
+
+    model = AutoModelForMaskedLM.from_pretrained(told["model"], trust_remote_code=False, **_attention(told))
+    data = blocks(told, tokenizer, special=True)
+    return model, data, DataCollatorForLanguageModeling(tokenizer, mlm_probability=told["rate"])
+
+
+def causal(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+    from transformers import AutoModelForCausalLM, default_data_collator
+
+    model = AutoModelForCausalLM.from_pretrained(told["model"], trust_remote_code=False, **_attention(told))
+    data = blocks(told, tokenizer, special=False)
+    return model, data.map(lambda row: {"labels": row["input_ids"]}), default_data_collator
+
+
+def permuted(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+    """run_plm.py's data collator, which draws a permutation for each row."""
+    from transformers import DataCollatorForPermutationLanguageModeling, XLNetLMHeadModel
+
+    model = XLNetLMHeadModel.from_pretrained(told["model"])
+    data = blocks(told, tokenizer, special=False).select_columns(["input_ids"])
+    return model, data, DataCollatorForPermutationLanguageModeling(tokenizer)
+
+
+def spans(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+    """transformers' only script for T5's pre-training is for Flax: its rows come corrupted here, which costs nothing."""
+    import datasets
+    from transformers import AutoModelForSeq2SeqLM, default_data_collator
+
+    model = AutoModelForSeq2SeqLM.from_pretrained(told["model"], trust_remote_code=False, **_attention(told))
+    rows = json.loads(Path(told["rows"]).read_bytes())
+    return model, datasets.Dataset.from_dict(rows), default_data_collator
+
+
+def classified(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+    """Texts with labels, padded batch by batch (run_classification.py with pad_to_max_length=False)."""
+    import datasets
+    from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
+
+    raw = datasets.Dataset.from_parquet(told["table"], cache_dir=told["cache"], columns=["text", "label"])
+    number = {label: index for index, label in enumerate(sorted(set(raw["label"])))}
+    data = raw.map(
+        lambda rows: {
+            **tokenizer(rows["text"], truncation=True, max_length=told["length"]),
+            "labels": [number[label] for label in rows["label"]],
+        },
+        batched=True,
+        remove_columns=["text", "label"],
+    )
+    model = AutoModelForSequenceClassification.from_pretrained(
+        told["model"], trust_remote_code=False, num_labels=len(number), **_attention(told)
+    )
+    return model, data, DataCollatorWithPadding(tokenizer)
+
+
+TASKS: dict[str, Callable[[dict[str, Any], Any], tuple[Any, Any, Any]]] = {
+    "masked": masked,
+    "causal": causal,
+    "permuted": permuted,
+    "spans": spans,
+    "classified": classified,
+}
+
+
+def _attention(told: dict[str, Any]) -> dict[str, Any]:
+    return {"attn_implementation": told["attention"]} if told.get("attention") else {}
+
+
+def main(order: Path) -> int:
+    """Train until nothing more is asked for."""
+    from transformers import AutoTokenizer, Trainer, TrainerCallback, TrainingArguments, set_seed
+
+    told = json.loads(order.read_bytes())
+    gate, curve = Gate(), Path(told["curve"])
+    set_seed(told["seed"])
+    tokenizer = AutoTokenizer.from_pretrained(told["model"], trust_remote_code=False)
+    model, data, collator = TASKS[told["task"]](told, tokenizer)
+
+    class Waits(TrainerCallback):
+        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            gate.step()
+
+        def on_log(self, args: Any, state: Any, control: Any, **told: Any) -> None:
+            if "loss" in (logs := told["logs"]):
+                with curve.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([state.global_step, float(logs["loss"])]) + "\n")
+
+    arguments = TrainingArguments(
+        output_dir=told["cache"],
+        use_cpu=True,
+        bf16=True,
+        max_steps=told["steps"],
+        per_device_train_batch_size=told["rows_a_step"],
+        learning_rate=told["lr"],
+        weight_decay=0.01,
+        adam_beta2=0.98,
+        adam_epsilon=1e-6,
+        warmup_steps=told["warmup"],
+        lr_scheduler_type="linear",
+        logging_steps=LOG_EVERY,
+        seed=told["seed"],
+        report_to="none",
+        **told.get("arguments", {}),
+    )
+    Trainer(
+        model=model,
+        args=arguments,
+        data_collator=collator,
+        train_dataset=data,
+        processing_class=tokenizer,
+        callbacks=[Waits()],
+    ).train()
+    gate.end()
+    return 0
+
+
+def read_curve(path: Path, tokens: int) -> Sequence[tuple[int, float]]:
+    """(tokens, loss) of each line, of steps of so many tokens."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [(int(step) * tokens, loss) for step, loss in map(json.loads, lines)]
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,286 @@
+"""A model folder in the form that this machine computes fastest: every runtime is tried, checked, timed, and one is kept.
+
+convert ─▶ open ─▶ the same answers as float32? ─▶ the same score? ─▶ latency, in turns ─▶ the fastest that passed
+
+export(folder, Path("served"), material, Limits())        # served/ opens with load_predictor
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.components import did_you_mean
+from pipelines.errors import DataError
+from pipelines.exporting_measures import SHAPES, answers, cosines, overall, take_turns
+from pipelines.exporting_record import EXPORT, Export, Latency, Machine, Measured
+from pipelines.inference import TextEncoder
+from pipelines.lineage.disk import flush
+from pipelines.lineage.fingerprint import digest_file
+from pipelines.lineage.locks import Lock
+from pipelines.lineage.provenance import FileDigest
+from pipelines.runtimes import Compute, Runtime, every_runtime
+from pipelines.runtimes.original import Original, Rows
+from pipelines.text_network import Output, longest_of, orders_of, output_of
+from pipelines.training.hardware import described, extensions
+
+REFERENCE = "torch_fp32"
+COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+FEWEST_TEXTS = 8
+
+
+@dataclass(frozen=True)
+class Material:
+    """Real texts of an export, as batches of one example, and how what a runtime answers to labelled ones is scored."""
+
+    described: str
+    """Where they are from, in words."""
+    calibration: Sequence[Rows]
+    """Texts that 8-bit scales are fitted to."""
+    checked: Sequence[Rows]
+    """Other texts, on which answers are compared."""
+    score: Callable[[Compute], float] | None = None
+    """The task's first metric on labelled examples; None where there are none."""
+    metric: str = ""
+    """Its name."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a runtime must keep of float32 to be chosen, and how it is timed."""
+
+    least_cosine: float = 0.997
+    """Between the answers to a text before and after: of the checked texts, the least."""
+    most_lost: float = 0.005
+    """Of the task's metric."""
+    threads: int = 1
+    rounds: int = 30
+    """Timed calls with one example; a fifth as many with many."""
+    batch: int | None = None
+    """Examples of the batches that decide; None: all shapes do."""
+    only: tuple[str, ...] = ()
+    """Runtimes to choose from; all when empty."""
+    shapes: Sequence[tuple[int, int]] = field(default=SHAPES)
+
+    @property
+    def rule(self) -> str:
+        """How the choice is made, in words."""
+        over = "over all shapes" if self.batch is None else f"with {self.batch} examples at a time"
+        return f"the highest geometric mean of speed-ups over {REFERENCE} {over}, among those within the limits"
+
+
+def export(
+    source: Path,
+    destination: Path,
+    material: Material,
+    limits: Limits,
+    *,
+    model: str = "",
+    fingerprint: str = "",
+    say: Callable[[str], None] = lambda line: None,
+) -> Export:
+    """Write `source` into `destination` in the form of the fastest runtime that answers like it; the record of that.
+
+    `say` is told what is being done. The folder appears whole or not at all. Raises DataError when the model cannot be
+    served by a runtime, when `destination` holds something else, or when none of `limits.only` may be chosen.
+    """
+    output, destination = output_of(source), destination.absolute()
+    _refuse_occupied(destination)
+    runtimes = _wanted(limits.only)
+    if len(material.checked) < FEWEST_TEXTS:
+        raise DataError(f"{len(material.checked)} texts to compare answers on; give {FEWEST_TEXTS} or more (--texts)")
+    longest = min(longest_of(source), TextEncoder(source).length)
+    shapes = list(dict.fromkeys((rows, min(tokens, longest)) for rows, tokens in limits.shapes))
+    left_out = {name: lacking for name, runtime in runtimes.items() if (lacking := runtime.missing())}
+    with _aside(destination) as scratch:
+        original = Original(source, scratch, material.calibration)
+        computes, opened_in = _opened(runtimes, left_out, original, limits, material.checked, say)
+        for name, why in left_out.items():
+            say(f"{name}: left out, {why}")
+        checks = _checks(computes, material, output, limits, say)
+        say(f"timing {', '.join(computes)} in turns")
+        tokens = np.concatenate([rows[0].ravel() for rows in material.checked])
+        timed = take_turns(computes, REFERENCE, tokens, shapes, limits.rounds, orders_of(source))
+        measured = {name: _measured(checks[name], timed[name], opened_in[name], scratch / name) for name in computes}
+        chosen = _chosen(measured, limits, left_out)
+        folder = scratch / chosen
+        record = Export(
+            runtime=runtimes[chosen],
+            rule=limits.rule,
+            source=fingerprint or _digest(source),
+            model=model or str(source),
+            output=output,
+            machine=_machine(runtimes, limits.threads),
+            checked={
+                "texts": len(material.checked),
+                "from": material.described,
+                "least_cosine": limits.least_cosine,
+                "metric": material.metric or None,
+                "most_lost": limits.most_lost,
+            },
+            measured=measured,
+            left_out=left_out,
+            files={path.name: _file_digest(path) for path in sorted(folder.iterdir())},
+        )
+        (folder / EXPORT).write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        for path in (*folder.iterdir(), folder):
+            flush(path)
+        if destination.exists():
+            os.replace(destination, scratch / "before")
+        os.replace(folder, destination)
+        flush(destination.parent)
+    return record
+
+
+@contextmanager
+def _aside(destination: Path) -> Iterator[Path]:
+    """An empty folder beside `destination`, of this process alone, removed afterwards; what a killed export left there goes."""
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    place = destination.parent / f".{destination.name}.exporting"
+    lock = Lock.take(place.with_name(f"{place.name}.lock"))
+    if lock is None:
+        raise DataError(f"{destination}: another export is writing this folder; wait for it, or name another")
+    try:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        lock.release(forget=True)
+
+
+def _opened(
+    runtimes: Mapping[str, Runtime],
+    left_out: dict[str, str],
+    original: Original,
+    limits: Limits,
+    checked: Sequence[Rows],
+    say: Callable[[str], None],
+) -> tuple[dict[str, Compute], dict[str, float]]:
+    """Every runtime at work, and the seconds from its files to its first answer; one that fails joins those `left_out`."""
+    computes: dict[str, Compute] = {}
+    seconds: dict[str, float] = {}
+    for name in [name for name in runtimes if name not in left_out]:
+        say(f"{name}: converting")
+        out = original.scratch / name
+        out.mkdir()
+        for file in COPIED:
+            if (original.folder / file).is_file():
+                shutil.copyfile(original.folder / file, out / file)
+        try:
+            runtimes[name].convert(original, out)
+            begun = time.perf_counter()
+            compute = runtimes[name].open(out, limits.threads)
+            answers(compute, checked[:1], original.output)
+        except OSError:
+            raise
+        except Exception as error:  # converters raise whatever their libraries do; one that fails is no reason to stop
+            if name == REFERENCE:
+                raise
+            told = str(error).strip().splitlines() or [""]
+            left_out[name] = f"it failed: {type(error).__name__}: {told[0][:300]}"
+        else:
+            computes[name], seconds[name] = compute, time.perf_counter() - begun
+    return computes, seconds
+
+
+def _wanted(only: Sequence[str]) -> dict[str, Runtime]:
+    """The runtimes to try, that with which the others are compared first."""
+    known = every_runtime()
+    for name in only:
+        if name not in known:
+            raise DataError(f"no runtime is called {name!r}.{did_you_mean(name, known)}")
+    chosen = [name for name in known if not only or name in only]
+    return {name: known[name] for name in dict.fromkeys([REFERENCE, *chosen])}
+
+
+def _checks(
+    computes: Mapping[str, Compute],
+    material: Material,
+    output: Output,
+    limits: Limits,
+    say: Callable[[str], None],
+) -> dict[str, Measured]:
+    """What each runtime answers, beside the reference, and why it may not be chosen."""
+    expected = answers(computes[REFERENCE], material.checked, output)
+    wanted = material.score(computes[REFERENCE]) if material.score else None
+    found = {}
+    for name, compute in computes.items():
+        say(f"{name}: comparing answers")
+        given = expected if name == REFERENCE else answers(compute, material.checked, output)
+        alike = cosines(expected, given)
+        score = wanted if name == REFERENCE or material.score is None else material.score(compute)
+        refused = []
+        least = round(float(alike.min()), 6)
+        if name != REFERENCE and least < limits.least_cosine:
+            refused.append(
+                f"cosine {least:.4f} with float32 on one of {len(given)} texts, less than {limits.least_cosine}"
+            )
+        if score is not None and wanted is not None and wanted - score > limits.most_lost:
+            refused.append(
+                f"{material.metric} {score:.4f} where float32 has {wanted:.4f}, more than {limits.most_lost} less"
+            )
+        found[name] = Measured(
+            cosine_least=least,
+            cosine_mean=round(float(alike.mean()), 6),
+            score=score,
+            score_float32=wanted,
+            bytes=0,
+            seconds_to_open=0,
+            refused="; ".join(refused) or None,
+        )
+    return found
+
+
+def _measured(checked: Measured, latency: tuple[Latency, ...], opened_in: float, folder: Path) -> Measured:
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    return checked.model_copy(update={"latency": latency, "seconds_to_open": round(opened_in, 3), "bytes": size})
+
+
+def _chosen(measured: Mapping[str, Measured], limits: Limits, left_out: Mapping[str, str]) -> str:
+    allowed = [
+        name for name, found in measured.items() if not found.refused and (not limits.only or name in limits.only)
+    ]
+    if not allowed:
+        why = [f"{name}: {found.refused}" for name, found in measured.items() if found.refused and name in limits.only]
+        why += [f"{name}: {reason}" for name, reason in left_out.items() if name in limits.only]
+        raise DataError(f"none of {', '.join(limits.only)} may be chosen. {'; '.join(why)}. Nothing was written")
+    return max(allowed, key=lambda name: overall(measured[name].latency, limits.batch))
+
+
+def _refuse_occupied(destination: Path) -> None:
+    """An earlier export may be replaced; anything else is somebody's work."""
+    if (
+        destination.exists()
+        and not (destination / EXPORT).is_file()
+        and (not destination.is_dir() or any(destination.iterdir()))
+    ):
+        raise DataError(f"{destination}: holds something that is no export; name a folder that does not exist yet")
+
+
+def _file_digest(path: Path) -> FileDigest:
+    return FileDigest(sha256=digest_file(path), bytes=path.stat().st_size)
+
+
+def _digest(source: Path) -> str:
+    weights = sorted(source.glob("*.safetensors"))
+    return digest_file(weights[0]) if weights else ""
+
+
+def _machine(runtimes: Mapping[str, Runtime], threads: int) -> Machine:
+    asked = {name for runtime in every_runtime().values() for name in runtime.instructions}
+    packages = {name for runtime in runtimes.values() for name in runtime.packages if runtime.missing() is None}
+    return Machine(
+        processor=described("cpu"),
+        instructions=tuple(sorted(asked & extensions())),
+        threads=threads,
+        versions={name: importlib.metadata.version(name) for name in sorted(packages)},
+    )

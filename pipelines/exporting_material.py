@@ -1,0 +1,90 @@
+"""The texts of an export: rows of labelled tables, or plain texts, as batches of one example without padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.answering import Answerer
+from pipelines.encoding import FieldArrays
+from pipelines.errors import DataError
+from pipelines.exporting import Material
+from pipelines.inference import TextEncoder
+from pipelines.opening import Record, open_config, open_tokenizer
+from pipelines.runtimes import Compute
+from pipelines.runtimes.original import Rows
+from pipelines.task_families import Row, Task
+from pipelines.vocabulary import Field
+
+CALIBRATED = 128
+"""Texts that 8-bit scales are fitted to, at most."""
+CHECKED = 256
+"""Texts on which answers are compared, at most."""
+SCORED = 1000
+"""Labelled examples that are scored, at most: what a runtime loses shows on them, and the whole table takes long in float32."""
+
+
+def task_of(folder: Path) -> Task | None:
+    """The task that the model in `folder` was trained to answer, where it says so."""
+    record = Record.read(open_config(folder))
+    return None if record is None else record.task
+
+
+def material(
+    folder: Path, described: str, calibration: Sequence[Row], checked: Sequence[Row], labelled: Sequence[Row] = ()
+) -> Material:
+    """Of examples of the task of `folder`, or of rows with a `text` where it has none; `labelled` ones are scored too.
+
+    What is more than is needed is passed over, evenly. Raises DataError for an example that cannot be shown to the model.
+    """
+    task, scored = task_of(folder), _thinned(labelled, SCORED)
+    found = Material(
+        described, _rows(folder, _thinned(calibration, CALIBRATED)), _rows(folder, _thinned(checked, CHECKED))
+    )
+    if task is None or not scored:
+        return found
+
+    def score(compute: Compute) -> float:
+        given = Answerer(folder, compute=compute).answer(scored)
+        family = task.family
+        statistics = family.statistics([family.gold(row) for row in scored], given, task.labels)
+        return round(family.scores(statistics)[family.metrics[0]], 6)
+
+    return Material(
+        f"{described}, {len(scored)} of them scored", found.calibration, found.checked, score, task.family.metrics[0]
+    )
+
+
+def alternating(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
+    """Rows to calibrate on and others to check: every second one each, all of both where they are few."""
+    return (rows[::2], rows[1::2]) if len(rows) >= 2 * CALIBRATED else (rows, rows)
+
+
+def _thinned(rows: Sequence[Row], most: int) -> list[Row]:
+    places = np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)
+    return [rows[place] for place in places]
+
+
+def _rows(folder: Path, rows: Sequence[Row]) -> list[Rows]:
+    """Each of `rows` as the model in `folder` reads it."""
+    record = Record.read(open_config(folder))
+    if record is None or record.task is None:
+        texts = [str(row["text"]) for row in rows]
+        ids = [np.asarray([row], dtype=np.int64) for row in TextEncoder(folder).encode(texts) if row]
+        return [(row, np.ones_like(row), None) for row in ids]
+    tokenizer = open_tokenizer(folder)
+    if not rows:
+        return []
+    encoded = record.head.encode(rows, record.task, tokenizer, int(tokenizer.model_max_length), answers=False)
+    return [_one(encoded.collate(np.asarray([item]))) for item in range(len(encoded))]
+
+
+def _one(fields: FieldArrays) -> Rows:
+    mask = fields[Field.ATTENTION_MASK]
+    if not mask.any():
+        raise DataError("a text in which the tokenizer finds no token cannot be compared; take it out")
+    width = int(mask.sum(axis=1).max())
+    types = fields.get(Field.TOKEN_TYPE_IDS)
+    return fields[Field.INPUT_IDS][:, :width], mask[:, :width], None if types is None else types[:, :width]

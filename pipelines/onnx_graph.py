@@ -1,0 +1,111 @@
+"""ONNX files: written from a network with free batch size and length, reduced to 8 bits, opened by ONNX Runtime."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.errors import DataError
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+OPSET = 20
+"""The first ONNX operator set in which GELU is one operator, which ONNX Runtime computes in one pass."""
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+"""Names of a graph's inputs, int64 [B, L]; the last only where the network tells two texts apart."""
+
+
+def export_onnx(
+    module: Module, path: Path, longest: int, *, inputs: Sequence[str] = INPUTS[:2], output: str, orders: int = 1
+) -> None:
+    """Write `module`, whose arguments are `inputs`, as one ONNX file for any batch of rows of up to `longest` tokens.
+
+    The number of rows is a multiple of `orders`. What the exporter notes of this machine is left out.
+    """
+    import onnx
+    import torch
+
+    # the exporter fixes dimensions that are 0 or 1 in its example
+    input_ids = torch.ones((2 * orders, 7), dtype=torch.long)
+    batch: Any = torch.export.Dim("batch")
+    axes = {0: orders * batch if orders > 1 else batch, 1: torch.export.Dim("length", max=longest)}
+    shapes: dict[str, dict[int, Any]] = {name: dict.fromkeys(axes, torch.export.Dim.AUTO) for name in inputs}
+    # naming the axes of all of them would warn that one name suffices
+    shapes[inputs[0]] = axes
+    with _quiet_exporter(), torch.inference_mode():
+        program = torch.onnx.export(
+            module.eval(),
+            (input_ids, *(torch.ones_like(input_ids) for _ in inputs[1:])),
+            input_names=list(inputs),
+            output_names=[output],
+            dynamic_shapes=shapes,
+            opset_version=OPSET,
+            dynamo=True,
+            verbose=False,
+        )
+    assert program is not None
+    model = program.model_proto
+    # stack traces of this machine, and shapes that quantization makes stale
+    for node in model.graph.node:
+        node.ClearField("metadata_props")
+    for tensor in (*model.graph.initializer, *model.graph.input, *model.graph.output):
+        tensor.ClearField("metadata_props")
+    model.ClearField("metadata_props")
+    model.graph.ClearField("metadata_props")
+    model.graph.ClearField("value_info")
+    onnx.save(model, path)
+
+
+def quantize_onnx(exported: Path, quantized: Path) -> None:
+    """Write `exported` with matrices and embeddings as 8-bit integers, one scale a channel; activations at run time.
+
+    Integers use seven of the eight bits: with all eight, processors without VNNI saturate silently.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    prepared = quantized.with_name("prepared.onnx")
+    quant_pre_process(str(exported), str(prepared), skip_symbolic_shape=True, skip_onnx_shape=True)
+    quantize_dynamic(
+        str(prepared),
+        str(quantized),
+        op_types_to_quantize=["MatMul", "Gemm", "Gather"],
+        per_channel=True,
+        reduce_range=True,
+        weight_type=QuantType.QInt8,
+    )
+    prepared.unlink()
+
+
+def open_onnx(path: Path, threads: int) -> Any:
+    """An InferenceSession of `path` on the CPU. Raises DataError for a file that ONNX Runtime cannot read."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # threads that spin while they wait take whole cores from their neighbours
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(str(path), sess_options=options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime raises a dozen unrelated classes for a damaged file
+        raise DataError(f"{path}: ONNX Runtime cannot read it ({error})") from error
+
+
+@contextmanager
+def _quiet_exporter() -> Iterator[None]:
+    """Without what torch's exporter says about itself: no torchvision here, and a deprecation inside torch."""
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated", category=FutureWarning)
+            yield
+    finally:
+        logger.setLevel(level)

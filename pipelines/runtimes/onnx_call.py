@@ -1,0 +1,26 @@
+"""Arrays into an ONNX graph and out of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.onnx_graph import INPUTS, open_onnx
+from pipelines.runtimes import Compute
+
+
+def session(path: Path, threads: int) -> Compute:
+    """The graph in `path` under ONNX Runtime. Raises DataError when it cannot be read."""
+    opened = open_onnx(path, threads)
+    asked = [entry.name for entry in opened.get_inputs()]
+
+    def compute(
+        ids: NDArray[np.int64], mask: NDArray[np.int64], types: NDArray[np.int64] | None = None, /
+    ) -> NDArray[np.float32]:
+        known = dict(zip(INPUTS, (ids, mask, np.zeros_like(ids) if types is None else types), strict=True))
+        said = opened.run(None, {name: known[name] for name in asked})[0]
+        return np.asarray(said, dtype=np.float32)
+
+    return compute

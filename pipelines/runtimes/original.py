@@ -1,0 +1,65 @@
+"""The network that an export begins with, and what conversions share: it is traced once, whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.onnx_graph import export_onnx
+from pipelines.text_network import Output, inputs_of, longest_of, open_text_network, orders_of, output_of
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+Rows: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]"
+"""A batch: input_ids [B, L], attention_mask [B, L], and token_type_ids [B, L] where they are known."""
+
+
+@dataclass(frozen=True)
+class Original:
+    """A float32 model folder on its way to other forms."""
+
+    folder: Path
+    scratch: Path
+    """An empty folder for what conversions share."""
+    calibration: Sequence[Rows]
+    """Real texts, for runtimes that look at activations before they fix their scales."""
+
+    @cached_property
+    def network(self) -> Module:
+        """As `open_text_network` has it."""
+        return open_text_network(self.folder)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return inputs_of(self.folder)
+
+    @property
+    def output(self) -> Output:
+        return output_of(self.folder)
+
+    @property
+    def orders(self) -> int:
+        return orders_of(self.folder)
+
+    @cached_property
+    def graph(self) -> Path:
+        """The network as a float32 ONNX file."""
+        path = self.scratch / "float32.onnx"
+        name = "vector" if self.output is Output.VECTOR else "logits"
+        longest = longest_of(self.folder)
+        export_onnx(self.network, path, longest, inputs=self.inputs, output=name, orders=self.orders)
+        return path
+
+
+def named(names: Sequence[str], rows: Rows) -> dict[str, NDArray[np.int64]]:
+    """The arrays of `rows` that are called `names`; a graph that asks of which text a token is hears of the first by default."""
+    ids, mask, types = rows
+    known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids) if types is None else types}
+    return {name: known[name] for name in names}

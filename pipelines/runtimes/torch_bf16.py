@@ -1,0 +1,109 @@
+"""torch in bfloat16, compiled, its weights frozen into the code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.errors import DataError
+from pipelines.runtimes import Compute, Runtime
+
+if TYPE_CHECKING:
+    from pipelines.runtimes.original import Original
+
+COMPILERS = ("g++", "clang++", "c++")
+
+
+class TorchBf16(Runtime, name="torch_bf16"):
+    """torch in bfloat16, compiled by Inductor once for all shapes, its weights frozen into the code.
+
+    Compiling takes a minute when the first text is answered, and again for the first batch of several; later processes of
+    the same user find both in a cache. That lies outside of the folder: compiled code is never read from a folder, which may
+    have come from elsewhere.
+    """
+
+    packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
+    instructions: ClassVar[tuple[str, ...]] = ("amx_bf16", "avx512_bf16", "bf16")
+
+    def missing(self) -> str | None:
+        compiler = os.environ.get("CXX") or next(filter(shutil.which, COMPILERS), None)
+        without = "no C++ compiler is installed: apt-get install g++, or name one in CXX"
+        return super().missing() or (None if compiler else without)
+
+    def convert(self, original: Original, out: Path) -> None:
+        import torch
+        from safetensors.torch import load_file, save_file
+
+        weights = sorted(original.folder.glob("*.safetensors"))
+        if not weights:
+            raise DataError(f"{original.folder}: no model.safetensors; only safetensors are exported")
+        for path in weights:
+            halved = {
+                name: tensor.to(torch.bfloat16) if tensor.is_floating_point() else tensor
+                for name, tensor in load_file(path).items()
+            }
+            save_file(halved, out / path.name, {"format": "pt"})
+        for path in original.folder.glob("*.safetensors.index.json"):
+            shutil.copyfile(path, out / path.name)
+
+    def open(self, folder: Path, threads: int) -> Compute:
+        import torch
+
+        from pipelines.runtimes.torch_call import called
+        from pipelines.text_network import inputs_of, open_text_network
+
+        network = open_text_network(folder).to(torch.bfloat16)
+        cache = _cache(folder)
+        with _compiling(cache):
+            compiled = torch.compile(network, dynamic=True, options={"freezing": True})
+        run = called(compiled, inputs_of(folder), threads)
+        known: set[bool] = set()
+
+        def compute(
+            ids: NDArray[np.int64], mask: NDArray[np.int64], types: NDArray[np.int64] | None = None, /
+        ) -> NDArray[np.float32]:
+            single = len(ids) == 1  # torch compiles a size of one apart from all others
+            if single in known:
+                return run(ids, mask, types)
+            with _compiling(cache):
+                said = run(ids, mask, types)
+            known.add(single)
+            return said
+
+        return compute
+
+
+@contextmanager
+def _compiling(cache: Path) -> Iterator[None]:
+    """While this lasts, what Inductor compiles is kept in `cache`."""
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(name)
+    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.environ[name] = str(cache)
+    try:
+        with warnings.catch_warnings():
+            # of what torch still uses in itself
+            warnings.filterwarnings("ignore", message=".*torch.jit.* is deprecated", category=DeprecationWarning)
+            yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def _cache(folder: Path) -> Path:
+    """Where the code that is compiled of a folder's network is kept: of this user, and of these very weights."""
+    from pipelines.lineage.fingerprint import digest_file
+
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    weights = sorted(folder.glob("*.safetensors"))
+    return home / "cursus" / "inductor" / digest_file(weights[0])[:16]

@@ -1,0 +1,30 @@
+"""Arrays into a torch module and out of it, on a number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.runtimes import Compute
+from pipelines.runtimes.original import named
+
+
+def called(module: Callable[..., Any], inputs: Sequence[str], threads: int) -> Compute:
+    """`module`, whose arguments are `inputs`, on `threads` threads of torch."""
+    import torch
+
+    def compute(
+        ids: NDArray[np.int64], mask: NDArray[np.int64], types: NDArray[np.int64] | None = None, /
+    ) -> NDArray[np.float32]:
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        given = [torch.from_numpy(value) for value in named(inputs, (ids, mask, types)).values()]
+        # not inference_mode: what is compiled and frozen under no_grad would be compiled again
+        with torch.no_grad():
+            said: torch.Tensor = module(*given)
+        return np.asarray(said.float().numpy(), dtype=np.float32)
+
+    return compute

@@ -1,0 +1,33 @@
+"""torch as it is, in float32: what every other runtime is compared with."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pipelines.errors import DataError
+from pipelines.runtimes import Compute, Runtime
+
+if TYPE_CHECKING:
+    from pipelines.runtimes.original import Original
+
+
+class TorchFp32(Runtime, name="torch_fp32"):
+    """Eager torch in float32, the network as it was trained."""
+
+    packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
+    opens: ClassVar[str] = "model.safetensors"
+
+    def convert(self, original: Original, out: Path) -> None:
+        weights = sorted(original.folder.glob("*.safetensors*"))
+        if not weights:
+            raise DataError(f"{original.folder}: no {self.opens}; only safetensors are exported")
+        for path in weights:
+            shutil.copyfile(path, out / path.name)
+
+    def open(self, folder: Path, threads: int) -> Compute:
+        from pipelines.runtimes.torch_call import called
+        from pipelines.text_network import inputs_of, open_text_network
+
+        return called(open_text_network(folder), inputs_of(folder), threads)

@@ -1,0 +1,119 @@
+"""What `cursus export` begins with: the float32 folder behind a name, and the real texts that its lineage read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.errors import DataError
+from pipelines.foreign import refuse_harm
+from pipelines.lineage.provenance import DataSource, Provenance
+from pipelines.lineage.store import Store
+from tasks.datasets import dvc_digest
+from tasks.lineage import ancestry, label, resolve
+from tasks.planning import store_folder
+
+if TYPE_CHECKING:
+    from pipelines.exporting import Material
+    from pipelines.task_families import Row
+
+PLAIN = ("task_text", "domain", "general")
+"""Tables of plain text, nearest to the task first."""
+READ = 2000
+"""Rows of a table of plain text that are looked at."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model to export."""
+
+    folder: Path
+    """float32 weights in safetensors."""
+    title: str
+    """What it is called where the export is told of."""
+    fingerprint: str
+    """Empty for a folder that is no artifact."""
+    tables: Mapping[str, DataSource]
+    """Every table that it or an ancestor read, by name."""
+
+
+def source_of(root: Path, model: str) -> Source:
+    """The folder that `model` names: itself, or that of an artifact; of one in 8 bits, that which it was converted from.
+
+    Raises what `resolve` raises, RecipeError for a folder that holds code or pickles.
+    """
+    if Path(model).is_dir():
+        refuse_harm(Path(model))
+        return Source(Path(model), model, "", {})
+    store = Store(store_folder(root))
+    artifact = store.find(resolve(root, store, model)[1])
+    records = ancestry(store, artifact.fingerprint)
+    record = records[artifact.fingerprint]
+    while not any(store.folder(record.fingerprint).glob("*.safetensors")) and "start" in record.parents:
+        record = records[record.parents["start"]]
+    tables: dict[str, DataSource] = {}
+    for ancestor in records.values():  # parents before children: what is nearer wins
+        tables |= ancestor.data
+    return Source(store.folder(record.fingerprint), _title(record), record.fingerprint, tables)
+
+
+def material_of(root: Path, source: Source, texts: Path | None) -> Material:
+    """Real texts for `source`: the lines of `texts`, else the tables that its lineage names.
+
+    Raises DataError where there are neither.
+    """
+    from pipelines.exporting_material import alternating, material, task_of
+
+    task = task_of(source.folder)
+    if texts is not None:
+        return material(source.folder, f"{texts.name}", *alternating(_lines(source.folder, texts)))
+    if task is not None and (test := _test_table(root, source)) is not None:
+        train, tested = _table(root / source.tables["train"].path), _table(test)
+        return material(source.folder, f"the test table of {test.parent.name}", train, tested, tested)
+    for name in PLAIN:
+        table = source.tables.get(name)
+        if task is None and table is not None and (root / table.path).exists():
+            rows = _table(root / table.path, READ)
+            return material(source.folder, f"the table {name} of {Path(table.path).parent.name}", *alternating(rows))
+    raise DataError(
+        f"{source.title}: its lineage names no table that is still there, so there are no texts to compare answers on; give "
+        "some with --texts FILE, one a line"
+    )
+
+
+def _title(record: Provenance) -> str:
+    return f"{label(record)} {record.fingerprint[:8]}"
+
+
+def _test_table(root: Path, source: Source) -> Path | None:
+    """The test table beside the training table that was read; None where that has changed since."""
+    train = source.tables.get("train")
+    if train is None or not (root / train.path).exists() or dvc_digest(root / train.path) != train.digest:
+        return None
+    test = (root / train.path).with_name((root / train.path).name.replace("train", "test"))
+    return test if test.exists() else None
+
+
+def _table(path: Path, most: int | None = None) -> Sequence[Row]:
+    import pyarrow.dataset
+
+    table = pyarrow.dataset.dataset(path)
+    rows: list[Row] = (table.to_table() if most is None else table.head(most)).to_pylist()
+    return rows
+
+
+def _lines(folder: Path, texts: Path) -> Sequence[Row]:
+    """The examples in a file: a text a line, or JSON with the columns of a model whose examples are more than a text."""
+    from pipelines.asking import examples
+    from pipelines.exporting_material import task_of
+
+    try:
+        lines = [line for line in texts.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{texts}: cannot be read as text ({error}); give a file with one text a line") from None
+    task = task_of(folder)
+    if task is None or task.family.of_one_text:
+        return [{"text": line} for line in lines]
+    return list(examples(task.family, lines))
