@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured, Turn
 from benchmarks.harness.turns import ratio, take_turns
-from pipelines.exporting import COPIED, REFERENCE
-from pipelines.exporting_material import material
-from pipelines.exporting_measures import SHAPES, answers, batch_of, cosines
+from pipelines.exporting.export import COPIED, REFERENCE
+from pipelines.exporting.material import material
+from pipelines.exporting.measures import SHAPES, answers, batch_of, cosines
 from pipelines.inference import read_json
 from pipelines.runtimes import Compute, every_runtime
 from pipelines.runtimes.original import Original, Rows

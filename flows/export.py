@@ -15,7 +15,7 @@ from flows.telling import told
 from tasks.environment import prepare_environment, project_root
 
 if TYPE_CHECKING:
-    from pipelines.exporting_record import Export, Measured
+    from pipelines.exporting.record import Export, Measured
 
 VECTOR = "vector"
 BATCHES = {"all": None, "batch1": 1, "batch32": 32}
@@ -58,8 +58,8 @@ def export(
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     root = project_root()
     prepare_environment(root)
-    from pipelines.exporting import Limits
-    from pipelines.exporting import export as write
+    from pipelines.exporting.export import Limits
+    from pipelines.exporting.export import export as write
     from tasks.exporting import material_of, source_of
 
     source = source_of(root, model)
@@ -82,7 +82,7 @@ def export(
 
 def show(console: Console, record: Export) -> None:
     """A line a runtime: what it answers, what it takes, why it was or was not chosen."""
-    from pipelines.exporting_measures import overall
+    from pipelines.exporting.measures import overall
 
     first = next(iter(record.measured.values()))
     shapes = [f"{latency.rows}x{latency.tokens}" for latency in first.latency]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.exporting_record import EXPORT
+from pipelines.exporting.record import EXPORT
 from pipelines.inference import ONNX, load_predictor, open_compute
 from pipelines.opening import Opened, Record, open_config, open_model, open_tokenizer
 from pipelines.text_network import ServedNetwork

@@ -65,7 +65,7 @@ def load_vectors(folder: Path, threads: int = 1) -> Vectors:
 
 def open_compute(folder: Path, threads: int) -> Compute:
     """The network of `folder` at work in the runtime that its form asks for."""
-    from pipelines.exporting_record import EXPORT, open_export
+    from pipelines.exporting.record import EXPORT, open_export
     from pipelines.runtimes import every_runtime
 
     if (folder / EXPORT).is_file():

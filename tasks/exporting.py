@@ -16,7 +16,7 @@ from tasks.lineage import ancestry, label, resolve
 from tasks.planning import store_folder
 
 if TYPE_CHECKING:
-    from pipelines.exporting import Material
+    from pipelines.exporting.export import Material
     from pipelines.task_families import Row
 
 PLAIN = ("task_text", "domain", "general")
@@ -64,7 +64,7 @@ def material_of(root: Path, source: Source, texts: Path | None) -> Material:
 
     Raises DataError where there are neither.
     """
-    from pipelines.exporting_material import alternating, material, task_of
+    from pipelines.exporting.material import alternating, material, task_of
 
     task = task_of(source.folder)
     if texts is not None:
@@ -107,7 +107,7 @@ def _table(path: Path, most: int | None = None) -> Sequence[Row]:
 def _lines(folder: Path, texts: Path) -> Sequence[Row]:
     """The examples in a file: a text a line, or JSON with the columns of a model whose examples are more than a text."""
     from pipelines.asking import examples
-    from pipelines.exporting_material import task_of
+    from pipelines.exporting.material import task_of
 
     try:
         lines = [line for line in texts.read_text(encoding="utf-8").splitlines() if line.strip()]

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 from flows.cli import app
 from pipelines.answering import Answerer
 from pipelines.errors import DataError
-from pipelines.exporting import Limits, Material, export
-from pipelines.exporting_material import material
-from pipelines.exporting_measures import SHAPES, cosines
-from pipelines.exporting_record import EXPORT, Export, slow_here
+from pipelines.exporting.export import Limits, Material, export
+from pipelines.exporting.material import material
+from pipelines.exporting.measures import SHAPES, cosines
+from pipelines.exporting.record import EXPORT, Export, slow_here
 from pipelines.inference import load_predictor, load_vectors
 from pipelines.runtimes import Runtime
 from tests.chinese_text import ARTICLES

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from flows.cli import app
 from pipelines.compressions.dynamic_int8 import DynamicInt8
 from pipelines.errors import DataError
-from pipelines.exporting_record import Export
+from pipelines.exporting.record import Export
 from pipelines.lineage.provenance import DataSource
 from tasks.exporting import material_of, source_of
 from tests.tasks.answering_folders import save_answering

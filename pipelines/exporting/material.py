@@ -10,7 +10,7 @@ import numpy as np
 from pipelines.answering import Answerer
 from pipelines.encoding import FieldArrays
 from pipelines.errors import DataError
-from pipelines.exporting import Material
+from pipelines.exporting.export import Material
 from pipelines.inference import TextEncoder
 from pipelines.opening import Record, open_config, open_tokenizer
 from pipelines.runtimes import Compute

@@ -20,8 +20,8 @@ import numpy as np
 
 from pipelines.components import did_you_mean
 from pipelines.errors import DataError
-from pipelines.exporting_measures import SHAPES, answers, cosines, overall, take_turns
-from pipelines.exporting_record import EXPORT, Export, Latency, Machine, Measured
+from pipelines.exporting.measures import SHAPES, answers, cosines, overall, take_turns
+from pipelines.exporting.record import EXPORT, Export, Latency, Machine, Measured
 from pipelines.inference import TextEncoder
 from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file

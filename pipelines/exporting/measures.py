@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.exporting_record import Latency
+from pipelines.exporting.record import Latency
 from pipelines.inference import softmax
 from pipelines.runtimes import Compute
 from pipelines.runtimes.original import Rows
