@@ -143,5 +143,5 @@ def sentences(folder: Path) -> dict[str, Path]:
 def _sentences(text: str) -> Iterator[str]:
     for one in re.split(r"(?<=[.:!?])\s+|\n\n", text):
         words = one.split()
-        if 8 <= len(words) <= 60:
+        if 11 <= len(words) <= 60 and len(one) < 500:
             yield " ".join(words)

@@ -95,6 +95,10 @@ class Watch:
             stolen=round(self._stolen / whole, 4),
         )
 
+    def ours(self, process: psutil.Process) -> bool:
+        """Whether a process is this one, or was started for the measurement."""
+        return process.pid == os.getpid() or process.environ().get(MARK) == self.run
+
     def _look(self) -> None:
         while not self._left.wait(SAMPLED_EVERY):
             self._sample()
@@ -105,7 +109,7 @@ class Watch:
             with suppress(psutil.Error, OSError):
                 known = (process.pid, process.create_time())
                 if known not in self._ours:
-                    self._ours[known] = process.pid == os.getpid() or process.environ().get(MARK) == self.run
+                    self._ours[known] = self.ours(process)
                 if not self._ours[known]:
                     times = process.cpu_times()
                     used[known] = times.user + times.system

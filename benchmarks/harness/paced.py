@@ -96,6 +96,9 @@ class Paced:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        finally:
+            assert self._process.stdout is not None
+            self._process.stdout.close()
 
     def __enter__(self) -> Self:
         return self
