@@ -32,6 +32,8 @@ class Field(StrEnum):
     """int64 [B, L]: 1 where a token begins a word of the segmentation, 0 inside one."""
     MEMORY = "memory"
     """tuple of tensors: what the network remembers of the rows that this batch continues. Absent at the first batch."""
+    ITEMS = "items"
+    """int64 [B]: the number of each row's item among those of its stage, where rows are just those items."""
     MASKED_POSITIONS = "masked_positions"
     """int64 [M]: indices into the flattened [B·L] tokens, ascending."""
     MASKED_LABELS = "masked_labels"

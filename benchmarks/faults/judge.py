@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipelines.job import RESULT
+from pipelines.job import METRICS, RESULT
 from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import flaws
@@ -36,6 +37,21 @@ def made_in(store: Store) -> dict[str, Made]:
     return found
 
 
+class Held:
+    """A file that is held open, so that no other can be taken for it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDONLY)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            os.close(self._file)
+
+    def is_now(self, path: Path) -> bool:
+        """Whether the file at `path` is this one."""
+        return path.exists() and os.path.samestat(os.fstat(self._file), path.stat())
+
+
 @dataclass
 class Snapshot:
     """What was finished at one moment."""
@@ -46,6 +62,8 @@ class Snapshot:
     """Of a step that has its result and is not published: the inode of a file of it."""
     checkpoints: dict[str, int] = field(default_factory=dict)
     """Of a step that is being computed: the newest checkpoint's optimizer step."""
+    logs: dict[str, Held] = field(default_factory=dict)
+    """Its metrics, held open: who begins a step anew makes a file of his own, and no other can then be this one."""
 
     @classmethod
     def of(cls, store: Store) -> Snapshot:
@@ -59,6 +77,8 @@ class Snapshot:
             steps = [int(named[1]) for path in work.rglob("*.ckpt") if (named := _CHECKPOINT.fullmatch(path.name))]
             if steps:
                 found.checkpoints[work.name] = max(steps)
+                with suppress(FileNotFoundError):
+                    found.logs[work.name] = Held(work / METRICS)
         return found
 
     def forget(self, fingerprint: str) -> None:
@@ -88,6 +108,13 @@ def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:
         seen = [one.checkpoints[name] for one in later if name in one.checkpoints]
         record = records.get(name)
         resumed = record.environment.resumed_from_step if record else None
+        if (
+            record is not None
+            and resumed is None
+            and name in before.logs
+            and before.logs[name].is_now(store.root / name / METRICS)
+        ):
+            continue  # its process went on to the end, whatever was struck
         if any(other < step for other in seen) or record is None or (resumed or 0) < step:
             found.append(f"{_label(records, name)}: had a checkpoint of step {step}, went on from {resumed}")
     return found

@@ -18,6 +18,8 @@ from benchmarks.faults.judge import lost, untold, wrong
 from benchmarks.faults.records import Record
 from benchmarks.faults.regime import RECIPE, Checkout, Regime
 
+OWN = "docs/reliability*"
+"""What a campaign itself changes in its checkout."""
 RUNS = 3
 """How often a regime is run again, each time after what its error asks for, before that is an unclear error."""
 
@@ -114,7 +116,8 @@ def _commit() -> str:
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()
 
-    return git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{OWN}")
+    return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
 @cache

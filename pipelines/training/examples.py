@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pipelines.vocabulary import Field
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
@@ -24,7 +26,7 @@ class ExampleBatches:
     """A batch can be cut anywhere."""
 
     def __init__(self, encoded: Encoded, *, size: int, steps: int, seed: int) -> None:
-        self.encoded, self.size, self.steps, self.seed = encoded, size, steps, seed
+        self.items, self.size, self.steps, self.seed = encoded, size, steps, seed
         self.start = 0
         self.steps_per_epoch = max(1, -(-len(encoded) // size))
         self._epoch: tuple[int, list[NDArray[np.int64]]] = (-1, [])
@@ -32,7 +34,7 @@ class ExampleBatches:
     @property
     def tokens_per_batch(self) -> int:
         """Tokens of a batch on average, padding left out."""
-        return round(int(self.encoded.lengths.sum()) / self.steps_per_epoch)
+        return round(int(self.items.lengths.sum()) / self.steps_per_epoch)
 
     def __len__(self) -> int:
         return self.steps
@@ -46,7 +48,12 @@ class ExampleBatches:
         any example, and so without fields, where there are fewer examples than parts."""
         batch = self._batches(step // self.steps_per_epoch)[step % self.steps_per_epoch]
         begin, end = (len(batch) * place // of for place in (number, number + 1))
-        return tensors(self.encoded, batch[begin:end]) if end > begin else {}
+        return self._numbered(batch[begin:end]) if end > begin else {}
+
+    def _numbered(self, chosen: NDArray[np.int64]) -> dict[str, Tensor]:
+        import torch
+
+        return {**tensors(self.items, chosen), str(Field.ITEMS): torch.from_numpy(chosen)}
 
     def continues(self, step: int) -> bool:
         """No example continues another."""
@@ -55,8 +62,8 @@ class ExampleBatches:
     def _batches(self, epoch: int) -> list[NDArray[np.int64]]:
         if self._epoch[0] != epoch:
             random = np.random.default_rng([self.seed, 4, epoch])
-            order = random.permutation(len(self.encoded))
-            lengths = self.encoded.lengths
+            order = random.permutation(len(self.items))
+            lengths = self.items.lengths
             span = self.size * BUCKET
             batches: list[NDArray[np.int64]] = []
             for begin in range(0, len(order), span):

@@ -18,6 +18,7 @@ from pipelines.recipe.schema import Stage
 from pipelines.strategies import Decision, Group, Progress
 from pipelines.training import group
 from pipelines.training.parameters import groups_of
+from pipelines.training.remembered_answers import RememberedAnswers
 from pipelines.training.reporting import MetricsLog
 from pipelines.vocabulary import Ability, Field, Signal
 
@@ -58,6 +59,9 @@ class StageModule(lightning.LightningModule):
         self.head = stage.head
         # a frozen companion is no part of this module's weights, checkpoints or training mode; one that trains is
         self._companions = companions
+        self._answers = {name: one.ask for name, one in companions.items()}
+        if batches.items is not None:
+            self._answers |= {n: RememberedAnswers(c.ask, batches.items) for n, c in companions.items() if not c.trains}
         self.trained_companions = nn.ModuleDict({name: one.network for name, one in companions.items() if one.trains})
         self._wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
         able = stage.backbone is not None and Ability.MEMORY in stage.backbone.offers
@@ -104,6 +108,8 @@ class StageModule(lightning.LightningModule):
             step.gathered = lambda rows: group.gathered(rows if piece.counts else rows[:0])
         for objective in self.stage.objective:
             step.batch = objective.rewrite(step)
+        if step.batch is not fields:  # its rows are no items any more
+            step.batch = {name: value for name, value in step.batch.items() if name is not Field.ITEMS}
         wanted = self._wanted | {Signal.MEMORY} if self._remembers else self._wanted
         step.signals = self.head.signals(self.network, step.batch, wanted)
         if self._remembers:
@@ -167,7 +173,7 @@ class StageModule(lightning.LightningModule):
         return 0.0 * next(p for p in self.network.parameters() if p.requires_grad).flatten()[0]
 
     def _ask(self, name: str, batch: Batch, wanted: frozenset[Signal]) -> Signals:
-        return self._companions[name].ask(batch, wanted)
+        return self._answers[name](batch, wanted)
 
     def validation_step(self, batch: dict[str, Tensor], index: int) -> None:
         assert self.validation is not None

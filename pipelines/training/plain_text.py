@@ -68,6 +68,9 @@ class PlainBatches:
         DataLoader(batches, batch_size=None, sampler=range(batches.start, len(batches)), num_workers=2)
     """
 
+    items: None = None
+    """Rows are drawn from a stream."""
+
     def __init__(
         self,
         stream: TokenStream,

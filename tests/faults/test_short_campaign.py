@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 from benchmarks.faults.attempt import Attempt, Ending
-from benchmarks.faults.judge import Made, Snapshot, lost, made_in
+from benchmarks.faults.judge import Held, Made, Snapshot, lost, made_in
 from benchmarks.faults.kinds.damage import damage
 from benchmarks.faults.kinds.kills import TRAINING
 from pipelines.lineage.store import Store
@@ -131,3 +131,10 @@ def test_a_judge_that_sees_nothing_would_be_no_judge(home: Path, undisturbed: di
     assert told.endswith("was published and is computed again")
     before.checkpoints[name] = 9
     assert len(lost(before, [], place.store)) == 2
+    metrics = place.store.root / name / "metrics.jsonl"
+    before.logs[name] = Held(metrics)
+    assert len(lost(before, [], place.store)) == 1, "its process was never interrupted"
+    content = metrics.read_bytes()
+    metrics.unlink()
+    metrics.write_bytes(content)
+    assert len(lost(before, [], place.store)) == 2, "it was begun anew"
