@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -10,18 +11,36 @@ from pathlib import Path
 
 from pipelines import errors
 from pipelines.errors import CursusError, StageError, StoreError
+from pipelines.job import SCRATCH
 
 FILE = "error.json"
 """{"type", "message"}, in a job's folder."""
+ROOM, ROOM_BYTES = f"{SCRATCH}/room", 16384
+
+log = logging.getLogger("cursus.training")
+
+
+def keep_room(out: Path) -> None:
+    """Take the few bytes on the disk that `tell_failure` will need when it is full."""
+    (out / ROOM).parent.mkdir(parents=True, exist_ok=True)
+    (out / ROOM).write_bytes(bytes(ROOM_BYTES))
 
 
 def tell_failure(out: Path, error: CursusError) -> None:
-    """Write `error` into a job's folder. The first one counts: ranks that hear of it only as a broken connection add nothing."""
-    aside = out / f".{FILE}.{os.getpid()}"
-    aside.write_text(json.dumps({"type": type(error).__name__, "message": str(error)}), encoding="utf-8")
-    if not (out / FILE).exists():
-        os.replace(aside, out / FILE)
-    aside.unlink(missing_ok=True)
+    """Write `error` into a job's folder. The first one counts: ranks that hear of it only as a broken connection add nothing.
+
+    Nothing is told, and nothing is left, where the disk is full and the room that was kept is taken.
+    """
+    (out / ROOM).unlink(missing_ok=True)
+    aside = out / SCRATCH / f"{FILE}.{os.getpid()}"  # what is published must not depend on it
+    try:
+        aside.write_text(json.dumps({"type": type(error).__name__, "message": str(error)}), encoding="utf-8")
+        if not (out / FILE).exists():
+            os.replace(aside, out / FILE)
+    except OSError:
+        log.exception("this could not be told: %s", error)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def told_failure(out: Path) -> bool:

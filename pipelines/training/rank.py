@@ -22,7 +22,7 @@ def main(order: Path, meet: Path | None = None) -> int:
     """Take part in the job that `order` holds; the exit status."""
     from pipelines.errors import CursusError
     from pipelines.job import Job
-    from pipelines.training.failure import system_failure, tell_failure, told_failure
+    from pipelines.training.failure import keep_room, system_failure, tell_failure, told_failure
 
     job = Job.model_validate_json(order.read_bytes())
     if told_failure(job.out):
@@ -34,6 +34,7 @@ def main(order: Path, meet: Path | None = None) -> int:
 
     torch.set_num_threads(job.runtime.threads)
     try:
+        keep_room(job.out)
         with group.joined(job.runtime, meet and _of_this_start(meet)):
             run(job)
     except CursusError as error:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines.job import SCRATCH
 from pipelines.training import group
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class MetricsLog:
             self._sums = {name: sum(one[name] for one in sums) * first for name in sums[0]}
         if group.rank() == 0:
             self._lines = list(pending["lines"])
-            aside = self.path.with_suffix(".rewound")
+            aside = self.path.parent / SCRATCH / self.path.name
             aside.write_text("".join(self._lines), encoding="utf-8")
             os.replace(aside, self.path)
             for line in self._lines:

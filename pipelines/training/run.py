@@ -48,7 +48,7 @@ def _run(job: Job) -> Result:
     result = result.model_copy(update={"device": hardware.described(job.runtime.accelerator)})
     if group.rank() > 0:
         return result
-    aside = done.with_suffix(".partial")
+    aside = job.out / SCRATCH / RESULT  # half of it, on a disk that is full, must not be published
     aside.write_text(result.model_dump_json(), encoding="utf-8")
     os.replace(aside, done)
     return result

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import httpx
 import pytest
 
 from benchmarks.faults.kinds.clock_jump import Clock, ClockJump
+from benchmarks.faults.kinds.disk_full import DiskFull, fill, mount
 from flows.execute import execute
 from flows.mendable import mendable
 from pipelines.errors import DataError, StageError, StoreError
 from pipelines.job import METRICS, RESULT, SCRATCH, Job, Result
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.schema import Stage
+from pipelines.training.failure import keep_room, read_failure, tell_failure
 from tasks.launchers import Launching
 from tasks.launchers.following import Attempt
 from tests.steps import library_of, plan_of
@@ -69,6 +72,40 @@ def test_a_full_disk_and_a_dead_server_are_told_in_one_sentence(tmp_path: Path) 
     assert gone is not None and "run the same command again" in str(gone)
     assert mendable(KeyError("a bug of ours"), tmp_path) is None
     assert mendable(DataError("told already"), tmp_path) is None
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """The folder of a job that has kept its room, on a disk of which no byte is left."""
+    if (reason := DiskFull().unavailable()) is not None:
+        pytest.skip(reason)
+    mount(place := tmp_path / "disk")
+    try:
+        (place / SCRATCH).mkdir()
+        keep_room(place)
+        fill(place, 0)
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def test_what_ended_a_job_is_told_on_a_full_disk_too(full_disk: Path) -> None:
+    # half of the message stayed beside the artifact, under a name of its own, and was published with it
+    with pytest.raises(OSError, match="No space left"):
+        (full_disk / SCRATCH / "more").write_bytes(bytes(10**6))
+    (full_disk / SCRATCH / "more").unlink()
+    tell_failure(full_disk, StoreError("/data/store: No space left on device; free some space, then run again"))
+    told = read_failure(full_disk, "general")
+    assert isinstance(told, StoreError) and "free some space" in str(told)
+
+
+def test_what_cannot_be_told_leaves_nothing(full_disk: Path) -> None:
+    (full_disk / SCRATCH / "room").unlink()
+    with pytest.raises(OSError, match="No space left"):
+        (full_disk / SCRATCH / "others").write_bytes(bytes(10**6))  # takes what the room has left
+    tell_failure(full_disk, StoreError("too late"))
+    assert read_failure(full_disk, "general") is None
+    assert sorted(path.name for path in full_disk.rglob("*") if path.is_file()) == ["others"]
 
 
 def test_a_killed_flow_is_told_in_one_sentence(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def setting_of(recipe: Recipe) -> Setting:
     for stage in recipe.stages.values():
         if stage.head is not None and stage.head.reads:
             fits &= stage.head.reads
+            fits = {name for name in fits if stage.head.unfit(TaskFamily.model_validate(name)) is None}
         for evaluation in stage.suite:
             fits &= evaluation.reads or fits
         if stage.segmentation is not None and stage.segmentation.languages is not None:
