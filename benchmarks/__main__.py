@@ -59,7 +59,7 @@ def _measure(one: Benchmark, threads: int, quick: bool) -> bool:
     if (reason := one.unavailable()) is not None:
         print(f"{one.name}: left out: {reason}", flush=True)
         return False
-    run = uuid.uuid4().hex
+    run = os.environ[company.MARK] = uuid.uuid4().hex
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="cursus-bench-") as folder, company.Watch(run) as watch:
         into = Path(folder) / "measured.json"
@@ -73,7 +73,7 @@ def _measure(one: Benchmark, threads: int, quick: bool) -> bool:
             "--threads",
             str(threads),
         ]
-        environment = {**os.environ, **one.environment, "PYTHONPATH": str(ROOT), company.MARK: run}
+        environment = {**os.environ, **one.environment, "PYTHONPATH": str(ROOT)}
         status = subprocess.run([*command, *(["--quick"] if quick else [])], cwd=ROOT, env=environment).returncode
         if status or not into.exists():
             print(f"{one.name}: failed with exit status {status}", flush=True)

@@ -119,10 +119,11 @@ def theirs(setting: Setting, folder: Path, model: Path, table: Path, arguments: 
     return Loop("benchmarks.peers.trainer", order, BATCH, as_it_comes(setting))
 
 
-def sentences(folder: Path) -> dict[str, Path]:
-    """Tables of labelled sentences, and of plain text, by name."""
+def sentences(folder: Path, most: int | None = None) -> dict[str, Path]:
+    """Tables of labelled sentences, and of plain text, by name; of so many sentences at most, from all packages."""
     rows = [(sentence, package) for package in PACKAGES for text in documents(package) for sentence in _sentences(text)]
-    held = rows[:: max(1, len(rows) // (2 * HELD_OUT))]
+    rows = rows[:: 1 if most is None else -(-len(rows) // most)]
+    held = rows[:: max(2, len(rows) // (2 * HELD_OUT))]
     tables = {
         "train": [row for row in rows if row not in set(held)],
         "validation": held[::2],
@@ -143,5 +144,5 @@ def sentences(folder: Path) -> dict[str, Path]:
 def _sentences(text: str) -> Iterator[str]:
     for one in re.split(r"(?<=[.:!?])\s+|\n\n", text):
         words = one.split()
-        if 8 <= len(words) <= 60:
+        if 11 <= len(words) <= 60 and len(one) < 500:
             yield " ".join(words)

@@ -13,7 +13,6 @@ from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.stages import Stages, tables
 from benchmarks.harness.turns import Turns, rate, ratio
 from pipelines.opening import open_tokenizer
-from pipelines.training.fit import batches_of
 from pipelines.vocabulary import Field
 
 STEP_TOKENS, LENGTH, STEPS = 4096, 128, 4000
@@ -137,6 +136,8 @@ class OtherObjectives(Benchmark):
 
 
 def _taken(setting: Setting, name: str, system: System, text: dict[str, Path]) -> Paces:
+    from pipelines.training.fit import batches_of
+
     recipe = RECIPE.format(
         name=name, vocabulary=2048 if setting.quick else 30522, step_tokens=STEP_TOKENS, length=LENGTH,
         tokens=STEPS * STEP_TOKENS, **system.parts,

@@ -39,9 +39,9 @@ def show_plan(console: Console, plan: Plan, stored: set[str], store: Store, thre
     columns = ("step", "kind", "fingerprint", "store", "tokens", "minutes")
     table = Table(*columns, title=f"plan of {plan.recipe.name}", title_justify="left")
     todo = {step.fingerprint for step in plan.missing(stored)}
-    total = 0.0
+    total, records = 0.0, list(store.all())
     for step in plan.steps:
-        guess = estimate(step, plan, store, threads)
+        guess = estimate(step, plan, records, threads)
         needed = step.fingerprint in todo
         total += guess.minutes if needed else 0
         state = "to compute" if needed else "cached"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.lineage.provenance import Provenance
-from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan, Step
 from pipelines.training import hardware
 
@@ -31,11 +30,11 @@ class Estimate:
     minutes: float
 
 
-def estimate(step: Step, plan: Plan, store: Store, threads: int | None) -> Estimate:
-    """Tokens and minutes that computing `step` of `plan` would take."""
+def estimate(step: Step, plan: Plan, records: Sequence[Provenance], threads: int | None) -> Estimate:
+    """Tokens and minutes that computing `step` of `plan` would take; `records` are all of the store, oldest first."""
     budget = step.stage.budget
     dims = _dims(step, {other.fingerprint: other for other in plan.steps})
-    seen = [] if dims else list(_alike(step, store))
+    seen = [] if dims else list(_alike(step, records))
     if seen:
         latest = seen[-1]
         tokens = budget.tokens or int(latest.result.get("tokens", 0))
@@ -51,10 +50,10 @@ def estimate(step: Step, plan: Plan, store: Store, threads: int | None) -> Estim
     return Estimate(tokens, (START_SECONDS + tokens * 6 * _weights(described) / rate) / 60)
 
 
-def _alike(step: Step, store: Store) -> Iterator[Provenance]:
+def _alike(step: Step, records: Sequence[Provenance]) -> Iterator[Provenance]:
     """Finished steps of the same kind and body, oldest first."""
     body = step.identity["stage"].get("backbone")
-    for record in store.all():
+    for record in records:
         known = record.identity.get("stage", {})
         if record.kind == step.stage.kind and record.stage == step.name and known.get("backbone") == body:
             yield record

@@ -21,6 +21,8 @@ MARK = "BENCHMARK_RUN"
 """Variable that everything a benchmark starts inherits; no name that a user's shell is cleared of."""
 SAMPLED_EVERY = 2.0
 """Seconds between two looks at the other processes: a look costs some milliseconds."""
+WRITTEN = ("benchmarks/records", "docs/performance.md", "docs/reliability", "docs/reliability.md")
+"""What measuring writes: no change of what is measured."""
 PACKAGES = (
     "torch", "transformers", "pytorch-lightning", "tokenizers", "accelerate", "datasets", "datasketch", "numpy", "pyarrow",
     "prefect", "mlflow", "dvc", "onnxruntime", "openvino",
@@ -49,13 +51,12 @@ def versions() -> dict[str, str]:
 
 def commit() -> str:
     """The commit that is measured, with a + where files differ from it."""
-    said = subprocess.run(
-        ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    return said.stdout.strip() or "unknown"
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{name}" for name in WRITTEN))
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if changed else "")
 
 
 class Watch:
@@ -95,6 +96,10 @@ class Watch:
             stolen=round(self._stolen / whole, 4),
         )
 
+    def ours(self, process: psutil.Process) -> bool:
+        """Whether a process is this one, or was started for the measurement."""
+        return process.pid == os.getpid() or process.environ().get(MARK) == self.run
+
     def _look(self) -> None:
         while not self._left.wait(SAMPLED_EVERY):
             self._sample()
@@ -105,7 +110,9 @@ class Watch:
             with suppress(psutil.Error, OSError):
                 known = (process.pid, process.create_time())
                 if known not in self._ours:
-                    self._ours[known] = process.pid == os.getpid() or process.environ().get(MARK) == self.run
+                    if not process.environ():
+                        continue  # it has just begun, or is the kernel's
+                    self._ours[known] = self.ours(process)
                 if not self._ours[known]:
                     times = process.cpu_times()
                     used[known] = times.user + times.system

@@ -96,6 +96,9 @@ class Paced:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        finally:
+            assert self._process.stdout is not None
+            self._process.stdout.close()
 
     def __enter__(self) -> Self:
         return self
@@ -124,6 +127,8 @@ class Paces:
     """Why those are missing that would not run."""
     started_in: dict[str, float]
     """Seconds from the start of each process to its first step."""
+    warming: dict[str, Turn]
+    """The steps of each that came before its turns."""
 
     def notes(self, case: str = "") -> list[str]:
         """A sentence for each loop that would not run."""
@@ -140,13 +145,14 @@ def pace(
     failed: dict[str, str] = {}
     with ExitStack() as all_of_them:
         running: dict[str, Paced] = {}
+        warming: dict[str, Turn] = {}
         for name, loop in loops.items():
             process = all_of_them.enter_context(Paced(loop, folder / f"{name}.log"))
             try:
                 process.ready()
-                process.turn(0, warm)
+                warming[name] = process.turn(0, warm)
                 running[name] = process
             except LoopFailed as error:
                 failed[name] = str(error)
         turns = take_turns({name: partial(one.turn, seconds, steps) for name, one in running.items()}, rounds)
-    return Paces(turns, failed, {name: one.started_in for name, one in running.items()})
+    return Paces(turns, failed, {name: one.started_in for name, one in running.items()}, warming)

@@ -25,11 +25,6 @@ each leaves a record in `benchmarks/records/`, and this page is generated from t
 - A record says when the machine was busy with other things: its figures are then worth less.
 """
 UNBUILT: dict[str, tuple[str, ...]] = {
-    "serving": (
-        "MiniLM-L6 shape, batch 1: best path against torch fp32: ≥ 3.8 x",
-        "MiniLM-L6 shape, batch 32: best path against torch fp32: ≥ 4 x",
-        "cosine with the outputs of fp32: ≥ 0.997",
-    ),
     "gpu": (
         "BERT-base masked LM, 128 and 512 tokens, of a matmul measured in the same run: ≥ 0.45",
         "BERT-base masked LM against HF Trainer (bf16, sdpa, compile): ≥ 2 x",

@@ -1,0 +1,96 @@
+"""docs/performance.md says what the records say; a record is whole or absent; what is asked for is listed, measured or not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from benchmarks.harness import page, record
+from benchmarks.harness.benchmark import found
+from benchmarks.harness.company import MARK, Watch
+from benchmarks.harness.record import Company, Figure, Machine, Measured, Record
+from benchmarks.masked_lm import USUAL
+from tests.steps import ROOT
+
+
+def made(value: float, others: float = 0.0) -> Record:
+    return Record(
+        name="masked_lm", what="", threads=2, commit="abc", date="2026-01-01T00:00:00+00:00", seconds=1, versions={},
+        machine=Machine(processor="two cores", cores=2, memory_gib=24, platform=""),
+        company=Company(load_before=0, others=others, stolen=0),
+        measured=Measured(figures=(Figure(name=f"tiny, 128 tokens: against {USUAL}", value=value, low=12.5, high=13.5),)),
+    )  # fmt: skip
+
+
+def test_the_page_is_what_its_records_give() -> None:
+    assert page.PAGE.read_text(encoding="utf-8") == page.render(found()), "run: python -m benchmarks --page"
+
+
+def test_every_goal_is_told_met_missed_or_not_measured(tmp_path: Path) -> None:
+    row = f"| tiny, 128 tokens: against {USUAL}: ≥ 12 x | `masked_lm` |"
+    assert f"{row}  | not measured |" in page.render(found(), tmp_path)
+    record.write(made(13), tmp_path)
+    assert f"{row} 13 x (12.5 to 13.5) | met |" in page.render(found(), tmp_path)
+    record.write(made(11.9, others=0.4), tmp_path)
+    told = page.render(found(), tmp_path)
+    assert f"{row} 11.9 x (12.5 to 13.5) | **missed**, on a busy machine |" in told
+    assert "**the machine was busy**: others used 40%" in told
+
+
+def test_what_the_issue_asks_for_is_listed(tmp_path: Path) -> None:
+    told = page.render(found(), tmp_path)
+    goals = (
+        "tiny, 512 tokens: of the matmul floor: ≥ 0.5", "small, 512 tokens: against HF Trainer at its best: ≥ 2.5 x",
+        "ELECTRA: against a plain loop: ≥ 3 x", "XLNet: against HF Trainer: ≥ 3 x", "against HF Trainer, padded: ≥ 3.8 x",
+        "against HF Trainer, grouped by length: ≥ 1.3 x", "against a plain loop calling both: ≥ 2 x",
+        "added to a step: ≤ 0.6 ms", "against run_mlm.py's recipe: ≥ 4.5 x", "tokens read: ≥ 40 M tokens/s",
+        "reading, of a training step: ≤ 2 %", "no server up: ≤ 20 s", "a server up: ≤ 5 s", "cursus --help: ≤ 0.5 s",
+        "a stage's fixed cost: ≤ 12 s", "store find: ≤ 0.2 s", "standard deviations between seeds: ≤ 2",
+        "MiniLM-L6 shape, batch 1", "BERT-base", "estimate within 30 %",
+    )  # fmt: skip
+    assert [goal for goal in goals if goal not in told] == []
+
+
+def test_a_killed_writer_leaves_a_whole_record(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from benchmarks.harness import record; from tests.benchmarks.test_page import made\n"
+        "while True: record.write(made(13), Path(sys.argv[1]))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT) as process:
+        while not (tmp_path / "masked_lm.json").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        for _ in range(20):
+            assert record.read("masked_lm", tmp_path) == made(13)
+        process.send_signal(signal.SIGKILL)
+    assert record.read("masked_lm", tmp_path) == made(13)
+
+
+def test_a_process_started_for_a_measurement_is_no_company() -> None:
+    watch = Watch("this run")
+    for run, ours in (("this run", True), ("another", False)):
+        with subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: run}) as process:
+            seen = psutil.Process(process.pid)
+            while not seen.environ():  # it has just begun
+                time.sleep(0.01)
+            found_ours = watch.ours(seen)
+            process.kill()
+        assert found_ours is ours
+
+
+def test_a_quick_look_leaves_no_record() -> None:
+    before = page.PAGE.read_bytes(), sorted(record.FOLDER.glob("*"))
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "help", "--quick"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "| cursus --help |" in done.stdout and "≤ 0.5 s" in done.stdout
+    assert before == (page.PAGE.read_bytes(), sorted(record.FOLDER.glob("*")))
+    refused = subprocess.run([sys.executable, "-m", "benchmarks", "hlep"], cwd=ROOT, capture_output=True, text=True)
+    assert refused.returncode == 2 and "no benchmark is called 'hlep'. Known: " in refused.stderr
