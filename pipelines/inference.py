@@ -168,21 +168,37 @@ def load_classifier(folder: Path) -> PreTrainedModel:
 
     Raises DataError when the weights do not fit the configuration.
     """
-    import torch
-    from safetensors import SafetensorError
     from transformers import AutoModelForSequenceClassification
-    from transformers.utils import logging
 
     from pipelines.opening import RECORD, open_model
 
-    logging.disable_progress_bar()
     if RECORD in read_json(folder / "config.json"):
         try:
             return open_model(folder, "cpu").network
         except RecipeError as error:
             raise DataError(str(error)) from None
+    network, loading = load_foreign(AutoModelForSequenceClassification, folder, "a classifier")
+    refuse_unfit(
+        folder, {problem: loading[problem] for problem in ("missing_keys", "mismatched_keys", "unexpected_keys")}
+    )
+    return network
+
+
+def load_foreign(architecture: Any, folder: Path, what: str) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """A network of transformers' Auto class `architecture`: safetensors only, float32, evaluation mode, plain attention; and
+    which of its keys did not fit.
+
+    Raises DataError where `folder` cannot be opened as `what` it should be.
+    """
+    import torch
+    from safetensors import SafetensorError
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()  # what does not fit is told by whoever asked
     try:
-        network, loading = AutoModelForSequenceClassification.from_pretrained(
+        network, loading = architecture.from_pretrained(
             folder,
             use_safetensors=True,
             local_files_only=True,
@@ -192,12 +208,10 @@ def load_classifier(folder: Path) -> PreTrainedModel:
             output_loading_info=True,
         )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise DataError(f"{folder}: cannot be opened as a classifier ({error})") from error
-    refuse_unfit(
-        folder, {problem: loading[problem] for problem in ("missing_keys", "mismatched_keys", "unexpected_keys")}
-    )
-    result: PreTrainedModel = network.eval()
-    return result
+        raise DataError(f"{folder}: cannot be opened as {what} ({error})") from error
+    finally:
+        logging.set_verbosity(level)
+    return network.eval(), loading
 
 
 def refuse_unfit(folder: Path, problems: Mapping[str, Collection[object]]) -> None:

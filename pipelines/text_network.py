@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.errors import DataError
 from pipelines.heads import Head
 from pipelines.heads.pooled_text import PAIR, PooledText
-from pipelines.inference import LONGEST, load_classifier, read_json, refuse_unfit
+from pipelines.inference import LONGEST, load_classifier, load_foreign, read_json, refuse_unfit
 from pipelines.opening import RECORD
 from pipelines.task_families import TaskFamily
 
@@ -109,38 +109,19 @@ def open_text_network(folder: Path) -> Module:
 
 
 def _open_encoder(folder: Path) -> Any:
-    import torch
-    from safetensors import SafetensorError
     from transformers import AutoModel
-    from transformers.utils import logging
 
     from pipelines.networks import register
 
     register()
-    logging.disable_progress_bar()
-    level = logging.get_verbosity()
-    logging.set_verbosity_error()  # of heads that are not wanted here, it would tell at length
-    try:
-        network, loading = AutoModel.from_pretrained(
-            folder,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            dtype=torch.float32,
-            attn_implementation="eager",
-            output_loading_info=True,
-        )
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise DataError(f"{folder}: cannot be opened as an encoder ({error})") from error
-    finally:
-        logging.set_verbosity(level)
+    network, loading = load_foreign(AutoModel, folder, "an encoder")
     # a mean over tokens does not ask the pooler, and a head that trained on plain text stays behind
     refuse_unfit(
         folder,
         {"missing_keys": [key for key in loading["missing_keys"] if "pooler" not in key]}
         | {"mismatched_keys": loading["mismatched_keys"]},
     )
-    return network.eval()
+    return network
 
 
 class ServedNetwork:

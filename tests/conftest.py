@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,11 @@ from tasks.environment import QUIET
 
 # before torch is imported anywhere: one thread that sleeps while it waits, and no tool that phones home
 os.environ.update({**QUIET, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
+
+# once OpenVINO has computed in a process, a DataLoader with workers ends it by a segmentation fault: its runtimes are tested
+# in a process of their own (tests/runtimes/test_openvino.py)
+if "CURSUS_TEST_OPENVINO" not in os.environ:
+    sys.modules.update(dict.fromkeys(("openvino", "nncf")))  # type: ignore[arg-type]  # as if they were not installed
 
 from pipelines.lineage.provenance import DataSource
 from tests.small_corpus import documents, write_tables
