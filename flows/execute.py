@@ -55,7 +55,7 @@ def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[st
                 child.send_signal(signal.SIGINT)
         assert child.stdin is not None
         child.stdin.close()
-        if status == INTERRUPTED:
+        if status in (INTERRUPTED, -signal.SIGINT):  # the latter while Python itself still starts
             raise KeyboardInterrupt
         if status < 0:
             often = ", as the system does when memory runs out" if -status == signal.SIGKILL else ""
@@ -74,6 +74,8 @@ def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[st
 
 def main(name: str, config: str, answer: Path) -> int:
     """Run the flow `name` with the configuration in `config`; its result or a user's mistake is written to `answer`."""
+    # what a shell starts in the background ignores it, and so would this process, which is stopped by it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     at_callers_end(lambda: os.kill(os.getpid(), signal.SIGINT))
     _end_children_with_this()
     from flows.outcome import LAST

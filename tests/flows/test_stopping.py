@@ -33,6 +33,8 @@ def test_ctrl_c_ends_training_server_and_runs(checkout: Path, environment: dict[
     running = subprocess.Popen(
         command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
+        # as in a terminal, also where the tests run in the background of a shell, which ignores it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     work = checkout / "data" / "store" / ".work"
     begun = time.monotonic()
