@@ -63,16 +63,8 @@ def _measure(one: Benchmark, threads: int, quick: bool) -> bool:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="cursus-bench-") as folder, company.Watch(run) as watch:
         into = Path(folder) / "measured.json"
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.harness.one",
-            one.name,
-            "--into",
-            str(into),
-            "--threads",
-            str(threads),
-        ]
+        module = ("-m", "benchmarks.harness.one", one.name)
+        command = [sys.executable, *module, "--into", str(into), "--threads", str(threads)]
         environment = {**os.environ, **one.environment, "PYTHONPATH": str(ROOT)}
         status = subprocess.run([*command, *(["--quick"] if quick else [])], cwd=ROOT, env=environment).returncode
         if status or not into.exists():

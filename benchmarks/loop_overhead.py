@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from benchmarks.harness.benchmark import Benchmark, Setting
-from benchmarks.harness.paced import Loop, as_launched, pace
+from benchmarks.harness.paced import Loop, pace
 from benchmarks.harness.record import Goal, Measured
 from benchmarks.harness.stages import Stages, tables
 from benchmarks.harness.turns import median
+from tasks.launchers.environment import training_environment
 
 OURS, BARE = "cursus", "a bare loop"
 ADDED = "added to a step"
@@ -53,7 +54,7 @@ class LoopOverhead(Benchmark):
         stages = Stages(setting, "overhead", RECIPE, tables(setting, labelled=True))
         stages.make("initial")
         ours, _ = stages.loop("train", 1)
-        loops = {OURS: ours, BARE: Loop("benchmarks.peers.bare_loop", ours.argument, 1, as_launched())}
+        loops = {OURS: ours, BARE: Loop("benchmarks.peers.bare_loop", ours.argument, 1, training_environment())}
         rounds, seconds = (2, 1.0) if setting.quick else (11, 6.0)
         paces = pace(loops, stages.folder, rounds=rounds, seconds=seconds, warm=5 if setting.quick else 100, steps=50)
         mine = paces.turns

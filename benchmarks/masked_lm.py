@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 from benchmarks.harness import floor
 from benchmarks.harness.benchmark import Benchmark, Setting, missing
 from benchmarks.harness.floor import Shape
-from benchmarks.harness.paced import Loop, Paces, as_it_comes, as_launched, pace
+from benchmarks.harness.paced import Loop, Paces, as_it_comes, pace
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.stages import Stages, tables
 from benchmarks.harness.turns import Turns, rate, ratio
+from tasks.launchers.environment import training_environment
 
 STEP_TOKENS = 4096
 STEPS = 4000
@@ -126,7 +127,7 @@ class MaskedLM(Benchmark):
             OURS: ours,
             USUAL: usual,
             BEST: trainer(setting, stages.folder / "best", initial, text["general"], length, **best),
-            FLOOR: Loop("benchmarks.harness.floor", shape, STEP_TOKENS, as_launched()),
+            FLOOR: Loop("benchmarks.harness.floor", shape, STEP_TOKENS, training_environment()),
         }
         if setting.quick:  # compiling takes most of a minute
             del loops[BEST]

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured, Turn
 from benchmarks.harness.turns import ratio, take_turns
-from pipelines.exporting.export import COPIED, REFERENCE
 from pipelines.exporting.material import material
 from pipelines.exporting.measures import SHAPES, answers, batch_of, cosines
-from pipelines.inference import read_json
-from pipelines.runtimes import Compute, every_runtime
-from pipelines.runtimes.original import Original, Rows
+from pipelines.inference import CONFIGURATION, read_json
+from pipelines.runtimes import Compute, every_runtime, reference
+from pipelines.runtimes.original import Original
+from pipelines.runtimes.rows import Rows
 from pipelines.text_network import Output
 from tests.chinese_text import ARTICLES
 from tests.small_corpus import PLAIN, documents
@@ -64,7 +64,8 @@ def compared(source: Path, setting: Setting) -> Measured:
     checked = [*texts[1::2][:150], *({"text": text} for text in ARTICLES)]
     given = material(source, "documentation", texts[::2], checked)
     computes, sizes, left_out = _converted(Original(source, setting.folder("scratch"), given.calibration), setting)
-    expected = answers(computes[REFERENCE], given.checked, Output.VECTOR)
+    base = reference()
+    expected = answers(computes[base], given.checked, Output.VECTOR)
     tokens = np.concatenate([rows[0].ravel() for rows in given.checked])
     alike = {name: cosines(expected, answers(one, given.checked, Output.VECTOR)) for name, one in computes.items()}
     figures, turns = [], {}
@@ -76,9 +77,9 @@ def compared(source: Path, setting: Setting) -> Measured:
         taken = take_turns(ways, 2 if setting.quick else ROUNDS if rows == 1 else FEWER)
         turns |= {f"{name}, {rows} x {length}": each for name, each in taken.items()}
         for name in computes:
-            figure = ratio(f"{name}, {rows} x {length}", taken[name], taken[REFERENCE], REFERENCE)
+            figure = ratio(f"{name}, {rows} x {length}", taken[name], taken[base], base)
             speed[name][rows].append(figure)
-            if name != REFERENCE:
+            if name != base:
                 figures.append(figure)
             share = ratio(
                 f"{name}, {rows} x {length}, of the floor", taken[name], taken["matmul floor"], "matmul floor", ""
@@ -94,7 +95,7 @@ def compared(source: Path, setting: Setting) -> Measured:
         chosen = max(means, key=means.__getitem__)
         lows, highs = ([getattr(one, end) or one.value for one in speed[chosen][batch_size]] for end in ("low", "high"))
         figures.append(
-            Figure(name=best(batch_size), value=means[chosen], low=_mean(lows), high=_mean(highs), against=REFERENCE)
+            Figure(name=best(batch_size), value=means[chosen], low=_mean(lows), high=_mean(highs), against=base)
         )
     notes = [f"{name} left out: {why}" for name, why in left_out.items()]
     notes.append(f"within the cosine: {', '.join(sorted(allowed))}")
@@ -111,7 +112,7 @@ def _converted(original: Original, setting: Setting) -> tuple[dict[str, Compute]
             left_out[name] = lacking
             continue
         out = setting.folder(name)
-        for file in COPIED:
+        for file in CONFIGURATION:
             if (original.folder / file).is_file():
                 (out / file).write_bytes((original.folder / file).read_bytes())
         runtime.convert(original, out)

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, get_type_hints
 from pydantic import BaseModel
 
 from flows.mendable import mendable
-from flows.stillborn import when_stillborn
+from flows.starting_server import when_server_dies_starting
 from pipelines import errors
 from pipelines.caller import at_callers_end
 from pipelines.errors import CursusError, StageError
@@ -31,7 +31,7 @@ SERVER_GONE = (
     "Prefect's server went away while the run was under way. Everything that was finished is in the store; "
     "Prefect is told how the run ended when the next one starts."
 )
-STILLBORN = "Prefect's temporary server ended while it started, before anything of this run was begun; run the same command again"
+DIED_STARTING = "Prefect's temporary server ended while it started, before anything of this run was begun; run the same command again"
 
 
 def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[str, Any]:
@@ -82,7 +82,9 @@ def main(name: str, config: str, answer: Path) -> int:
 
     flow = getattr(importlib.import_module(f"flows.{name}"), name)
     asked = get_type_hints(flow.fn)["config"]
-    when_stillborn(lambda: LAST.begun, lambda: _leave(_answer(None, StageError(STILLBORN), answer), None))
+    when_server_dies_starting(
+        lambda: LAST.begun, lambda: _leave(_answer(None, StageError(DIED_STARTING), answer), None)
+    )
     try:
         flow(asked.model_validate_json(config))
     except BaseException as error:

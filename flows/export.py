@@ -17,7 +17,6 @@ from tasks.environment import prepare_environment, project_root
 if TYPE_CHECKING:
     from pipelines.exporting.record import Export, Measured
 
-VECTOR = "vector"
 BATCHES = {"all": None, "batch1": 1, "batch32": 32}
 
 
@@ -60,6 +59,7 @@ def export(
     prepare_environment(root)
     from pipelines.exporting.export import Limits
     from pipelines.exporting.export import export as write
+    from pipelines.text_network import Output
     from tasks.exporting import material_of, source_of
 
     source = source_of(root, model)
@@ -76,7 +76,7 @@ def export(
     )
     console = Console(highlight=False)
     show(console, record)
-    opens = f"cursus predict --model {to}" if record.output != VECTOR else "pipelines.inference.load_vectors"
+    opens = f"cursus predict --model {to}" if record.output != Output.VECTOR else "pipelines.inference.load_vectors"
     console.print(f"exported {source.title} to {to}; {opens} answers from it", markup=False, soft_wrap=True)
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ONNX = "model.onnx"
 SAFETENSORS = "model.safetensors"
+CONFIGURATION = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+"""What a folder that is served holds beside its weights; the last only where a tokenizer has one."""
 LONGEST = 512
 """Tokens kept of a text when a folder states no length of its own."""
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import subprocess
 from datetime import UTC, datetime
 from functools import cache
 from random import Random
 
-from benchmarks.checkouts import ROOT
 from benchmarks.faults import records
 from benchmarks.faults.attempt import Ending
 from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import lost, untold, wrong
 from benchmarks.faults.records import Record
 from benchmarks.faults.regime import RECIPE, Checkout, Regime
+from benchmarks.harness import company
 
-OWN = "docs/reliability*"
-"""What a campaign itself changes in its checkout."""
 RUNS = 3
 """How often a regime is run again, each time after what its error asks for, before that is an unclear error."""
 
@@ -106,18 +103,9 @@ def _record(
         hangs=[told(one) for one in mine if one.hung],
         unclear=unclear,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        commit=_commit(),
+        commit=company.commit(),
         machine=_machine(),
     )
-
-
-@cache
-def _commit() -> str:
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{OWN}")
-    return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -19,11 +18,8 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--threads", type=int, required=True)
     asked = parser.parse_args()
-    work = Path(tempfile.mkdtemp(prefix="cursus-bench-"))
-    try:
-        measured = found()[asked.name].measure(Setting(asked.quick, asked.threads, work))
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="cursus-bench-", ignore_cleanup_errors=True) as work:
+        measured = found()[asked.name].measure(Setting(asked.quick, asked.threads, Path(work)))
     asked.into.write_text(measured.model_dump_json(), encoding="utf-8")
     return 0
 

@@ -19,7 +19,6 @@ from benchmarks.harness.benchmark import Setting
 from benchmarks.harness.record import Turn
 from benchmarks.harness.turns import Turns, take_turns
 from pipelines.training import hardware
-from tasks.launchers.environment import training_environment
 
 ENDS_WITHIN = 10.0
 """Seconds that a process is given to end once nothing is asked of it any more."""
@@ -42,11 +41,6 @@ class Loop:
     """What a step counts for: its tokens, or texts."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Added to a user's shell."""
-
-
-def as_launched() -> dict[str, str]:
-    """What a launcher of ours adds to the environment of what it starts."""
-    return training_environment()
 
 
 def as_it_comes(setting: Setting) -> dict[str, str]:

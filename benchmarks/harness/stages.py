@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.benchmark import Setting
-from benchmarks.harness.paced import Loop, as_launched
+from benchmarks.harness.paced import Loop
 from pipelines.corpora.documentation import documentation
 from pipelines.corpora.tables import TEXTS, write_rows
 from pipelines.job import METRICS, Job, Runtime
@@ -16,6 +16,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.plan import Step
 from pipelines.training.reporting import read_metrics
 from pipelines.training.run import run
+from tasks.launchers.environment import training_environment
 from tests.small_corpus import write_tables
 from tests.steps import job_of, library_of, plan_of
 
@@ -64,7 +65,7 @@ class Stages:
         job = self.job(stage, **runtime)
         order = job.out / "order.json"
         order.write_text(job.model_dump_json(), encoding="utf-8")
-        return Loop("benchmarks.harness.stage", order, units, as_launched()), job
+        return Loop("benchmarks.harness.stage", order, units, training_environment()), job
 
 
 def losses(job: Job, name: str = "train/loss") -> tuple[tuple[int, float], ...]:

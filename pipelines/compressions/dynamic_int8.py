@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from pipelines.inference import TextEncoder
 
-SERVED = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 RECORD = "quantization.json"
 # a stand-in for the user's texts, which a conversion never sees: both languages of the shipped corpora, short to long
 TEXTS = (
@@ -56,10 +55,10 @@ class DynamicInt8(Compression, name="dynamic_int8"):
     """Smallest accepted mean cosine between the probabilities before and after."""
 
     def convert(self, source: Path, out: Path) -> None:
-        from pipelines.inference import ONNX, load_classifier
+        from pipelines.inference import CONFIGURATION, ONNX, load_classifier
 
         out.mkdir(parents=True, exist_ok=True)
-        for name in SERVED:
+        for name in CONFIGURATION:
             if (source / name).is_file():
                 shutil.copyfile(source / name, out / name)
         with tempfile.TemporaryDirectory(dir=out, prefix=".export-") as scratch:

@@ -14,6 +14,7 @@ from pydantic import Field, PositiveInt
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.statistics import METRICS, interval, paired_difference
 from pipelines.foreign import safetensors_header
+from pipelines.inference import CONFIGURATION, ONNX, SAFETENSORS
 
 if TYPE_CHECKING:
     from pipelines.evaluations.stage import Evaluated
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 
 BATCHES = (1, 32)
 THREADS = 1
-ONNX, SAFETENSORS = "model.onnx", "model.safetensors"
-SERVED = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", ONNX, SAFETENSORS)
+SERVED = (*CONFIGURATION, ONNX, SAFETENSORS)
 INSTRUCTIONS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp", "i8mm")
 """Processor extensions that decide how fast 8-bit arithmetic is."""
 

@@ -22,18 +22,17 @@ from pipelines.components import did_you_mean
 from pipelines.errors import DataError
 from pipelines.exporting.measures import SHAPES, answers, cosines, overall, take_turns
 from pipelines.exporting.record import EXPORT, Export, Latency, Machine, Measured
-from pipelines.inference import TextEncoder
+from pipelines.inference import CONFIGURATION, TextEncoder
 from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import FileDigest
-from pipelines.runtimes import Compute, Runtime, every_runtime
-from pipelines.runtimes.original import Original, Rows
+from pipelines.runtimes import Compute, Runtime, every_runtime, reference
+from pipelines.runtimes.original import Original
+from pipelines.runtimes.rows import Rows
 from pipelines.text_network import Output, longest_of, orders_of, output_of
 from pipelines.training.hardware import described, extensions
 
-REFERENCE = "torch_fp32"
-COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 FEWEST_TEXTS = 8
 
 
@@ -74,7 +73,7 @@ class Limits:
     def rule(self) -> str:
         """How the choice is made, in words."""
         over = "over all shapes" if self.batch is None else f"with {self.batch} examples at a time"
-        return f"the highest geometric mean of speed-ups over {REFERENCE} {over}, among those within the limits"
+        return f"the highest geometric mean of speed-ups over {reference()} {over}, among those within the limits"
 
 
 def export(
@@ -108,7 +107,7 @@ def export(
         checks = _checks(computes, material, output, limits, say)
         say(f"timing {', '.join(computes)} in turns")
         tokens = np.concatenate([rows[0].ravel() for rows in material.checked])
-        timed = take_turns(computes, REFERENCE, tokens, shapes, limits.rounds, orders_of(source))
+        timed = take_turns(computes, reference(), tokens, shapes, limits.rounds, orders_of(source))
         measured = {name: _measured(checks[name], timed[name], opened_in[name], scratch / name) for name in computes}
         chosen = _chosen(measured, limits, left_out)
         folder = scratch / chosen
@@ -172,7 +171,7 @@ def _opened(
         say(f"{name}: converting")
         out = original.scratch / name
         out.mkdir()
-        for file in COPIED:
+        for file in CONFIGURATION:
             if (original.folder / file).is_file():
                 shutil.copyfile(original.folder / file, out / file)
         try:
@@ -183,7 +182,7 @@ def _opened(
         except OSError:
             raise
         except Exception as error:  # converters raise whatever their libraries do; one that fails is no reason to stop
-            if name == REFERENCE:
+            if name == reference():
                 raise
             told = str(error).strip().splitlines() or [""]
             left_out[name] = f"it failed: {type(error).__name__}: {told[0][:300]}"
@@ -199,7 +198,7 @@ def _wanted(only: Sequence[str]) -> dict[str, Runtime]:
         if name not in known:
             raise DataError(f"no runtime is called {name!r}.{did_you_mean(name, known)}")
     chosen = [name for name in known if not only or name in only]
-    return {name: known[name] for name in dict.fromkeys([REFERENCE, *chosen])}
+    return {name: known[name] for name in dict.fromkeys([reference(), *chosen])}
 
 
 def _checks(
@@ -210,17 +209,17 @@ def _checks(
     say: Callable[[str], None],
 ) -> dict[str, Measured]:
     """What each runtime answers, beside the reference, and why it may not be chosen."""
-    expected = answers(computes[REFERENCE], material.checked, output)
-    wanted = material.score(computes[REFERENCE]) if material.score else None
+    expected = answers(computes[reference()], material.checked, output)
+    wanted = material.score(computes[reference()]) if material.score else None
     found = {}
     for name, compute in computes.items():
         say(f"{name}: comparing answers")
-        given = expected if name == REFERENCE else answers(compute, material.checked, output)
+        given = expected if name == reference() else answers(compute, material.checked, output)
         alike = cosines(expected, given)
-        score = wanted if name == REFERENCE or material.score is None else material.score(compute)
+        score = wanted if name == reference() or material.score is None else material.score(compute)
         refused = []
         least = round(float(alike.min()), 6)
-        if name != REFERENCE and least < limits.least_cosine:
+        if name != reference() and least < limits.least_cosine:
             refused.append(
                 f"cosine {least:.4f} with float32 on one of {len(given)} texts, less than {limits.least_cosine}"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from pipelines.exporting.export import Material
 from pipelines.inference import TextEncoder
 from pipelines.opening import Record, open_config, open_tokenizer
 from pipelines.runtimes import Compute
-from pipelines.runtimes.original import Rows
+from pipelines.runtimes.rows import Rows
 from pipelines.task_families import Row, Task
 from pipelines.vocabulary import Field
 
@@ -52,9 +53,8 @@ def material(
         statistics = family.statistics([family.gold(row) for row in scored], given, task.labels)
         return round(family.scores(statistics)[family.metrics[0]], 6)
 
-    return Material(
-        f"{described}, {len(scored)} of them scored", found.calibration, found.checked, score, task.family.metrics[0]
-    )
+    told = f"{described}, {len(scored)} of them scored"
+    return replace(found, described=told, score=score, metric=task.family.metrics[0])
 
 
 def alternating(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:

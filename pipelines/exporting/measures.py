@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pipelines.exporting.record import Latency
 from pipelines.inference import softmax
 from pipelines.runtimes import Compute
-from pipelines.runtimes.original import Rows
+from pipelines.runtimes.rows import Rows
 from pipelines.text_network import Output
 
 SHAPES = ((1, 32), (1, 128), (32, 32), (32, 128))

@@ -39,6 +39,8 @@ class Compute(Protocol):
 class Runtime(Component):
     """A library that computes networks on a processor, in one precision."""
 
+    is_reference: ClassVar[bool] = False
+    """Whether it is the one with which all others are compared; of the runtimes one is."""
     packages: ClassVar[tuple[str, ...]]
     """Distributions it needs to convert and to serve, by the names under which they are imported."""
     extra: ClassVar[str] = ""
@@ -69,3 +71,9 @@ def every_runtime() -> dict[str, Runtime]:
     """Every runtime by name, with its defaults."""
     discover(__name__)
     return {name: Runtime.model_validate(name) for name in sorted(Runtime.members)}
+
+
+def reference() -> str:
+    """The name of the runtime with which all others are compared."""
+    (found,) = [name for name, runtime in every_runtime().items() if runtime.is_reference]
+    return found

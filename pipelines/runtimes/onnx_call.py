@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.onnx_graph import INPUTS, open_onnx
+from pipelines.onnx_graph import open_onnx
 from pipelines.runtimes import Compute
+from pipelines.runtimes.rows import named
 
 
 def session(path: Path, threads: int) -> Compute:
@@ -19,8 +20,7 @@ def session(path: Path, threads: int) -> Compute:
     def compute(
         ids: NDArray[np.int64], mask: NDArray[np.int64], types: NDArray[np.int64] | None = None, /
     ) -> NDArray[np.float32]:
-        known = dict(zip(INPUTS, (ids, mask, np.zeros_like(ids) if types is None else types), strict=True))
-        said = opened.run(None, {name: known[name] for name in asked})[0]
+        said = opened.run(None, named(asked, (ids, mask, types)))[0]
         return np.asarray(said, dtype=np.float32)
 
     return compute

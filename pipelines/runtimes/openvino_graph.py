@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import DataError
-from pipelines.onnx_graph import INPUTS
 from pipelines.runtimes import Compute
+from pipelines.runtimes.rows import named
 
 GRAPH, WEIGHTS = "openvino.xml", "openvino.weights"
 TELEMETRY = "openvino_telemetry"
@@ -65,9 +65,8 @@ def open_graph(folder: Path, threads: int, precision: str) -> Compute:
     def compute(
         ids: NDArray[np.int64], mask: NDArray[np.int64], types: NDArray[np.int64] | None = None, /
     ) -> NDArray[np.float32]:
-        known = dict(zip(INPUTS, (ids, mask, np.zeros_like(ids) if types is None else types), strict=True))
         with turn:  # a request is of one thread at a time
-            said = request.infer({name: known[name] for name in asked}, share_inputs=True)
+            said = request.infer(named(asked, (ids, mask, types)), share_inputs=True)
             return np.array(said[0], dtype=np.float32)
 
     return compute

@@ -27,7 +27,7 @@ class OpenVinoInt8(Runtime, name="openvino_int8"):
 
     def convert(self, original: Original, out: Path) -> None:
         from pipelines.runtimes.openvino_graph import quiet_import, read_onnx, write_graph
-        from pipelines.runtimes.original import named
+        from pipelines.runtimes.rows import named
 
         nncf = quiet_import("nncf")
         nncf.set_log_level("ERROR")

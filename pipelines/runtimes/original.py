@@ -6,19 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from pipelines.onnx_graph import export_onnx
+from pipelines.runtimes.rows import Rows
 from pipelines.text_network import Output, inputs_of, longest_of, open_text_network, orders_of, output_of
 
 if TYPE_CHECKING:
     from torch.nn import Module
-
-Rows: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]"
-"""A batch: input_ids [B, L], attention_mask [B, L], and token_type_ids [B, L] where they are known."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +51,3 @@ class Original:
         longest = longest_of(self.folder)
         export_onnx(self.network, path, longest, inputs=self.inputs, output=name, orders=self.orders)
         return path
-
-
-def named(names: Sequence[str], rows: Rows) -> dict[str, NDArray[np.int64]]:
-    """The arrays of `rows` that are called `names`; a graph that asks of which text a token is hears of the first by default."""
-    ids, mask, types = rows
-    known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids) if types is None else types}
-    return {name: known[name] for name in names}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.runtimes import Compute
-from pipelines.runtimes.original import named
+from pipelines.runtimes.rows import named
 
 
 def called(module: Callable[..., Any], inputs: Sequence[str], threads: int) -> Compute:

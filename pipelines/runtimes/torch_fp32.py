@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 class TorchFp32(Runtime, name="torch_fp32"):
     """Eager torch in float32, the network as it was trained."""
 
+    is_reference: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     opens: ClassVar[str] = "model.safetensors"
 

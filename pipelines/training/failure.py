@@ -16,6 +16,7 @@ from pipelines.job import SCRATCH
 FILE = "error.json"
 """{"type", "message"}, in a job's folder."""
 ROOM, ROOM_BYTES = f"{SCRATCH}/room", 16384
+"""In a job's folder: what gives way to such a message where the disk is full; a few blocks of any file system."""
 
 log = logging.getLogger("cursus.training")
 

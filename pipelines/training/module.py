@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +59,12 @@ class StageModule(lightning.LightningModule):
         self.head = stage.head
         # a frozen companion is no part of this module's weights, checkpoints or training mode; one that trains is
         self._companions = companions
-        self._answers = {name: one.ask for name, one in companions.items()}
-        if batches.items is not None:
-            self._answers |= {n: RememberedAnswers(c.ask, batches.items) for n, c in companions.items() if not c.trains}
+        self._answers: dict[str, Callable[[Batch, frozenset[Signal]], Signals]] = {}
+        for name, one in companions.items():
+            if one.trains or batches.items is None:
+                self._answers[name] = one.ask
+            else:
+                self._answers[name] = RememberedAnswers(one.ask, batches.items)
         self.trained_companions = nn.ModuleDict({name: one.network for name, one in companions.items() if one.trains})
         self._wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
         able = stage.backbone is not None and Ability.MEMORY in stage.backbone.offers

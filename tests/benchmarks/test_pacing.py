@@ -10,8 +10,9 @@ import pytest
 
 from benchmarks import loop_overhead
 from benchmarks.harness.benchmark import Setting
-from benchmarks.harness.paced import Loop, LoopFailed, Paced, as_launched, pace
+from benchmarks.harness.paced import Loop, LoopFailed, Paced, pace
 from benchmarks.harness.stages import Stages, tables
+from tasks.launchers.environment import training_environment
 
 
 def loop(folder: Path, name: str, steps: int, fails: str = "") -> Loop:
@@ -49,7 +50,7 @@ def test_a_stage_and_a_bare_loop_over_it_take_turns(tmp_path: Path) -> None:
     stages = Stages(setting, "overhead", loop_overhead.RECIPE, tables(setting))
     stages.make("initial")
     ours, job = stages.loop("train", 1)
-    bare = Loop("benchmarks.peers.bare_loop", ours.argument, 1, as_launched())
+    bare = Loop("benchmarks.peers.bare_loop", ours.argument, 1, training_environment())
     paces = pace({"ours": ours, "bare": bare}, stages.folder, rounds=2, seconds=0, warm=1, steps=3)
     assert {name: [turn.units for turn in taken] for name, taken in paces.turns.items()} == {
         "ours": [3, 3],

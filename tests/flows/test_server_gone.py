@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from flows.execute import SERVER_GONE, STILLBORN
-from flows.stillborn import SERVER
+from flows.execute import DIED_STARTING, SERVER_GONE
+from flows.starting_server import SERVER
 from tests.steps import ROOT
 
 ALONE = """
@@ -65,7 +65,7 @@ def test_a_server_killed_while_it_starts_is_told_at_once(checkout: Path, environ
         said, _ = running.communicate(timeout=100)  # Prefect would ask it for two minutes
     finally:
         running.kill()
-    assert running.returncode == 2 and f"error: {STILLBORN}" in " ".join(said.split()), said
+    assert running.returncode == 2 and f"error: {DIED_STARTING}" in " ".join(said.split()), said
 
 
 @pytest.mark.timeout(1500)

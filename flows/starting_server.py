@@ -12,7 +12,7 @@ SERVER = "prefect.server.api.server"
 LOOK_SECONDS = 0.5
 
 
-def when_stillborn(begun: Callable[[], bool], act: Callable[[], object]) -> None:
+def when_server_dies_starting(begun: Callable[[], bool], act: Callable[[], object]) -> None:
     """Call `act` in a thread of its own if the server that this process starts has ended before `begun` is true."""
 
     def watch() -> None:
