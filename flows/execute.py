@@ -31,7 +31,9 @@ SERVER_GONE = (
     "Prefect's server went away while the run was under way. Everything that was finished is in the store; "
     "Prefect is told how the run ended when the next one starts."
 )
-DIED_STARTING = "Prefect's temporary server ended while it started, before anything of this run was begun; run the same command again"
+DIED_STARTING = (
+    "Prefect's temporary server ended while it started, and nothing of this run was begun; run the same command again"
+)
 
 
 def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[str, Any]:
