@@ -187,7 +187,7 @@ def _branch(
     ]
     if record.identity.get("untrained"):
         others.insert(0, "random weights: only the body and the vocabulary are the parent's")
-    judges = "judges " if record.kind == "evaluate" else ""
+    judges = "judges " if record.judges else ""
     mark = " ◀" if name == subject else ""
     yield Row(
         joint + label(record) + mark,
@@ -204,7 +204,7 @@ def _branch(
 
 def _main_parent(record: Provenance, records: Mapping[str, Provenance]) -> str | None:
     """The parent under which a step is drawn; none for what starts from nothing, or judges many."""
-    if record.kind == "evaluate":
+    if record.judges:
         return None
     return record.parents.get("start") or next(
         (parent for parent in record.parents.values() if parent in records), None

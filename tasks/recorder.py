@@ -162,7 +162,7 @@ class Recorder:
         """Log the model in `folder` as what the run made, and close the run."""
         step = TrackedStep.of(provenance)
         model_id = None
-        if provenance.kind == "evaluate":
+        if provenance.judges:
             for name in provenance.files:
                 self.client.log_artifact(run_id, str(folder / name))
         else:

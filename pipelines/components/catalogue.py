@@ -39,6 +39,7 @@ FAMILIES = (
     "compressions",
     "runtimes",
     "evaluations",
+    "probes",
 )
 """Packages of `pipelines` that hold a family each, in the order text meets them."""
 PARTS = (
@@ -53,6 +54,7 @@ PARTS = (
     "schedule",
     "compression",
     "suite",
+    "probes",
 )
 """Keys of a stage that hold components."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -14,7 +13,7 @@ from pipelines.errors import DataError, RecipeError
 from pipelines.heads import Batch, Head, Signals, body_inputs
 from pipelines.heads.token_rows import TokenRows, column
 from pipelines.task_families.tagging import OUTSIDE
-from pipelines.task_families.writing_systems import joined
+from pipelines.task_families.writing_systems import as_written
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class WordTags(Head):
         fast.no_padding()
         fast.enable_truncation(length)
         # not the fast way, which does not say which word a token is of
-        encodings = fast.encode_batch([_as_written(words) for words in sentences], is_pretokenized=True)
+        encodings = fast.encode_batch([as_written(words) for words in sentences], is_pretokenized=True)
         fast.no_truncation()
         places = [_first_tokens(encoding.word_ids) for encoding in encodings]
         tags = _numbers(examples, sentences, task) if answers else None
@@ -140,14 +139,6 @@ class EncodedWords(Encoded):
                 labels.append(row)
             fields[Field.TAG_LABELS] = padded(labels, IGNORED)
         return fields
-
-
-def _as_written(words: Sequence[str]) -> list[str]:
-    """`words` with the space that stands before each in writing: to many tokenizers it is part of the word."""
-    return [
-        words[0],
-        *(" " * (len(joined([before, word])) - len(before) - len(word)) + word for before, word in pairwise(words)),
-    ]
 
 
 def _first_tokens(words: Sequence[int | None]) -> NDArray[np.int64]:

@@ -109,6 +109,11 @@ class Provenance(BaseModel):
             raise StoreError(f"{path}: damaged record (it is not what was published); {again}")
         return found
 
+    @property
+    def judges(self) -> bool:
+        """Whether it looks at the models of other steps and is none itself."""
+        return any(role.startswith("subject:") for role in self.parents)
+
     def sealed(self) -> Self:
         """The same record, with its seal."""
         return self.model_copy(update={"seal": fingerprint(self.model_dump(mode="json", exclude={"seal"}))})

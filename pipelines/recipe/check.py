@@ -15,6 +15,7 @@ from pipelines.layouts import Layout
 from pipelines.recipe.checkpoint import body_of
 from pipelines.recipe.fitting import Problem, fitting, listed
 from pipelines.recipe.judging import check_judging
+from pipelines.recipe.probing import check_probing
 from pipelines.recipe.schema import Checkpoint, Kind, Stage, Untrained
 from pipelines.recipe.tokenizing import check_tokens, check_vocabulary
 from pipelines.segmentations import UNSPACED, Segmentation
@@ -37,6 +38,8 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
     """The first thing wrong with a stage, or None. `resolve` gives the stage that a reference names."""
     if stage.kind is Kind.EVALUATE:
         return check_judging(stage, resolve, setting.family)
+    if stage.kind is Kind.PROBE:
+        return check_probing(stage, resolve, setting.family)
     return (
         _check_start(stage, resolve)
         or _check_corpus(stage)
@@ -51,7 +54,7 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
 
 def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
     if isinstance(stage.start, tuple):
-        return "start", "only an evaluate stage starts from several others"
+        return "start", "only an evaluate or a probe stage starts from several others"
     if stage.start is None and stage.kind not in (Kind.PRETRAIN, Kind.FINETUNE):
         return "start", f"a {stage.kind} stage continues another: name the stage it starts from"
     if stage.start is None and (stage.tokenizer is None or stage.backbone is None):

@@ -8,7 +8,7 @@ from pipelines.components import did_you_mean
 from pipelines.evaluations import Evaluation
 from pipelines.heads import Head
 from pipelines.recipe.fitting import Problem, fitting, listed
-from pipelines.recipe.schema import Kind, Stage
+from pipelines.recipe.schema import Stage
 
 
 def check_judging(stage: Stage, resolve: Callable[[str], Stage], family: str | None) -> Problem | None:
@@ -24,8 +24,8 @@ def check_judging(stage: Stage, resolve: Callable[[str], Stage], family: str | N
         if not isinstance(subject, str):
             return "start", "an evaluate stage starts from the stages it judges: a name or a list of names"
         judged = resolve(subject)
-        if judged.kind is Kind.EVALUATE:
-            return "start", f"stage {subject!r} evaluates; name stages that make models"
+        if judged.kind.judges:
+            return "start", f"stage {subject!r} is of the kind {judged.kind} and makes no model; name stages that do"
         answering[subject] = not judged.kind.reads_plain_text
         for evaluation in stage.suite:
             if (

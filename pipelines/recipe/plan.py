@@ -144,7 +144,7 @@ class _Planner:
             owner, _, name = reference.rpartition("/")
             return self._steps(owner or recipe, name)[0].fingerprint
 
-        if stage.kind is Kind.EVALUATE:
+        if stage.kind.judges:
             subjects = [stage.start] if isinstance(stage.start, str) else stage.start
             assert isinstance(subjects, (list, tuple))
             roles = {}
@@ -169,6 +169,8 @@ class _Planner:
         tables = [table for word in stage.corpus for table in TABLES[word]]
         if stage.kind is Kind.EVALUATE:
             tables = ["train", "validation", "test"]
+        if stage.kind is Kind.PROBE:
+            tables = sorted({table for one in stage.probes for table in one.tables})
         data = {table: self.data[table] for table in dict.fromkeys(tables)}
         checkpoint = resolve_checkpoint(stage.start.checkpoint) if isinstance(stage.start, Checkpoint) else None
         return identified(recipe, name, stage, seed, several, parents, data, self.family, checkpoint)
@@ -200,7 +202,7 @@ def identified(
         "libraries": library_versions(),
         "checkpoint": digest_folder(checkpoint) if checkpoint else None,
     }
-    if stage.kind is Kind.EVALUATE:
+    if stage.kind.judges:
         identity["subjects"] = sorted(parents)
     return Step(recipe, name, seed, stage, several, parents, data, family, checkpoint, identity, fingerprint(identity))
 
@@ -208,7 +210,7 @@ def identified(
 def _modules(stage: Stage) -> list[str]:
     """The modules of the parts a stage is made of."""
     single = (stage.tokenizer, stage.segmentation, stage.layout, stage.backbone, stage.head, stage.schedule)
-    several = (stage.corruption, stage.objective, stage.strategy, stage.compression, stage.suite)
+    several = (stage.corruption, stage.objective, stage.strategy, stage.compression, stage.suite, stage.probes)
     values = (*single, *(value for axis in several for value in axis))
     modules = {type(value).__module__ for value in values if isinstance(value, Component)}
     companions = [name for objective in stage.objective for name in objective.companion_heads]

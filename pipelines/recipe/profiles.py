@@ -26,6 +26,8 @@ def _tiny(stage: Stage) -> Stage:
     }
     if stage.suite:
         update["suite"] = tuple(evaluation.tiny() for evaluation in stage.suite)
+    if stage.probes:
+        update["probes"] = tuple(probe.tiny() for probe in stage.probes)
     if stage.backbone is not None:
         update["backbone"] = stage.backbone.tiny()
     if stage.vocabulary is not None:

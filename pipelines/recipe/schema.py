@@ -15,6 +15,7 @@ from pipelines.evaluations import Evaluation
 from pipelines.heads import Head
 from pipelines.layouts import Layout
 from pipelines.objectives import Objective
+from pipelines.probes import Probe
 from pipelines.schedules import Schedule
 from pipelines.segmentations import Segmentation
 from pipelines.strategies import Strategy
@@ -30,10 +31,16 @@ class Kind(StrEnum):
     FINETUNE = "finetune"
     COMPRESS = "compress"
     EVALUATE = "evaluate"
+    PROBE = "probe"
 
     @property
     def reads_plain_text(self) -> bool:
         return self in (Kind.PRETRAIN, Kind.ADAPT_DOMAIN, Kind.ADAPT_TASK)
+
+    @property
+    def judges(self) -> bool:
+        """Whether it looks at the models of other stages and makes none."""
+        return self in (Kind.EVALUATE, Kind.PROBE)
 
 
 class Strict(BaseModel):
@@ -130,7 +137,7 @@ class Stage(Strict):
 
     kind: Kind
     start: str | tuple[str, ...] | Checkpoint | Untrained | None = None
-    """The stage (or `recipe/stage`) whose result this one continues; for `evaluate`, the stages it judges."""
+    """The stage (or `recipe/stage`) whose result this one continues; for `evaluate` and `probe`, the stages they look at."""
     teacher: str | None = None
     """The stage whose result teaches this one."""
     like: str | None = None
@@ -154,6 +161,8 @@ class Stage(Strict):
     """How the learning rate moves over the steps."""
     compression: tuple[SerializeAsAny[Compression], ...] = ()
     suite: tuple[SerializeAsAny[Evaluation], ...] = ()
+    probes: tuple[SerializeAsAny[Probe], ...] = ()
+    """What a `probe` stage looks for in hidden states."""
     budget: Budget = Budget()
     optimizer: Optimizer = Optimizer()
     dropout: float | None = Field(None, ge=0, lt=1)
@@ -161,7 +170,9 @@ class Stage(Strict):
     seeds: tuple[int, ...] = (0,)
     """One model is trained for each; stages that start from this one take the first."""
 
-    @field_validator("corpus", "corruption", "objective", "strategy", "compression", "suite", "seeds", mode="before")
+    @field_validator(
+        "corpus", "corruption", "objective", "strategy", "compression", "suite", "probes", "seeds", mode="before"
+    )
     @classmethod
     def _listed(cls, value: Any) -> Any:
         return _as_list(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 _UNSPACED = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
@@ -20,3 +21,11 @@ def joined(words: Sequence[str]) -> str:
         gap = text and not (_UNSPACED.match(text[-1]) and _UNSPACED.match(word[:1]))
         text += f" {word}" if gap else word
     return text
+
+
+def as_written(words: Sequence[str]) -> list[str]:
+    """`words` with the space that stands before each in writing: to many tokenizers it is part of the word."""
+    return [
+        words[0],
+        *(" " * (len(joined([before, word])) - len(before) - len(word)) + word for before, word in pairwise(words)),
+    ]

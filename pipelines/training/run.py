@@ -21,6 +21,7 @@ ENTRY = {
     Kind.FINETUNE: "pipelines.training.fit:fit",
     Kind.COMPRESS: "pipelines.training.fit:fit",
     Kind.EVALUATE: "pipelines.evaluations.stage:evaluate",
+    Kind.PROBE: "pipelines.probes.stage:probe",
 }
 """Kind of stage → the function that computes it. Imported by name, so that a stage's code identity holds only its own."""
 

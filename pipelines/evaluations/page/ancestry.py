@@ -53,7 +53,7 @@ def _nodes(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str
     nodes: dict[str, Node] = {}
     for fingerprint in _in_order([*by_fingerprint, *records], records):
         record = records[fingerprint]
-        if record["kind"] == "evaluate":
+        if record["kind"] in ("evaluate", "probe"):
             continue
         step, name = by_fingerprint.get(fingerprint), names[fingerprint]
         if name not in nodes:

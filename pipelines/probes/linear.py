@@ -1,0 +1,110 @@
+"""Linear probes of every layer, beside control tasks that only a table of words could solve."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from pydantic import Field, PositiveInt
+
+from pipelines.errors import DataError
+from pipelines.probes import LAYERS, Probe, Seen
+from pipelines.probes.examples import flat, labels_of, types_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pipelines.probes.model import ProbedModel
+
+ITERATIONS = 200
+"""Of L-BFGS, at most."""
+
+
+class Linear(Probe, name="linear"):
+    """How well a linear map of a layer tells the labels of words or texts, and how much better than labels drawn by lot.
+
+    The control task gives every word type a label drawn from the distribution of the real ones (Hewitt & Liang 2019, §2); of
+    a text, its first word decides. A probe that solves it has memory of its own; selectivity is accuracy on the task minus
+    accuracy on the control. Softmax regression with an L2 penalty on features of unit variance, by L-BFGS.
+    """
+
+    paper = "arXiv:1909.03368"
+    reads = frozenset({"tagging", "dependency_parsing", "text_classification"})
+    metrics = ("accuracy", "selectivity", "control")
+
+    examples: PositiveInt = 500
+    """Sentences or texts that are read of each table, at most."""
+    penalty: float = Field(1.0, gt=0)
+    """Weight of the squared norm of the map, whose half is added to the summed loss."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"examples": min(self.examples, 24)})
+
+    @property
+    def examples_read(self) -> int:
+        return self.examples
+
+    def look(self, model: ProbedModel) -> Seen:
+        train, test = (model.vectors(table, self.examples) for table in self.tables)
+        rows = [model.examples.rows(table)[: self.examples] for table in self.tables]
+        known, asked = (flat([labels_of(model.family, row) for row in part]) for part in rows)
+        types = [flat([types_of(model.family, row) for row in part]) for part in rows]
+        drawn = control_labels([*types[0], *types[1]], Counter(known), model.seed)
+        tasks = [(known, asked), ([drawn[one] for one in types[0]], [drawn[one] for one in types[1]])]
+        if len(set(np.asarray(known)[train.covered])) < 2:
+            raise DataError("probe linear: the training examples have one label; there is nothing to tell apart")
+        sentences = len(test.begins) - 1
+        statistics = np.zeros((len(test.layers), sentences, 3))
+        owners = test.owners[test.covered]
+        statistics[..., 2] = np.bincount(owners, minlength=sentences)
+        for layer, (states, others) in enumerate(zip(train.layers, test.layers, strict=True)):
+            for column, (right, wanted) in enumerate(tasks):
+                said = fitted(states[train.covered], np.asarray(right)[train.covered], self.penalty).predict(
+                    others[test.covered]
+                )
+                hits = (said == np.asarray(wanted)[test.covered]).astype(np.float64)
+                statistics[layer, :, column] = np.bincount(owners, hits, sentences)
+        told = Counter(np.asarray(asked)[test.covered].tolist())
+        notes = {
+            "labels": len(set(known)),
+            "majority": told[Counter(known).most_common(1)[0][0]] / max(1, sum(told.values())),
+            "words": int(test.covered.sum()),
+            "not_covered": int((~test.covered).sum()),
+        }
+        return Seen({LAYERS: statistics}, notes=notes)
+
+    def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
+        right, control, words = statistics.sum(axis=0)
+        if words == 0:
+            return 0.0
+        return float({"accuracy": right, "control": control, "selectivity": right - control}[metric] / words)
+
+
+def control_labels(types: Sequence[str], labels: Mapping[str, int], seed: int) -> dict[str, str]:
+    """The label of every word type: drawn by itself, from a hash of the type and the seed, in the proportions of `labels`."""
+    names = sorted(labels)
+    ends = np.cumsum([labels[name] for name in names]) / sum(labels.values())
+    drawn = {}
+    for one in set(types):
+        lot = int.from_bytes(hashlib.blake2b(f"{seed}\t{one}".encode(), digest_size=8).digest(), "big") / 2**64
+        drawn[one] = names[min(int(np.searchsorted(ends, lot, side="right")), len(names) - 1)]
+    return drawn
+
+
+def fitted(states: NDArray[np.float32], labels: NDArray[np.str_], penalty: float) -> Any:
+    """Softmax regression of `labels` [N] on `states` [N, H], as scikit-learn's estimator."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=1 / penalty, max_iter=ITERATIONS))
+    with warnings.catch_warnings():
+        # a control task has no solution to converge to; where it stopped is what it remembers
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(states.astype(np.float64), labels)

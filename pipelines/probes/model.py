@@ -1,0 +1,181 @@
+"""One saved model as probes see it: frozen, in evaluation mode, float32, its hidden states read once for all of them.
+
+A word is the mean of its pieces (Hewitt & Manning 2019, §3.2), wherever the tokenizer cuts it; a text is the mean of its own
+tokens. What frames a text ([CLS], [SEP]) is part of neither. Words beyond the row, and those of which the tokenizer leaves
+nothing, are not covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipelines.encoding import attention, padded
+from pipelines.errors import RecipeError
+from pipelines.job import Subject
+from pipelines.probes.examples import Examples, words_of
+from pipelines.task_families.writing_systems import as_written
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pipelines.opening import Opened
+
+BATCH = 32
+"""Sentences that are read at a time."""
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """What the layers say of the words of some sentences, or of texts, each then one word long."""
+
+    layers: tuple[NDArray[np.float32], ...]
+    """Of each layer, embeddings first, [words, H]; rows of words that are not covered are 0."""
+    begins: NDArray[np.int64]
+    """[sentences + 1]: the row of the first word of each, and the number of all words."""
+    covered: NDArray[np.bool_]
+    """[words]"""
+
+    def first(self, sentences: int) -> Vectors:
+        """Those of the first sentences alone."""
+        begins = self.begins[: sentences + 1]
+        return Vectors(tuple(one[: begins[-1]] for one in self.layers), begins, self.covered[: begins[-1]])
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """[words]: the sentence of each."""
+        return np.repeat(np.arange(len(self.begins) - 1), np.diff(self.begins))
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A sentence as tokens."""
+
+    ids: NDArray[np.int64]
+    words: NDArray[np.int64]
+    """The word that each token is of; −1 for what frames the sentence."""
+
+
+class ProbedModel:
+    """A model and the examples it is shown."""
+
+    def __init__(self, subject: Subject, examples: Examples, length: int, seed: int, language: str) -> None:
+        """Raises RecipeError for a folder that is no model with weights."""
+        from pipelines.opening import open_model
+
+        self.subject, self.examples, self.length, self.seed, self.language = subject, examples, length, seed, language
+        self.opened: Opened = open_model(subject.folder, "cpu")
+        self._vectors: dict[str, Vectors] = {}
+
+    @property
+    def family(self) -> Any:
+        return self.examples.family
+
+    @cached_property
+    def padding(self) -> int:
+        """Id of the padding token."""
+        return int(self.opened.tokenizer.pad_token_id or 0)
+
+    def vectors(self, table: str, sentences: int) -> Vectors:
+        """The vectors of the words, or of the texts, of the first `sentences` examples of `table`. Read once."""
+        if table not in self._vectors:
+            rows = [words_of(self.family, row) for row in self.examples.rows(table)]
+            self._vectors[table] = self.read(rows, of_words=self.examples.of_words)
+        return self._vectors[table].first(sentences)
+
+    def read(self, rows: Sequence[Sequence[str]], *, of_words: bool = True) -> Vectors:
+        """The vectors of the words of `rows`; without `of_words` each row is one text, which the tokenizer cuts as it likes."""
+        encodings = self.encode(rows, of_words=of_words)
+        begins = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        covered = np.zeros(int(begins[-1]), dtype=bool)
+        layers: list[NDArray[np.float32]] = []
+        for chosen, said in self._batches(encodings):
+            states = self._states(said)
+            if not layers:
+                layers = [np.zeros((int(begins[-1]), state.shape[-1]), np.float32) for state in states]
+            for line, row in enumerate(chosen):
+                words = encodings[row].words
+                mean = pooling(words, int(begins[row + 1] - begins[row]))
+                covered[begins[row] : begins[row + 1]] = mean.any(1)
+                for layer, state in zip(layers, states, strict=True):
+                    layer[begins[row] : begins[row + 1]] = mean @ state[line, : len(words)]
+        return Vectors(tuple(layers), begins, covered)
+
+    def attention(self, rows: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Of each sentence its number, how much every word attends to every other, [layers, heads, words, words].
+        Attention to a word is the sum over its pieces, attention from one the mean (Clark et al. 2019,
+        §4.1); what goes to the frame of a sentence is left out, so that rows sum to less than one.
+
+        Raises RecipeError for a body without attention.
+        """
+        encodings = self.encode(rows)
+        for chosen, said in self._batches(encodings, attentions=True):
+            weights = getattr(said, "attentions", None)
+            if not weights or weights[0] is None:
+                raise RecipeError(f"stage {self.subject.stage!r} says no attention weights; leave it out of this probe")
+            stacked = np.stack([layer.numpy() for layer in weights], axis=1)
+            for line, row in enumerate(chosen):
+                words = encodings[row].words
+                mean = pooling(words, len(rows[row]))
+                whole = (mean > 0).astype(np.float32)
+                inner = stacked[line, :, :, : len(words), : len(words)]
+                yield row, mean @ inner @ whole.T
+
+    def encode(self, rows: Sequence[Sequence[str]], *, of_words: bool = True) -> list[Encoding]:
+        """`rows` as tokens, cut to the length of the stage."""
+        fast = self.opened.tokenizer.backend_tokenizer
+        frame = fast.num_special_tokens_to_add(False)
+        if self.length <= frame:
+            raise RecipeError(f"budget.length: {self.length} tokens hold only the {frame} that frame a text; raise it")
+        fast.no_padding()
+        fast.enable_truncation(self.length)
+        if of_words:
+            encodings = fast.encode_batch([as_written(words) for words in rows], is_pretokenized=True)
+            words = [[-1 if word is None else word for word in one.word_ids] for one in encodings]
+        else:
+            encodings = fast.encode_batch([words[0] for words in rows])
+            words = [[-1 if special else 0 for special in one.special_tokens_mask] for one in encodings]
+        fast.no_truncation()
+        return [
+            Encoding(np.asarray(one.ids, dtype=np.int64), np.asarray(of, dtype=np.int64))
+            for one, of in zip(encodings, words, strict=True)
+        ]
+
+    def _batches(self, encodings: Sequence[Encoding], attentions: bool = False) -> Iterator[tuple[list[int], Any]]:
+        """The rows of each batch, and what the body says of it."""
+        import torch
+
+        order = sorted(
+            (row for row, one in enumerate(encodings) if len(one.ids)), key=lambda row: len(encodings[row].ids)
+        )
+        wanted = {"output_attentions": True} if attentions else {"output_hidden_states": True}
+        for first in range(0, len(order), BATCH):
+            chosen = order[first : first + BATCH]
+            ids = [encodings[row].ids for row in chosen]
+            tokens = padded(ids, self.padding)
+            with torch.inference_mode():
+                said = self.opened.network.base_model(
+                    input_ids=torch.from_numpy(tokens),
+                    attention_mask=torch.from_numpy(attention(ids, tokens.shape[1])),
+                    **wanted,
+                )
+            yield chosen, said
+
+    def _states(self, said: Any) -> list[NDArray[np.float32]]:
+        states = getattr(said, "hidden_states", None)
+        if not states:
+            raise RecipeError(f"stage {self.subject.stage!r} says no hidden states; leave it out of this probe")
+        return [state.float().numpy() for state in states]
+
+
+def pooling(words: NDArray[np.int64], number: int) -> NDArray[np.float32]:
+    """float32 [number, tokens]: what each token weighs in the mean of each word; rows of words without a token are 0."""
+    mean = np.zeros((number, len(words)), dtype=np.float32)
+    tokens = np.flatnonzero(words >= 0)
+    mean[words[tokens], tokens] = 1.0
+    mean /= np.maximum(mean.sum(1, keepdims=True), 1.0)
+    return mean

@@ -1,0 +1,92 @@
+"""What probes saw, as records: estimates with intervals for every stage and layer, and the changes between stages.
+
+{"metric": the first, "metrics": [...], "layers": [numbers], "items": N,
+ "stages": [{"stage", "seeds", "layers": [{"layer", metric: estimate, ...}], "notes": [of each seed]}],
+ "changes": [{"from", "to", "layers": [{"layer", metric: difference, ...}]}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pipelines.evaluations.resampling import RESAMPLES, interval, paired_difference
+
+if TYPE_CHECKING:
+    from pipelines.evaluations.resampling import Score
+    from pipelines.probes import Probe, Stage
+
+DIGITS = 6
+
+
+def by_layer(probe: Probe, stages: Sequence[Stage], seed: int) -> dict[str, Any]:
+    """The section of a probe that scores layers. `changes` compares neighbours in the order in which the recipe names the
+    stages, on the same items; stages with another number of layers are not compared."""
+    return {
+        "metric": probe.metrics[0],
+        "metrics": list(probe.metrics),
+        "layers": sorted({number for stage in stages for number in stage.layers}),
+        "items": len(stages[0].layer(0)[0]),
+        "resamples": RESAMPLES,
+        "stages": [
+            {
+                "stage": stage.name,
+                "seeds": list(stage.seeds),
+                "layers": [
+                    {"layer": number, **_estimates(probe, stage, place, seed)}
+                    for place, number in enumerate(stage.layers)
+                ],
+                "notes": [dict(one.notes) for one in stage.seen],
+            }
+            for stage in stages
+        ],
+        "changes": [
+            {
+                "from": before.name,
+                "to": after.name,
+                "layers": [
+                    {"layer": number, **_differences(probe, before, after, place, seed)}
+                    for place, number in enumerate(after.layers)
+                ],
+            }
+            for before, after in pairwise(stages)
+            if before.layers == after.layers
+        ],
+        "headline": {
+            f"probe/{probe.name}/{probe.metrics[0]}/{stage.name}": max(
+                _mean(probe, stage, place) for place, _ in enumerate(stage.layers)
+            )
+            for stage in stages
+        },
+    }
+
+
+def rounded(value: Any) -> Any:
+    """A record with its numbers cut to what they can say."""
+    if isinstance(value, float):
+        return round(value, DIGITS)
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    return [rounded(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def scoring(probe: Probe, metric: str) -> Score:
+    """One metric of a probe as the statistics take it."""
+    return lambda statistics: probe.score(metric, statistics)
+
+
+def _estimates(probe: Probe, stage: Stage, place: int, seed: int) -> dict[str, Any]:
+    return {metric: interval(scoring(probe, metric), stage.layer(place), seed).record() for metric in probe.metrics}
+
+
+def _differences(probe: Probe, before: Stage, after: Stage, place: int, seed: int) -> dict[str, Any]:
+    return {
+        metric: paired_difference(scoring(probe, metric), before.layer(place), after.layer(place), seed).record()
+        for metric in probe.metrics
+    }
+
+
+def _mean(probe: Probe, stage: Stage, place: int) -> float:
+    scores = [probe.score(probe.metrics[0], statistics) for statistics in stage.layer(place)]
+    return sum(scores) / len(scores)

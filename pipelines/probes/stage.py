@@ -1,0 +1,99 @@
+"""The probe stage: every model is read once, and all probes of the stage look at what was read.
+
+    probe(job)
+      ├── probes.json            {"dataset": …, "sections": {probe: its record}}
+      └── probes.safetensors     <probe>/<stage>@<seed>/<name>: the statistics that the intervals are computed from, float64
+
+Both follow from the models, the tables and the job's seed alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from pipelines.job import Job, Result, Subject
+from pipelines.probes.examples import Examples
+
+if TYPE_CHECKING:
+    from pipelines.probes import Seen, Stage
+
+PROBES = "probes.json"
+STATISTICS = "probes.safetensors"
+
+
+def probe(job: Job) -> Result:
+    """Look at the subjects of `job` and write what its probes say into `job.out`.
+
+    Raises RecipeError for a model that has nothing to look at, DataError for a table that cannot be used; both before anything
+    is written.
+    """
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(job.runtime.threads)
+    with threadpool_limits(job.runtime.threads):
+        looked = _look(job)
+        sections = {}
+        headline: dict[str, float] = {}
+        for one in job.stage.probes:
+            record = one.record(_by_stage(job, looked[one.name]), job.seed)
+            headline |= record.get("headline", {})
+            sections[one.name] = record
+    _write(job, sections, looked)
+    return Result(metrics=headline)
+
+
+def _look(job: Job) -> dict[str, dict[tuple[str, int], Seen]]:
+    """Probe → model → what it saw. One model is in memory at a time."""
+    from pipelines.probes.model import ProbedModel
+
+    most = max(one.examples_read for one in job.stage.probes)
+    examples = Examples(job.tables, job.family, job.seed, most)
+    looked: dict[str, dict[tuple[str, int], Seen]] = {one.name: {} for one in job.stage.probes}
+    for subject in _ordered(job):
+        model = ProbedModel(subject, examples, job.stage.budget.length, job.seed, job.language)
+        for one in job.stage.probes:
+            looked[one.name][subject.stage, subject.seed] = one.look(model)
+    return looked
+
+
+def _ordered(job: Job) -> list[Subject]:
+    """Stages in the order in which the recipe names them, seeds ascending."""
+    places = {stage: place for place, stage in reversed([*enumerate(one.stage for one in job.subjects)])}
+    return sorted(job.subjects, key=lambda subject: (places[subject.stage], subject.seed))
+
+
+def _by_stage(job: Job, looked: dict[tuple[str, int], Seen]) -> list[Stage]:
+    from pipelines.probes import Stage
+
+    names = list(dict.fromkeys(stage for stage, _ in looked))
+    return [
+        Stage(
+            name,
+            tuple(seed for stage, seed in looked if stage == name),
+            tuple(seen for (stage, _), seen in looked.items() if stage == name),
+        )
+        for name in names
+    ]
+
+
+def _write(job: Job, sections: dict[str, Any], looked: dict[str, dict[tuple[str, int], Seen]]) -> None:
+    from safetensors.numpy import save_file
+
+    from pipelines.probes.records import rounded
+
+    job.out.mkdir(parents=True, exist_ok=True)
+    arrays = {
+        f"{one}/{stage}@{seed}/{name}": statistics
+        for one, models in looked.items()
+        for (stage, seed), seen in models.items()
+        for name, statistics in seen.statistics.items()
+    }
+    save_file(arrays, job.out / f".{STATISTICS}")
+    os.replace(job.out / f".{STATISTICS}", job.out / STATISTICS)
+    document = {"dataset": {"language": job.language, "family": job.family.name}, "sections": rounded(sections)}
+    aside = job.out / f".{PROBES}"
+    aside.write_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(aside, job.out / PROBES)

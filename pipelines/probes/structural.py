@@ -1,0 +1,215 @@
+"""Syntax trees in the geometry of hidden states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from pydantic import Field, PositiveInt
+
+from pipelines.errors import DataError
+from pipelines.probes import LAYERS, Probe, Seen
+from pipelines.probes.trees import depths, distances, edges, spanning_tree
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from pipelines.probes.model import ProbedModel, Vectors
+
+PUNCTUATION = "punct"
+SHORTEST, LONGEST = 5, 50
+"""Words of the sentences that Spearman's correlations are taken over (§4.1)."""
+BATCH = 20
+"""Sentences of a step of training, as in the paper's code."""
+
+
+class Structural(Probe, name="structural"):
+    """Distance and depth probes (Hewitt & Manning 2019): is there one linear map of a layer under which squared distances
+    between words are their distances in the syntax tree, and squared lengths their depths?
+
+    Scores are the paper's: undirected attachments of the least spanning tree without punctuation (`uuas`), Spearman's
+    correlation of predicted and true distances of each word, averaged by sentence length from 5 to 50 (`distance_spearman`),
+    the root as the least deep word (`root_accuracy`), and Spearman's correlation of depths (`depth_spearman`). A sentence of
+    which a word is not covered is left out.
+    """
+
+    paper = "doi:10.18653/v1/N19-1419"
+    reads = frozenset({"dependency_parsing"})
+    metrics = ("uuas", "distance_spearman", "root_accuracy", "depth_spearman")
+
+    examples: PositiveInt = 1000
+    """Sentences that are read of each table, at most."""
+    rank: PositiveInt = 64
+    """Rows of the map; no more than the states are wide."""
+    epochs: PositiveInt = 20
+    """Passes over the training sentences."""
+    lr: float = Field(1e-3, gt=0)
+    """Rate of Adam, which falls linearly to zero."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"examples": min(self.examples, 24), "epochs": min(self.epochs, 2)})
+
+    @property
+    def examples_read(self) -> int:
+        return self.examples
+
+    def look(self, model: ProbedModel) -> Seen:
+        train, test = (model.vectors(table, self.examples) for table in self.tables)
+        rows, others = (model.examples.rows(table)[: self.examples] for table in self.tables)
+        whole, asked = whole_sentences(train), whole_sentences(test)
+        # one word is a tree without an edge
+        whole = [number for number in whole if len(rows[number]["heads"]) > 1]
+        if not whole or not asked:
+            raise DataError("probe structural: no sentence fits whole into budget.length tokens; raise it")
+        trees = [list(rows[number]["heads"]) for number in whole]
+        statistics = np.zeros((len(test.layers), len(asked), len(COLUMNS)))
+        for layer, (states, judged) in enumerate(zip(train.layers, test.layers, strict=True)):
+            sentences = [states[train.begins[number] : train.begins[number + 1]] for number in whole]
+            maps = [
+                self.fit(sentences, [truth(tree).astype(np.float32) for tree in trees], loss, model.seed)
+                for truth, loss in ((distances, distance_loss), (depths, depth_loss))
+            ]
+            for place, number in enumerate(asked):
+                words = judged[test.begins[number] : test.begins[number + 1]]
+                row = others[number]
+                kept = np.asarray([one.partition(":")[0] != PUNCTUATION for one in row["relations"]])
+                statistics[layer, place] = judge(
+                    squared_distances(words, maps[0]), squared_lengths(words, maps[1]), list(row["heads"]), kept
+                )
+        notes = {"sentences": len(asked), "not_covered": len(others) - len(asked), "rank": len(maps[0])}
+        return Seen({LAYERS: statistics}, notes=notes)
+
+    def fit(
+        self, sentences: Sequence[NDArray[np.float32]], truths: Sequence[NDArray[np.float32]], loss: Any, seed: int
+    ) -> NDArray[np.float64]:
+        """The map B [rank, H] of least `loss` on the sentences, each [T, H], by Adam from a seeded start."""
+        import torch
+
+        generator = torch.Generator().manual_seed(seed)
+        width = sentences[0].shape[1]
+        matrix = torch.empty(min(self.rank, width), width).uniform_(-0.05, 0.05, generator=generator).requires_grad_()
+        optimizer = torch.optim.Adam([matrix], lr=self.lr)
+        # sentences of like length stand side by side; the order of the batches is drawn
+        by_length = sorted(range(len(sentences)), key=lambda number: (len(sentences[number]), number))
+        groups = [by_length[first : first + BATCH] for first in range(0, len(by_length), BATCH)]
+        batches = [batch_of([sentences[n] for n in group], [truths[n] for n in group]) for group in groups]
+        steps = self.epochs * len(batches)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
+        for _ in range(self.epochs):
+            for chosen in torch.randperm(len(batches), generator=generator).tolist():
+                optimizer.zero_grad()
+                loss(matrix, *batches[chosen]).backward()
+                optimizer.step()
+                schedule.step()
+        found: NDArray[np.float64] = matrix.detach().double().numpy()
+        return found
+
+    def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
+        values = dict(zip(COLUMNS, statistics.T, strict=True))
+        if metric == "uuas":
+            return float(values["right"].sum() / max(1.0, values["arcs"].sum()))
+        if metric == "root_accuracy":
+            return float(values["root"].mean())
+        counts = values["counts"] > 0
+        if not counts.any():
+            return 0.0
+        column = values["distances" if metric == "distance_spearman" else "depths"][counts]
+        lengths = values["length"][counts].astype(np.int64)
+        totals, sentences = np.bincount(lengths, column), np.bincount(lengths)
+        found = sentences > 0
+        return float((totals[found] / sentences[found]).mean())
+
+
+COLUMNS = ("right", "arcs", "root", "length", "counts", "distances", "depths")
+"""Statistics of a sentence; `counts` is 1 where its length is among those that correlations are averaged over."""
+
+
+def whole_sentences(vectors: Vectors) -> list[int]:
+    """The numbers of the sentences whose every word is covered."""
+    missing = np.bincount(vectors.owners, ~vectors.covered, minlength=len(vectors.begins) - 1)
+    return np.flatnonzero((missing == 0) & (np.diff(vectors.begins) > 0)).tolist()
+
+
+def batch_of(
+    sentences: Sequence[NDArray[np.float32]], truths: Sequence[NDArray[np.float32]]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Words [B, T, H], truths [B, T] or [B, T, T], and lengths [B]; 0 where a sentence is shorter."""
+    import torch
+
+    longest = max(map(len, sentences))
+    words = np.zeros((len(sentences), longest, sentences[0].shape[1]), dtype=np.float32)
+    wanted = np.zeros((len(sentences), *[longest] * truths[0].ndim), dtype=np.float32)
+    for row, (sentence, truth) in enumerate(zip(sentences, truths, strict=True)):
+        words[row, : len(sentence)] = sentence
+        wanted[row][tuple(slice(size) for size in truth.shape)] = truth
+    return torch.from_numpy(words), torch.from_numpy(wanted), torch.tensor([len(one) for one in sentences])
+
+
+def distance_loss(matrix: Tensor, words: Tensor, truths: Tensor, lengths: Tensor) -> Tensor:
+    """Mean over sentences s of 1/|s|² Σᵢⱼ |d(i, j) − ‖B(hᵢ − hⱼ)‖²| (Hewitt & Manning 2019, §3.2)."""
+    import torch
+
+    mapped = words @ matrix.T
+    norms = (mapped**2).sum(-1)
+    # ‖x − y‖² = ‖x‖² + ‖y‖² − 2xy: no tensor of all differences
+    predicted = norms[:, :, None] + norms[:, None, :] - 2 * mapped @ mapped.transpose(1, 2)
+    inside = torch.arange(words.shape[1]) < lengths[:, None]
+    apart = (predicted - truths).abs() * (inside[:, :, None] & inside[:, None, :])
+    mean: Tensor = (apart.sum((1, 2)) / lengths**2).mean()
+    return mean
+
+
+def depth_loss(matrix: Tensor, words: Tensor, truths: Tensor, lengths: Tensor) -> Tensor:
+    """Mean over sentences s of 1/|s| Σᵢ |depth(i) − ‖Bhᵢ‖²| (Hewitt & Manning 2019, §3.3)."""
+    import torch
+
+    inside = torch.arange(words.shape[1]) < lengths[:, None]
+    apart = (((words @ matrix.T) ** 2).sum(-1) - truths).abs() * inside
+    mean: Tensor = (apart.sum(1) / lengths).mean()
+    return mean
+
+
+def squared_distances(words: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[T, T]: ‖B(hᵢ − hⱼ)‖² (Hewitt & Manning 2019, eq. 1)."""
+    mapped = words.astype(np.float64) @ matrix.T
+    norms = (mapped**2).sum(-1)
+    found: NDArray[np.float64] = np.maximum(norms[:, None] + norms[None, :] - 2 * mapped @ mapped.T, 0.0)
+    return found
+
+
+def squared_lengths(words: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[T]: ‖Bhᵢ‖²."""
+    found: NDArray[np.float64] = ((words.astype(np.float64) @ matrix.T) ** 2).sum(-1)
+    return found
+
+
+def judge(
+    distance: NDArray[np.float64], depth: NDArray[np.float64], heads: Sequence[int], kept: NDArray[np.bool_]
+) -> list[float]:
+    """The statistics of one sentence of T words, in the order of `COLUMNS`; `kept` [T] is False for punctuation."""
+    arcs = edges(heads, kept)
+    right = len(arcs & spanning_tree(distance, kept))
+    root = int(np.where(kept, depth, np.inf).argmin()) if kept.any() else int(depth.argmin())
+    counts = SHORTEST <= len(heads) <= LONGEST
+    return [
+        right,
+        len(arcs),
+        float(heads[root] == 0),
+        len(heads),
+        float(counts),
+        float(np.mean(rank_correlations(distance, distances(heads)))) if counts else 0.0,
+        float(rank_correlations(depth[None], depths(heads)[None])[0]) if counts else 0.0,
+    ]
+
+
+def rank_correlations(predicted: NDArray[Any], true: NDArray[Any]) -> NDArray[np.float64]:
+    """Spearman's correlation of each row of `predicted` [R, T] with that of `true`; 0 where a row has one value only."""
+    from scipy.stats import rankdata
+
+    a, b = (rankdata(values, axis=1) for values in (predicted, true))
+    a, b = a - a.mean(1, keepdims=True), b - b.mean(1, keepdims=True)
+    spread = np.sqrt((a**2).sum(1) * (b**2).sum(1))
+    found: NDArray[np.float64] = np.divide((a * b).sum(1), spread, out=np.zeros(len(a)), where=spread > 0)
+    return found
