@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import errors
+from pipelines.corpora.held_out import HELD_OUT
 from pipelines.corpora.pin import pin
 from pipelines.corpora.settings import load_dataset
 from pipelines.corpora.step import TABLES, prepared, table_path
@@ -121,7 +122,7 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
     if verdict_path.is_file() and not (verdict := read_json(verdict_path))["success"]:
         raise DataError(f"the dataset {dataset!r} failed its expectations, see {verdict['data_docs']}; {again}")
     recorded = _outputs(dataset, root)
-    tables = {name: table_path(home, name) for name in TABLES}
+    tables = {name: table_path(home, name) for name in (*TABLES, HELD_OUT)}
     digests = {}
     for name, path in {**tables, "summary": home / "summary.json", "verdict": verdict_path}.items():
         entry = recorded.get(path.relative_to(root).as_posix())
@@ -139,7 +140,7 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
         family=summary["family"],
         folder=home,
         tables=tables,
-        digests={name: digests[name] for name in TABLES},
+        digests={name: digests[name] for name in tables},
         labels=summary["labels"],
         summary=summary,
         verdict=verdict,

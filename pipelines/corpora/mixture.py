@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from pipelines.corpora.held_out import key_of as held_out_key
 from pipelines.corpora.mixture_settings import MixtureSettings
 from pipelines.corpora.tables import ROWS_IN_A_GROUP
 from pipelines.corpora.writing import read_json, write_json
@@ -84,12 +85,16 @@ class Measured:
 
     name: str
     path: Path
+    held_out: int = -1
+    """The largest key of the texts that are held out, which count for nothing."""
 
     def __call__(self, folder: Path) -> None:
         found: dict[str, tuple[array[int], array[int]]] = {}
         with pq.ParquetFile(self.path) as table:
             for batch in table.iter_batches(ROWS_IN_A_GROUP, columns=["text", "collection"]):
                 for text, collection in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    if self.held_out >= 0 and held_out_key(text) <= self.held_out:
+                        continue
                     keys, lengths = found.setdefault(collection, (array("Q"), array("L")))
                     keys.append(key_of(text))
                     lengths.append(len(text))

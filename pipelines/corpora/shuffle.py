@@ -22,6 +22,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from pipelines.corpora.held_out import REASON as HELD_OUT_REASON
+from pipelines.corpora.held_out import key_of as held_out_key
 from pipelines.corpora.mixture import Copies, Measured, Mixture, Share, key_of, most_copies, shares, told
 from pipelines.corpora.shards import SHARD_BYTES, Written, joined, manifest, table_files
 from pipelines.corpora.tables import ROWS_IN_A_GROUP, TEXTS, Row
@@ -52,6 +54,8 @@ class Scattered:
     copies: Mapping[str, Copies]
     """By collection; one that is not there is written once."""
     copy: int = 0
+    held_out: int = -1
+    """The largest key of the texts that are held out, which are not written."""
 
     def __call__(self, folder: Path) -> None:
         tally, counts = Tally(), []
@@ -82,10 +86,12 @@ class Scattered:
         with pq.ParquetFile(self.path) as table:
             for batch in table.iter_batches(ROWS_IN_A_GROUP):
                 texts, places, collections = (batch[name].to_pylist() for name in TEXTS.names)
-                kept = [number for number, times in enumerate(self._times(texts, collections)) if times > self.copy]
+                times = self._times(texts, collections)
+                out = [self.held_out >= 0 and held_out_key(text) <= self.held_out for text in texts]
+                kept = [number for number in range(len(texts)) if times[number] > self.copy and not out[number]]
                 if self.copy == 0 and len(kept) < len(texts):
                     for number in sorted(set(range(len(texts))) - set(kept)):
-                        tally.drop(LESS_THAN_ONCE, texts[number], places[number])
+                        tally.drop(HELD_OUT_REASON if out[number] else LESS_THAN_ONCE, texts[number], places[number])
                 keys = pa.array([position(texts[number], self.copy) for number in kept], pa.uint64())
                 yield pa.RecordBatch.from_arrays([*batch.take(pa.array(kept, pa.int64())).columns, keys], schema=_KEYED)
 
@@ -130,9 +136,15 @@ def position(text: str, copy: int) -> int:
 
 
 def shuffled(
-    tables: Sequence[Path], destination: Path, home: Path, processes: int, mixture: Mixture | None = None
+    tables: Sequence[Path],
+    destination: Path,
+    home: Path,
+    processes: int,
+    mixture: Mixture | None = None,
+    held_out: int = -1,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Write `destination` of the rows of `tables`, folders of shards, each as often as `mixture` says.
+    """Write `destination` of the rows of `tables`, folders of shards, each as often as `mixture` says, those
+    aside whose key `held_out` reaches.
 
     Unfinished work stands in `home`. Returns the manifest, and what each source holds and has become.
     """
@@ -143,7 +155,9 @@ def shuffled(
     times = [1] * len(files)
     members: dict[str, Share] | None = None
     if mixture is not None:
-        measured = worked([Measured(f"{n:05d}", file) for n, file in enumerate(files)], home / "measured", at_once)
+        measured = worked(
+            [Measured(f"{n:05d}", file, held_out) for n, file in enumerate(files)], home / "measured", at_once
+        )
         members = shares(mixture, measured)
         copies = {name: share.copies for share in members.values() for name in share.collections}
         times = [most_copies(folder, copies) for folder in measured]
@@ -151,7 +165,7 @@ def shuffled(
     buckets = max(1, -(-size // BUCKET_BYTES))
     scattered = worked(
         [
-            Scattered(f"{number:05d}.{copy}", file, buckets, copies, copy)
+            Scattered(f"{number:05d}.{copy}", file, buckets, copies, copy, held_out)
             for number, file in enumerate(files)
             for copy in range(times[number])
         ],

@@ -1,4 +1,4 @@
-"""Write the six tables that training reads, with a summary of how they came.
+"""Write the tables that training reads, and the general text held out from it, with a summary of how they came.
 
 The tables of plain text are mixed of their sources as `mixtures` says, and stand in an order that is random and fixed by the
 texts: any prefix is a random sample.
@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.corpora.collect import check_labels
+from pipelines.corpora.held_out import HELD_OUT, held_out
 from pipelines.corpora.leaks import marked
 from pipelines.corpora.mixture import Mixture
 from pipelines.corpora.mixture_settings import members_of
 from pipelines.corpora.select import SELECTION
 from pipelines.corpora.shuffle import shuffled
 from pipelines.corpora.step import COUNTS, LABELLED, TABLES, Step, begin, run_step, table_path
-from pipelines.corpora.tables import Row, example_of, labelled, origin, read_rows, write_rows
+from pipelines.corpora.tables import TEXTS, Row, example_of, labelled, origin, read_rows, write_rows
 from pipelines.corpora.task_settings import has_classes
 from pipelines.corpora.task_text import Drawn, drawn_examples
 from pipelines.corpora.writing import read_json, write_json, written_aside
@@ -31,7 +32,7 @@ _TOTALS = ("documents", "characters", "bytes")
 
 
 def split(dataset: str, root: Path) -> None:
-    """Write the six tables and summary.json. DataError when a class, or the whole task, has too few examples left."""
+    """Write the tables and summary.json. DataError when a class, or the whole task, has too few examples left."""
     step = begin("split", dataset, root, before=("decontaminated", "selected"))
     family, home = step.settings.task.family, step.home
     rows = list(read_rows(home / "decontaminated" / "task.parquet"))
@@ -42,18 +43,21 @@ def split(dataset: str, root: Path) -> None:
             raise DataError(f"{dataset}: nothing of the {part} split is left; give it more examples")
     drawn = drawn_examples(rows, step.settings, home / "decontaminated" / "unlabelled")
     examples["train"] = drawn.labelled
-    counts, sources = _corpora(step, drawn)
+    last, kept_back = held_out(home / "decontaminated" / "general", step.unfinished(HELD_OUT), step.processes)
+    counts, sources = _corpora(step, drawn, last)
     with tempfile.TemporaryDirectory(prefix=".split-", dir=home) as aside:
         for name, found in examples.items():
             schema = marked(labelled(family), home / "decontaminated", name)
             counts[name] = write_rows(Path(aside, f"{name}.parquet"), schema, (row[:-1] for row in found))
             os.replace(Path(aside, f"{name}.parquet"), table_path(home, name))
+        counts[HELD_OUT] = write_rows(Path(aside, f"{HELD_OUT}.parquet"), TEXTS, kept_back)
+        os.replace(Path(aside, f"{HELD_OUT}.parquet"), table_path(home, HELD_OUT))
     summary = {
         "dataset": dataset,
         "language": step.settings.language,
         "family": family.name,
         "labels": family.labels([example_of(family, row) for row in drawn.labelled]),
-        "tables": {name: {key: counts[name][key] for key in _TOTALS} for name in TABLES},
+        "tables": {name: {key: counts[name][key] for key in _TOTALS} for name in (*TABLES, HELD_OUT)},
         "examples_of_label": {name: _by_label(found, family) for name, found in examples.items()},
         "task_text_from": _task_text_from(step, drawn),
         "mixtures": sources,
@@ -69,7 +73,7 @@ def split(dataset: str, root: Path) -> None:
     step.finished()
 
 
-def _corpora(step: Step, drawn: Drawn) -> tuple[dict[str, Any], dict[str, Any]]:
+def _corpora(step: Step, drawn: Drawn, held_out: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Write the tables of plain text. Returns their manifests, and what each source holds and has become."""
     before, settings = step.home / "decontaminated", step.settings
     tables = {"general": [before / "general"], "domain": [before / "domain"]}
@@ -85,7 +89,8 @@ def _corpora(step: Step, drawn: Drawn) -> tuple[dict[str, Any], dict[str, Any]]:
             mixture = Mixture(chosen, members_of(chosen, getattr(settings, name), settings.language))
         with written_aside(table_path(step.home, name)) as folder:
             folder.rmdir()
-            manifests[name], told[name] = shuffled(parts, folder, step.unfinished(name), step.processes, mixture)
+            last = held_out if name == "general" else -1
+            manifests[name], told[name] = shuffled(parts, folder, step.unfinished(name), step.processes, mixture, last)
     return manifests, told
 
 

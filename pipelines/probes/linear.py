@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from pydantic import Field, PositiveInt
@@ -13,14 +13,12 @@ from pydantic import Field, PositiveInt
 from pipelines.errors import DataError
 from pipelines.probes import LAYERS, Probe, Seen
 from pipelines.probes.examples import flat, labels_of, types_of
+from pipelines.probes.regression import fitted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.probes.model import ProbedModel
-
-ITERATIONS = 200
-"""Of L-BFGS, at most."""
 
 
 class Linear(Probe, name="linear"):
@@ -92,19 +90,3 @@ def control_labels(types: Sequence[str], labels: Mapping[str, int], seed: int) -
         lot = int.from_bytes(hashlib.blake2b(f"{seed}\t{one}".encode(), digest_size=8).digest(), "big") / 2**64
         drawn[one] = names[min(int(np.searchsorted(ends, lot, side="right")), len(names) - 1)]
     return drawn
-
-
-def fitted(states: NDArray[np.float32], labels: NDArray[np.str_], penalty: float) -> Any:
-    """Softmax regression of `labels` [N] on `states` [N, H], as scikit-learn's estimator."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=1 / penalty, max_iter=ITERATIONS))
-    with warnings.catch_warnings():
-        # a control task has no solution to converge to; where it stopped is what it remembers
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(states.astype(np.float64), labels)

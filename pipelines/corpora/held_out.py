@@ -1,0 +1,94 @@
+"""General text that nothing trains on, so that what later stages forget can be measured on it.
+
+A hundredth of the general corpus, and a megabyte at most: the texts with the smallest hashes, so that the choice depends on
+no order and stays the same whatever is trained. They have been cleaned, deduplicated and decontaminated like the rest. A
+corpus under a mebibyte keeps all of its text: a hundredth of it would measure nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.corpora.shards import manifest, table_files
+from pipelines.corpora.tables import ROWS_IN_A_GROUP, TEXTS, Row
+from pipelines.corpora.work import ALONE_BELOW, worked
+
+HELD_OUT = "general_heldout"
+"""Name of the table."""
+SHARE = 0.01
+"""Of the bytes of the general corpus."""
+MOST_BYTES = 10**6
+LEAST_BYTES = 2**20
+"""Bytes of a general corpus that is large enough to hold something out."""
+REASON = "held out to measure forgetting"
+_PURPOSE = b"held out"
+_KEY = "key"
+_ROWS = "rows.parquet"
+_KEYED = TEXTS.append(pa.field(_KEY, pa.uint64()))
+
+
+def key_of(text: str) -> int:
+    """Decides whether a text is held out: 64 bits of a hash that serves nothing else."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8, person=_PURPOSE).digest(), "big")
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """A unit of work: the texts of one shard with the smallest keys, as many as could be held out were it the only one."""
+
+    name: str
+    path: Path
+    budget: int
+
+    def __call__(self, folder: Path) -> None:
+        keys: list[int] = []
+        sizes: list[int] = []
+        with pq.ParquetFile(self.path) as table:
+            for batch in table.iter_batches(ROWS_IN_A_GROUP, columns=["text"]):
+                for text in batch["text"].to_pylist():
+                    keys.append(key_of(text))
+                    sizes.append(len(text.encode()))
+            order = np.argsort(np.asarray(keys, np.uint64), kind="stable")
+            before = np.cumsum(np.asarray(sizes, np.int64)[order]) - np.asarray(sizes, np.int64)[order]
+            chosen = order[before < self.budget]
+            taken: list[pa.Table] = []
+            first = 0
+            for batch in table.iter_batches(ROWS_IN_A_GROUP, columns=TEXTS.names):
+                inside = np.sort(chosen[(chosen >= first) & (chosen < first + len(batch))])
+                keyed = pa.array([keys[number] for number in inside], pa.uint64())
+                here = pa.Table.from_batches([batch], TEXTS).take(pa.array(inside - first, pa.int64()))
+                taken.append(here.append_column(_KEYED.field(_KEY), keyed))
+                first += len(batch)
+        pq.write_table(pa.concat_tables([_KEYED.empty_table(), *taken]), folder / _ROWS)
+
+
+def held_out(table: Path, home: Path, processes: int) -> tuple[int, list[Row]]:
+    """The largest key of the texts of `table`, a folder of shards, that are held out (−1: none), and their rows by key.
+
+    Unfinished work stands in `home`. Of equal texts one row is given; all of them have its key.
+    """
+    size = int(manifest(table)["bytes"])
+    if size < LEAST_BYTES:
+        return -1, []
+    budget = min(MOST_BYTES, int(size * SHARE))
+    units = [Candidates(f"{number:05d}", path, budget) for number, path in enumerate(table_files(table))]
+    folders = worked(units, home, processes if size > ALONE_BELOW else 1)
+    rows = pa.concat_tables([pq.read_table(folder / _ROWS) for folder in folders]).sort_by(
+        [(name, "ascending") for name in (_KEY, *TEXTS.names)]
+    )
+    found: list[Row] = []
+    last, taken = -1, 0
+    for row in zip(*(rows[name].to_pylist() for name in (*TEXTS.names, _KEY)), strict=True):
+        if row[-1] == last:
+            continue
+        if taken >= budget:
+            break
+        found.append(row[:-1])
+        last, taken = int(row[-1]), taken + len(row[0].encode())
+    return last, found

@@ -1,0 +1,128 @@
+"""What each stage of a lineage forgets of general text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, PositiveInt
+
+from pipelines.errors import DataError
+from pipelines.probes import Probe, Seen, Stage
+from pipelines.probes.held_out_loss import losses, way_of_asking
+from pipelines.probes.records import scoring
+from pipelines.probes.regression import fitted
+from pipelines.probes.sentence_tasks import tasks_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pipelines.probes.model import ProbedModel
+
+TABLE = "general_heldout"
+"""The table of general text that nothing trained on."""
+LOSS = "loss"
+
+
+class Forgetting(Probe, name="forgetting"):
+    """Loss on held-out general text, and what is read off a text's vector without labels, at the end of every stage.
+
+    A language model is asked the same tokens of the same texts whatever stage it is of: masked ones, or the next one. Every
+    model, whatever its head, is then asked the sentence length, word content and bigram shift of general sentences (Conneau et
+    al. 2018), by a softmax regression on the mean of its top hidden states. Each boundary is compared with the one before and
+    with the first; losses only where the same tokens were asked, so not across tokenizers.
+    """
+
+    paper = "doi:10.18653/v1/P18-1198"
+    tables: ClassVar[tuple[str, ...]] = (TABLE,)
+    metrics = (LOSS,)
+
+    documents: PositiveInt = 400
+    """Texts whose first row is predicted, at most."""
+    sentences: PositiveInt = 2000
+    """Sentences of the tasks, at most."""
+    rate: float = Field(0.15, gt=0, lt=1)
+    """Share of a text's tokens that are masked."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"documents": min(self.documents, 40), "sentences": min(self.sentences, 200)})
+
+    def look(self, model: ProbedModel) -> Seen:
+        every = model.examples.texts(TABLE)
+        if not every:
+            raise DataError(
+                f"the table {TABLE} is empty: the dataset's general text is too little to hold some out; leave out the probe "
+                "forgetting, or give `general` more text"
+            )
+        statistics: dict[str, NDArray[np.float64]] = {}
+        notes: dict[str, Any] = {"chances": {}, "asked": None}
+        signal, notes["way"] = way_of_asking(model)
+        if signal is not None:
+            statistics[LOSS], notes["asked"] = losses(model, every[: self.documents], signal, self.rate, model.seed)
+        for task in tasks_of(every, model.seed, self.sentences):
+            vectors = model.read([[text] for text in task.texts], of_words=False)
+            top, tested = vectors.layers[-1], np.asarray(task.tested)
+            labels, known = np.asarray(task.labels), vectors.covered
+            said = fitted(top[known & ~tested], labels[known & ~tested], 1.0).predict(top[tested])
+            documents = np.asarray(task.documents)[tested]
+            _, owners = np.unique(documents, return_inverse=True)
+            right = np.bincount(owners, (said == labels[tested]).astype(np.float64))
+            statistics[task.name] = np.stack([right, np.bincount(owners)], axis=1)
+            notes["chances"][task.name] = task.chance
+        return Seen(statistics, notes=notes)
+
+    def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
+        total, asked = statistics.sum(axis=0)
+        return float(total / asked) if asked else 0.0
+
+    def record(self, stages: Sequence[Stage], seed: int) -> dict[str, Any]:
+        """`{"metrics", "boundaries": [{"stage", "seeds", "way", metric: estimate, "since_first": {metric: difference}}],
+        "changes": [{"from", "to", metric: difference}], "chances", "documents", "tokens"}`; the loss is absent where a stage
+        predicts no token, a difference where two were asked different ones."""
+        from pipelines.evaluations.resampling import RESAMPLES, interval
+
+        tasks = list(stages[0].seen[0].notes["chances"])
+        boundaries: list[dict[str, Any]] = []
+        for stage in stages:
+            entry: dict[str, Any] = {"stage": stage.name, "seeds": list(stage.seeds), "way": stage.seen[0].notes["way"]}
+            for metric in (LOSS, *tasks):
+                if metric in stage.seen[0].statistics:
+                    models = [one.statistics[metric] for one in stage.seen]
+                    entry[metric] = interval(scoring(self, metric), models, seed).record()
+            boundaries.append(entry)
+        for stage, entry in zip(stages[1:], boundaries[1:], strict=True):
+            entry["since_first"] = self._differences(stages[0], stage, tasks, seed)
+        predicted = next((stage.seen[0].statistics[LOSS] for stage in stages if LOSS in stage.seen[0].statistics), None)
+        return {
+            "metrics": [LOSS, *tasks],
+            "boundaries": boundaries,
+            "changes": [
+                {"from": before.name, "to": after.name, **self._differences(before, after, tasks, seed)}
+                for before, after in pairwise(stages)
+            ],
+            "chances": dict(stages[0].seen[0].notes["chances"]),
+            "documents": 0 if predicted is None else len(predicted),
+            "tokens": 0 if predicted is None else int(predicted[:, 1].sum()),
+            "resamples": RESAMPLES,
+            "headline": {f"forgetting/loss/{one['stage']}": one[LOSS]["mean"] for one in boundaries if LOSS in one}
+            | {f"forgetting/{task}/{one['stage']}": one[task]["mean"] for one in boundaries for task in tasks},
+        }
+
+    def _differences(
+        self, before: Stage, after: Stage, tasks: Sequence[str], seed: int
+    ) -> dict[str, Mapping[str, object]]:
+        from pipelines.evaluations.resampling import paired_difference
+
+        asked = {one.notes["asked"] for stage in (before, after) for one in stage.seen}
+        comparable = [*([LOSS] if len(asked) == 1 and None not in asked else []), *tasks]
+        return {
+            metric: paired_difference(
+                scoring(self, metric),
+                [one.statistics[metric] for one in before.seen],
+                [one.statistics[metric] for one in after.seen],
+                seed,
+            ).record()
+            for metric in comparable
+        }
