@@ -17,6 +17,8 @@ SCRATCH = "scratch"
 """Folder inside a job's folder for what is needed to resume but is no part of the result."""
 METRICS = "metrics.jsonl"
 """One JSON object a line, appended while a job runs."""
+PROBES = "probes.json"
+"""What the probes of a stage saw, as records."""
 
 
 class Runtime(BaseModel):

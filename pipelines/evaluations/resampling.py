@@ -20,12 +20,14 @@ Score: TypeAlias = "Callable[[NDArray[np.float64]], float]"
 """Statistics [n, K] of any examples → the score over them."""
 
 
-def interval(score: Score, models: Sequence[NDArray[np.float64]], seed: int, resamples: int = RESAMPLES) -> Estimate:
-    """The mean over `models` (S statistics [N, K], one a seed) of `score`, and its 95 % interval."""
+def interval(
+    score: Score, models: Sequence[NDArray[np.float64]], seed: int, resamples: int = RESAMPLES, reach: float = 1.0
+) -> Estimate:
+    """The mean over `models` (S statistics [N, K], one a seed) of `score`, at most `reach`, and its 95 % interval."""
     observed = [score(statistics) for statistics in models]
     means = _resampled([(score, models)], seed, resamples)[0]
     mean = sum(observed) / len(observed)
-    low, high = stretched(mean, means, variation([(1.0, contributions(score, models))]))
+    low, high = stretched(mean, means, variation([(1.0, contributions(score, models))]), reach)
     return Estimate(mean, low, high, tuple(observed))
 
 
@@ -35,6 +37,7 @@ def paired_difference(
     second: Sequence[NDArray[np.float64]],
     seed: int,
     resamples: int = RESAMPLES,
+    reach: float = 1.0,
 ) -> Difference:
     """Mean of `score` over `second` minus that over `first`, and its 95 % interval.
 
@@ -43,7 +46,7 @@ def paired_difference(
     before, after = _resampled([(score, first), (score, second)], seed, resamples)
     observed = sum(map(score, second)) / len(second) - sum(map(score, first)) / len(first)
     found = variation([(-1.0, contributions(score, first)), (1.0, contributions(score, second))])
-    low, high = stretched(observed, after - before, found, reach=2.0)
+    low, high = stretched(observed, after - before, found, reach=2 * reach)
     return Difference(observed, low, high)
 
 

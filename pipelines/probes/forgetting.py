@@ -90,7 +90,7 @@ class Forgetting(Probe, name="forgetting"):
             for metric in (LOSS, *tasks):
                 if metric in stage.seen[0].statistics:
                     models = [one.statistics[metric] for one in stage.seen]
-                    entry[metric] = interval(scoring(self, metric), models, seed).record()
+                    entry[metric] = interval(scoring(self, metric), models, seed, reach=_reach(metric)).record()
             boundaries.append(entry)
         for stage, entry in zip(stages[1:], boundaries[1:], strict=True):
             entry["since_first"] = self._differences(stages[0], stage, tasks, seed)
@@ -117,12 +117,16 @@ class Forgetting(Probe, name="forgetting"):
 
         asked = {one.notes["asked"] for stage in (before, after) for one in stage.seen}
         comparable = [*([LOSS] if len(asked) == 1 and None not in asked else []), *tasks]
-        return {
-            metric: paired_difference(
-                scoring(self, metric),
-                [one.statistics[metric] for one in before.seen],
-                [one.statistics[metric] for one in after.seen],
-                seed,
-            ).record()
-            for metric in comparable
-        }
+        found: dict[str, Mapping[str, object]] = {}
+        for metric in comparable:
+            sides = ([one.statistics[metric] for one in stage.seen] for stage in (before, after))
+            apart = paired_difference(scoring(self, metric), *sides, seed, reach=_reach(metric))
+            # of a loss, less is better
+            verdict = {"better": "worse", "worse": "better"}.get(apart.verdict, apart.verdict)
+            found[metric] = {**apart.record(), **({"verdict": verdict} if metric == LOSS else {})}
+        return found
+
+
+def _reach(metric: str) -> float:
+    """The largest value there can be."""
+    return float("inf") if metric == LOSS else 1.0

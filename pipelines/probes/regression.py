@@ -25,4 +25,4 @@ def fitted(states: NDArray[np.float32], labels: NDArray[np.str_], penalty: float
     with warnings.catch_warnings():
         # a control task has no solution to converge to; where it stopped is what it remembers
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(states.astype(np.float64), labels)
+        return model.fit(states.astype("float64"), labels)

@@ -13,13 +13,12 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from pipelines.job import Job, Result, Subject
+from pipelines.job import PROBES, Job, Result, Subject
 from pipelines.probes.examples import Examples
 
 if TYPE_CHECKING:
     from pipelines.probes import Seen, Stage
 
-PROBES = "probes.json"
 STATISTICS = "probes.safetensors"
 
 

@@ -15,6 +15,7 @@ from pipelines.corpora.collect import collect
 from pipelines.corpora.decontaminate import decontaminate
 from pipelines.corpora.deduplicate import deduplicate
 from pipelines.corpora.drawing import drawn, parts
+from pipelines.corpora.held_out import HELD_OUT
 from pipelines.corpora.overlap import text_key
 from pipelines.corpora.pin import pin, pin_path
 from pipelines.corpora.select import select
@@ -40,7 +41,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_six_tables_come_out_and_nothing_stands_in_two(root: Path) -> None:
-    tables = {name: pq.read_table(table_path(run(root), name)).to_pylist() for name in TABLES}
+    tables = {name: pq.read_table(table_path(run(root), name)).to_pylist() for name in (*TABLES, HELD_OUT)}
     summary = json.loads((prepared("small", root) / "summary.json").read_text())
     assert summary["labels"] == sorted(LABELS)
     assert {name: len(rows) for name, rows in tables.items()} == {

@@ -6,12 +6,15 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from ruamel.yaml import YAML
 
 from pipelines.components import discover
+from pipelines.corpora.held_out import HELD_OUT
 from pipelines.evaluations import stage as judging
-from pipelines.job import METRICS, RESULT, Subject
+from pipelines.job import METRICS, PROBES, RESULT, Subject
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import Setting
 from pipelines.recipe.load import Library
@@ -22,6 +25,7 @@ from pipelines.task_families import TaskFamily
 from pipelines.training.reporting import read_metrics
 from pipelines.training.run import run
 from tests.shared_folders import shared_folder
+from tests.small_corpus import documents
 from tests.small_tasks import write_family
 from tests.steps import RECIPES, job_of
 
@@ -47,6 +51,8 @@ def setting_of(recipe: Recipe) -> Setting:
             fits = {name for name in fits if stage.head.unfit(TaskFamily.model_validate(name)) is None}
         for evaluation in stage.suite:
             fits &= evaluation.reads or fits
+        for probe in stage.probes:
+            fits &= probe.reads or fits
         if stage.segmentation is not None and stage.segmentation.languages is not None:
             languages = set(stage.segmentation.languages)
     assert fits, f"{recipe.name}: no dataset has a task that all of its heads read"
@@ -56,7 +62,10 @@ def setting_of(recipe: Recipe) -> Setting:
 @cache
 def tables_of(setting: Setting) -> dict[str, Path]:
     assert setting.family is not None and setting.language is not None
-    return write_family(shared_folder("tables"), setting.family, setting.language)
+    tables = write_family(shared_folder("tables"), setting.family, setting.language)
+    held_out = tables["general"].with_name(f"{HELD_OUT}.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({"text": documents("tarfile", "ssl", "shutil", "pathlib")}), held_out)
+    return {**tables, HELD_OUT: held_out}
 
 
 def planned(name: str, variant: str, *, tiny: bool) -> tuple[Plan, dict[str, Path]]:
@@ -93,7 +102,7 @@ def test_survives_the_smoke_profile(name: str, variant: str, tmp_path_factory: p
         kinds[step.fingerprint] = step.stage.kind
         if step.fingerprint in MADE:
             continue
-        if step.stage.kind is not Kind.EVALUATE and step.seed != step.stage.seeds[0]:
+        if not step.stage.kind.judges and step.seed != step.stage.seeds[0]:
             # seeds differ in nothing that could break, so the first stands for all
             MADE[step.fingerprint] = next(
                 MADE[other.fingerprint]
@@ -116,8 +125,9 @@ def test_survives_the_smoke_profile(name: str, variant: str, tmp_path_factory: p
         result = run(job.model_copy(update={"subjects": subjects}))
         MADE[step.fingerprint] = job.out
         assert (job.out / RESULT).exists()
-        if step.stage.kind is Kind.EVALUATE:
-            assert result.metrics and (job.out / judging.EVALUATION).exists()
+        if step.stage.kind.judges:
+            record = PROBES if step.stage.kind is Kind.PROBE else judging.EVALUATION
+            assert result.metrics and (job.out / record).exists()
             continue
         assert (job.out / "config.json").exists() and result.parameters > 0
         if step.stage.trains:
