@@ -119,8 +119,8 @@ class Forgetting(Probe, name="forgetting"):
         comparable = [*([LOSS] if len(asked) == 1 and None not in asked else []), *tasks]
         found: dict[str, Mapping[str, object]] = {}
         for metric in comparable:
-            sides = ([one.statistics[metric] for one in stage.seen] for stage in (before, after))
-            apart = paired_difference(scoring(self, metric), *sides, seed, reach=_reach(metric))
+            first, second = ([one.statistics[metric] for one in stage.seen] for stage in (before, after))
+            apart = paired_difference(scoring(self, metric), first, second, seed, reach=_reach(metric))
             # of a loss, less is better
             verdict = {"better": "worse", "worse": "better"}.get(apart.verdict, apart.verdict)
             found[metric] = {**apart.record(), **({"verdict": verdict} if metric == LOSS else {})}

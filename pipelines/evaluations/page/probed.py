@@ -1,0 +1,21 @@
+"""What the probe stages of an execution found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.evaluations.pages import Report
+from pipelines.job import PROBES
+
+
+def read_probed(report: Report, key: str) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """(probe stage, probe, section) of every section that has `key`, in the order in which they were found."""
+    found = []
+    for step in report.execution["steps"]:
+        path = report.store / step["fingerprint"] / PROBES
+        if step["kind"] == "probe" and path.is_file():
+            sections = json.loads(path.read_text(encoding="utf-8"))["sections"]
+            found += [(step["stage"], name, section) for name, section in sections.items() if key in section]
+    return found
