@@ -1,0 +1,92 @@
+"""General text that is held out: by its content alone, a hundredth, and none of it is trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.corpora import held_out as module
+from pipelines.corpora.held_out import HELD_OUT, REASON, held_out, key_of
+from pipelines.corpora.mixture import Mixture
+from pipelines.corpora.mixture_settings import MixtureSettings
+from pipelines.corpora.shards import manifest, written
+from pipelines.corpora.shuffle import shuffled
+from pipelines.corpora.step import prepared, table_path
+from pipelines.corpora.tables import TEXTS, Row, read_rows
+from pipelines.corpora.tally import Tally
+from tests.corpora.rows_of_tables import table_rows
+from tests.corpora.test_steps import root, run
+from tests.small_corpus import documents
+
+__all__ = ["root"]
+
+
+def rows() -> list[Row]:
+    return [(text, f"{name}:{n}", name) for name in ("email", "asyncio") for n, text in enumerate(documents(name))]
+
+
+def table(folder: Path, found: list[Row]) -> Path:
+    written(folder, TEXTS, found, Tally())
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LEAST_BYTES", 1000)
+
+
+def test_the_texts_with_the_smallest_keys_are_held_out_wherever_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SHARE", 0.1)
+    size = sum(len(row[0].encode()) for row in rows())
+    last, kept = held_out(table(tmp_path / "a", rows()), tmp_path / "work", 1)
+    ordered = sorted(rows(), key=lambda row: key_of(row[0]))
+    assert kept == ordered[: len(kept)] and last == key_of(kept[-1][0])
+    sizes = [len(row[0].encode()) for row in kept]
+    assert sum(sizes[:-1]) < int(size * 0.1) <= sum(sizes)
+    monkeypatch.setattr("pipelines.corpora.shards.SHARD_BYTES", size // 5)
+    cut = table(tmp_path / "b", rows()[::-1])
+    assert len(manifest(cut)["shards"]) > 3
+    assert held_out(cut, tmp_path / "other", 2) == (last, kept)
+
+
+def test_a_megabyte_is_held_out_at_most_and_nothing_of_little_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = table(tmp_path / "a", rows())
+    monkeypatch.setattr(module, "MOST_BYTES", 500)
+    _, kept = held_out(whole, tmp_path / "few", 1)
+    assert 1 <= len(kept) <= 4
+    monkeypatch.setattr(module, "LEAST_BYTES", 2**30)
+    assert held_out(whole, tmp_path / "none", 1) == (-1, [])
+
+
+@pytest.mark.parametrize("mixture", [None, {"weights": {"email": 3.0, "asyncio": 1.0}}])
+def test_what_is_held_out_is_not_written_and_the_rest_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mixture: dict[str, object] | None
+) -> None:
+    monkeypatch.setattr(module, "SHARE", 0.1)
+    whole = table(tmp_path / "a", rows())
+    last, kept = held_out(whole, tmp_path / "work", 1)
+    mixed = None
+    if mixture is not None:
+        settings = MixtureSettings.model_validate({"size": 2.0, **mixture})
+        mixed = Mixture(settings, {"email": ["email"], "asyncio": ["asyncio"]})
+    _, told = shuffled([whole], tmp_path / "out", tmp_path / "shuffle", 1, mixed, last)
+    texts = {row[0] for row in table_rows(tmp_path / "out")}
+    assert kept and not texts & {row[0] for row in kept}
+    if mixture is None:
+        assert texts == {row[0] for row in rows()} - {row[0] for row in kept}
+        assert manifest(tmp_path / "out")["dropped"] == {REASON: len(kept)}
+    else:
+        shares = {one["source"]: one for one in told}
+        assert shares["email"]["share"] == pytest.approx(0.75, abs=0.01)
+        assert sum(one["documents"] for one in told) == len(rows()) - len(kept)
+
+
+def test_a_prepared_dataset_has_it_beside_its_other_tables(root: Path) -> None:
+    home = run(root)
+    kept = {row[0] for row in read_rows(table_path(prepared("small", root), HELD_OUT))}
+    assert kept and not kept & {row[0] for row in table_rows(home / "general")}
