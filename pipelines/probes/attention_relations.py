@@ -11,6 +11,7 @@ from pydantic import PositiveInt
 
 from pipelines.errors import DataError
 from pipelines.probes import LAYERS, Probe, Seen, Stage
+from pipelines.probes.records import judged
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class AttentionRelations(Probe, name="attention_relations"):
         found = super().record(stages, seed)
         for entry, stage in zip(found["stages"], stages, strict=True):
             best, baseline = ([one.statistics[name] for one in stage.seen] for name in (BEST, BASELINE))
-            entry["relations"] = []
+            entry["relations"], family = [], []
             for number, relation in enumerate(stage.seen[0].notes["relations"]):
                 columns = [number, number + best[0].shape[1] // 2]
                 mine, other = ([one[:, columns] for one in each] for each in (best, baseline))
@@ -110,9 +111,11 @@ class AttentionRelations(Probe, name="attention_relations"):
                         "accuracy": interval(_share, mine, seed).record(),
                         "offset": stage.seen[0].notes["offsets"][number],
                         "offset_accuracy": interval(_share, other[:1], seed).record(),
-                        "above_offset": paired_difference(_share, other[:1], mine, seed).record(),
                     }
                 )
+                family.append(paired_difference(_share, other[:1], mine, seed))
+            for relation_entry, above in zip(entry["relations"], judged(family), strict=True):
+                relation_entry["above_offset"] = above
         return found
 
     def _hits(

@@ -12,13 +12,14 @@ from pydantic import Field, PositiveInt
 from pipelines.errors import DataError
 from pipelines.probes import Probe, Seen, Stage
 from pipelines.probes.held_out_loss import losses, way_of_asking
-from pipelines.probes.records import scoring
+from pipelines.probes.records import judged, scoring
 from pipelines.probes.regression import fitted
 from pipelines.probes.sentence_tasks import tasks_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pipelines.evaluations.statistics import Difference
     from pipelines.probes.model import ProbedModel
 
 TABLE = "general_heldout"
@@ -92,15 +93,20 @@ class Forgetting(Probe, name="forgetting"):
                     models = [one.statistics[metric] for one in stage.seen]
                     entry[metric] = interval(scoring(self, metric), models, seed, reach=_reach(metric)).record()
             boundaries.append(entry)
-        for stage, entry in zip(stages[1:], boundaries[1:], strict=True):
-            entry["since_first"] = self._differences(stages[0], stage, tasks, seed)
+        steps = list(pairwise(stages))
+        neighbours = [self._differences(before, after, tasks, seed) for before, after in steps]
+        since_first = [self._differences(stages[0], stage, tasks, seed) for stage in stages[2:]]
+        found = _judged([*neighbours, *since_first])
+        changes = found[: len(neighbours)]
+        for entry, differences in zip(boundaries[1:], [*changes[:1], *found[len(neighbours) :]], strict=True):
+            entry["since_first"] = differences
         predicted = next((stage.seen[0].statistics[LOSS] for stage in stages if LOSS in stage.seen[0].statistics), None)
         return {
             "metrics": [LOSS, *tasks],
             "boundaries": boundaries,
             "changes": [
-                {"from": before.name, "to": after.name, **self._differences(before, after, tasks, seed)}
-                for before, after in pairwise(stages)
+                {"from": before.name, "to": after.name, **differences}
+                for (before, after), differences in zip(steps, changes, strict=True)
             ],
             "chances": dict(stages[0].seen[0].notes["chances"]),
             "documents": 0 if predicted is None else len(predicted),
@@ -110,21 +116,27 @@ class Forgetting(Probe, name="forgetting"):
             | {f"forgetting/{task}/{one['stage']}": one[task]["mean"] for one in boundaries for task in tasks},
         }
 
-    def _differences(
-        self, before: Stage, after: Stage, tasks: Sequence[str], seed: int
-    ) -> dict[str, Mapping[str, object]]:
+    def _differences(self, before: Stage, after: Stage, tasks: Sequence[str], seed: int) -> dict[str, Difference]:
         from pipelines.evaluations.resampling import paired_difference
 
         asked = {one.notes["asked"] for stage in (before, after) for one in stage.seen}
         comparable = [*([LOSS] if len(asked) == 1 and None not in asked else []), *tasks]
-        found: dict[str, Mapping[str, object]] = {}
+        found: dict[str, Difference] = {}
         for metric in comparable:
             first, second = ([one.statistics[metric] for one in stage.seen] for stage in (before, after))
-            apart = paired_difference(scoring(self, metric), first, second, seed, reach=_reach(metric))
-            # of a loss, less is better
-            verdict = {"better": "worse", "worse": "better"}.get(apart.verdict, apart.verdict)
-            found[metric] = {**apart.record(), **({"verdict": verdict} if metric == LOSS else {})}
+            found[metric] = paired_difference(scoring(self, metric), first, second, seed, reach=_reach(metric))
         return found
+
+
+def _judged(compared: Sequence[Mapping[str, Difference]]) -> list[dict[str, Any]]:
+    """The records of all comparisons, one family."""
+    places = [(number, metric) for number, one in enumerate(compared) for metric in one]
+    found: list[dict[str, Any]] = [{} for _ in compared]
+    for (number, metric), record in zip(places, judged([compared[n][metric] for n, metric in places]), strict=True):
+        # of a loss, less is better
+        verdict = {"better": "worse", "worse": "better"}.get(record["verdict"], record["verdict"])
+        found[number][metric] = {**record, "verdict": verdict if metric == LOSS else record["verdict"]}
+    return found
 
 
 def _reach(metric: str) -> float:

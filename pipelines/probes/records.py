@@ -3,6 +3,9 @@
 {"metric": the first, "metrics": [...], "layers": [numbers], "items": N,
  "stages": [{"stage", "seeds", "layers": [{"layer", metric: estimate, ...}], "notes": [of each seed]}],
  "changes": [{"from", "to", "layers": [{"layer", metric: difference, ...}]}]}
+
+A difference has its own interval, and in `p` and `verdict` what is left of it when all comparisons of a probe's metric are
+counted as one family.
 """
 
 from __future__ import annotations
@@ -12,12 +15,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pipelines.evaluations.resampling import RESAMPLES, interval, paired_difference
+from pipelines.evaluations.significance import holm
 
 if TYPE_CHECKING:
     from pipelines.evaluations.resampling import Score
+    from pipelines.evaluations.statistics import Difference
     from pipelines.probes import Probe, Stage
 
 DIGITS = 6
+LEVEL = 0.05
+"""Of the family of all comparisons together."""
 
 
 def by_layer(probe: Probe, stages: Sequence[Stage], seed: int) -> dict[str, Any]:
@@ -41,18 +48,7 @@ def by_layer(probe: Probe, stages: Sequence[Stage], seed: int) -> dict[str, Any]
             }
             for stage in stages
         ],
-        "changes": [
-            {
-                "from": before.name,
-                "to": after.name,
-                "layers": [
-                    {"layer": number, **_differences(probe, before, after, place, seed)}
-                    for place, number in enumerate(after.layers)
-                ],
-            }
-            for before, after in pairwise(stages)
-            if before.layers == after.layers
-        ],
+        "changes": _changes(probe, stages, seed),
         "headline": {
             f"probe/{probe.name}/{probe.metrics[0]}/{stage.name}": max(
                 _mean(probe, stage, place) for place, _ in enumerate(stage.layers)
@@ -60,6 +56,28 @@ def by_layer(probe: Probe, stages: Sequence[Stage], seed: int) -> dict[str, Any]
             for stage in stages
         },
     }
+
+
+def judged(differences: Sequence[Difference]) -> list[dict[str, Any]]:
+    """The records of one family of comparisons: verdicts are those that stand when Holm's procedure holds the chance of any
+    mistake among all of them to 5 %. The p-value is that of the normal distribution whose interval ends where this one does on
+    the side of zero: it lies below 5 % exactly where the interval excludes zero."""
+    records = []
+    for apart, adjusted in zip(differences, holm([_p_value(one) for one in differences]), strict=True):
+        verdict = apart.verdict if adjusted < LEVEL else "cannot tell"
+        records.append({**apart.record(), "p": adjusted, "verdict": verdict})
+    return records
+
+
+def _p_value(apart: Difference) -> float:
+    from scipy.stats import norm
+
+    if apart.difference == 0:
+        return 1.0
+    reach = apart.difference - apart.low if apart.difference > 0 else apart.high - apart.difference
+    if reach <= 0:
+        return 0.0
+    return float(2 * norm.sf(abs(apart.difference) / reach * norm.ppf(1 - LEVEL / 2)))
 
 
 def rounded(value: Any) -> Any:
@@ -80,11 +98,23 @@ def _estimates(probe: Probe, stage: Stage, place: int, seed: int) -> dict[str, A
     return {metric: interval(scoring(probe, metric), stage.layer(place), seed).record() for metric in probe.metrics}
 
 
-def _differences(probe: Probe, before: Stage, after: Stage, place: int, seed: int) -> dict[str, Any]:
-    return {
-        metric: paired_difference(scoring(probe, metric), before.layer(place), after.layer(place), seed).record()
-        for metric in probe.metrics
-    }
+def _changes(probe: Probe, stages: Sequence[Stage], seed: int) -> list[dict[str, Any]]:
+    """The differences of neighbours, every metric a family of its own."""
+    pairs = [(before, after) for before, after in pairwise(stages) if before.layers == after.layers]
+    found: list[dict[str, Any]] = [
+        {"from": before.name, "to": after.name, "layers": [{"layer": number} for number in after.layers]}
+        for before, after in pairs
+    ]
+    for metric in probe.metrics:
+        score = scoring(probe, metric)
+        family = [
+            paired_difference(score, before.layer(place), after.layer(place), seed)
+            for before, after in pairs
+            for place in range(len(after.layers))
+        ]
+        for layer, record in zip((layer for one in found for layer in one["layers"]), judged(family), strict=True):
+            layer[metric] = record
+    return found
 
 
 def _mean(probe: Probe, stage: Stage, place: int) -> float:

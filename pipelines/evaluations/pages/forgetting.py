@@ -53,7 +53,7 @@ def _described(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
                     places,
                     "accuracy",
                     f"{capital(metric_name(task))}, stage by stage",
-                    width=420,
+                    width=300,
                 ),
             }
             for task in tasks

@@ -163,11 +163,12 @@ def _changed(one: Mapping[str, Any]) -> str | None:
     changes = [(change, layer) for change in section["changes"] for layer in change["layers"]]
     certain = [pair for pair in changes if pair[1][metric]["verdict"] != "cannot tell"]
     if not certain:
-        return "No stage changed it beyond doubt." if changes else None
+        return f"None of {len(changes)} changes of a layer from one stage to the next stands." if changes else None
     change, layer = max(certain, key=lambda pair: abs(float(pair[1][metric]["difference"])))
     found = layer[metric]
+    apart = written(found["difference"], metric)
+    between = f"{written(found['low'], metric)} to {written(found['high'], metric)}"
     return (
-        f"{len(certain)} of {len(changes)} changes of a layer from one stage to the next are beyond doubt, the largest from "
-        f"{change['from']} to {change['to']} in layer {layer['layer']}: {written(found['difference'], metric)} "
-        f"{measured_in(metric)} ({written(found['low'], metric)} to {written(found['high'], metric)})."
+        f"{len(certain)} of {len(changes)} changes of a layer from one stage to the next stand when all are counted, the "
+        f"largest from {change['from']} to {change['to']} in layer {layer['layer']}: {apart} {measured_in(metric)} ({between})."
     )
