@@ -26,10 +26,9 @@ BATCH = 20
 
 
 class Structural(Probe, name="structural"):
-    """Distance and depth probes (Hewitt & Manning 2019): is there one linear map of a layer under which squared distances
-    between words are their distances in the syntax tree, and squared lengths their depths?
+    """Whether a linear map of a layer makes squared distances of words those in the syntax tree, and squared lengths depths.
 
-    Scores are the paper's: undirected attachments of the least spanning tree without punctuation (`uuas`), Spearman's
+    The distance and depth probes of Hewitt & Manning 2019. Scores are the paper's: undirected attachments of the least spanning tree without punctuation (`uuas`), Spearman's
     correlation of predicted and true distances of each word, averaged by sentence length from 5 to 50 (`distance_spearman`),
     the root as the least deep word (`root_accuracy`), and Spearman's correlation of depths (`depth_spearman`). A sentence of
     which a word is not covered is left out.

@@ -21,7 +21,8 @@ from pipelines.recipe.plan import plan
 from pipelines.recipe.profiles import smoke
 import tasks.planning, tasks.datasets
 library = Library(Path("recipes"))
-data = {n: DataSource(digest=n, path=n) for n in ("general", "domain", "task_text", "train", "validation", "test")}
+tables = ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
+data = {n: DataSource(digest=n, path=n) for n in tables}
 for name in library.names():
     plan(smoke(library.load(name)), library, data)
 """
