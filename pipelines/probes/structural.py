@@ -28,10 +28,10 @@ BATCH = 20
 class Structural(Probe, name="structural"):
     """Whether a linear map of a layer makes squared distances of words those in the syntax tree, and squared lengths depths.
 
-    The distance and depth probes of Hewitt & Manning 2019. Scores are the paper's: undirected attachments of the least spanning tree without punctuation (`uuas`), Spearman's
-    correlation of predicted and true distances of each word, averaged by sentence length from 5 to 50 (`distance_spearman`),
-    the root as the least deep word (`root_accuracy`), and Spearman's correlation of depths (`depth_spearman`). A sentence of
-    which a word is not covered is left out.
+    The distance and depth probes of Hewitt & Manning 2019, with the paper's scores: undirected attachments of the least spanning
+    tree without punctuation (`uuas`), Spearman's correlation of predicted and true distances of each word, averaged by sentence
+    length from 5 to 50 (`distance_spearman`), the root as the least deep word (`root_accuracy`), and Spearman's correlation of
+    depths (`depth_spearman`). A sentence of which a word is not covered is left out.
     """
 
     paper = "doi:10.18653/v1/N19-1419"
@@ -44,7 +44,7 @@ class Structural(Probe, name="structural"):
     """Rows of the map; no more than the states are wide."""
     epochs: PositiveInt = 20
     """Passes over the training sentences."""
-    lr: float = Field(1e-3, gt=0)
+    lr: float = Field(1e-2, gt=0)
     """Rate of Adam, which falls linearly to zero."""
 
     def tiny(self) -> Self:
@@ -88,6 +88,9 @@ class Structural(Probe, name="structural"):
 
         generator = torch.Generator().manual_seed(seed)
         width = sentences[0].shape[1]
+        # layers differ in how far the words of a sentence lie apart: at one scale one rate suits all, and B takes the scale in
+        scale = float(np.concatenate([words - words.mean(axis=0) for words in sentences]).std()) or 1.0
+        sentences = [words / np.float32(scale) for words in sentences]
         matrix = torch.empty(min(self.rank, width), width).uniform_(-0.05, 0.05, generator=generator).requires_grad_()
         optimizer = torch.optim.Adam([matrix], lr=self.lr)
         # sentences of like length stand side by side; the order of the batches is drawn
@@ -102,7 +105,7 @@ class Structural(Probe, name="structural"):
                 loss(matrix, *batches[chosen]).backward()
                 optimizer.step()
                 schedule.step()
-        found: NDArray[np.float64] = matrix.detach().double().numpy()
+        found: NDArray[np.float64] = matrix.detach().double().numpy() / scale
         return found
 
     def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
