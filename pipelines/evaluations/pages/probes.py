@@ -163,12 +163,17 @@ def _changed(one: Mapping[str, Any]) -> str | None:
     changes = [(change, layer) for change in section["changes"] for layer in change["layers"]]
     certain = [pair for pair in changes if pair[1][metric]["verdict"] != "cannot tell"]
     if not certain:
-        return f"None of {len(changes)} changes of a layer from one stage to the next stands." if changes else None
+        return (
+            f"{one['title']}, from stage to stage: none of {len(changes)} changes of a layer stands."
+            if changes
+            else None
+        )
     change, layer = max(certain, key=lambda pair: abs(float(pair[1][metric]["difference"])))
     found = layer[metric]
     apart = written(found["difference"], metric)
     between = f"{written(found['low'], metric)} to {written(found['high'], metric)}"
+    where = f"from {change['from']} to {change['to']} in layer {layer['layer']}"
     return (
-        f"{len(certain)} of {len(changes)} changes of a layer from one stage to the next stand when all are counted, the "
-        f"largest from {change['from']} to {change['to']} in layer {layer['layer']}: {apart} {measured_in(metric)} ({between})."
+        f"{one['title']}, from stage to stage: {len(certain)} of {len(changes)} changes of a layer stand when all are "
+        f"counted, the largest {where}: {apart} {measured_in(metric)} ({between})."
     )
