@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pipelines.corpora.settings import load_settings, read_params
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import Setting
+from pipelines.recipe.lattice import lattice_of
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, plan
 from pipelines.recipe.profiles import smoke as smoke_profile
@@ -55,6 +57,20 @@ def resolve_request(
         smoke=smoke,
         budget=dict(chosen.budget) if own else {},
     )
+
+
+def lattice_request(
+    root: Path,
+    dataset: str | None,
+    recipe: str | None,
+    variants: Sequence[str],
+    seeds: int | None,
+    sizes: Sequence[int],
+    smoke: bool,
+) -> Request:
+    """All paths through the stages of a recipe. Raises DataError for an unknown dataset."""
+    request = resolve_request(root, dataset, recipe, tuple(variants), smoke)
+    return replace(request, reshaped=partial(lattice_of, seeds=seeds, sizes=tuple(sizes)))
 
 
 def load_recipe(root: Path, request: Request) -> Recipe:
