@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
-
 from prefect import flow
 from prefect.runtime import flow_run
 from pydantic import BaseModel, ConfigDict, Field
 
 from flows.regime import RegimeResult, begin, carry_out
-from pipelines.recipe.lattice import lattice_of
-from tasks.planning import Request, resolve_request
+from tasks.planning import lattice_request
 
 
 class LatticeConfig(BaseModel):
@@ -29,12 +24,6 @@ class LatticeConfig(BaseModel):
     threads: int | None = Field(None, ge=1, description="Processor cores for training; all when empty.")
 
 
-def lattice_request(config: LatticeConfig, root: Path) -> Request:
-    """What is to be trained and judged."""
-    request = resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke)
-    return replace(request, reshaped=partial(lattice_of, seeds=config.seeds, sizes=tuple(config.sizes)))
-
-
 def _run_name() -> str:
     config = LatticeConfig.model_validate(flow_run.parameters.get("config") or {})
     return " ".join(word for word in ("lattice", config.recipe, config.dataset, *config.variants) if word)
@@ -43,4 +32,5 @@ def _run_name() -> str:
 @flow(name="lattice", flow_run_name=_run_name, validate_parameters=True)
 def lattice(config: LatticeConfig = LatticeConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
     """Every subset of {general, domain, task-adaptive} before fine-tuning, judged as a factorial experiment."""
-    return begin(lambda root: carry_out(lattice_request(config, root), root, threads=config.threads))
+    asked = config.model_dump(exclude={"threads"})
+    return begin(lambda root: carry_out(lattice_request(root, **asked), root, threads=config.threads))
