@@ -24,10 +24,13 @@ ELSEWHERE: dict[Part, str] = {
     ("heads", "regression"): "tests/heads/test_regression_and_choice.py",
     ("objectives", "squared_error"): "tests/heads/test_regression_and_choice.py",
     ("tokenizers", "characters"): "tests/tokenizers/test_kinds.py",
+    ("probes", "attention_relations"): "tests/probes/test_probe_stage.py",
+    ("probes", "edge"): "tests/probes/test_probe_stage.py",
+    ("probes", "structural"): "tests/probes/test_probe_stage.py",
     ("schedules", "polynomial"): "tests/schedules/test_schedules.py",
 }
 """Parts that no recipe names → the test that runs them."""
-TRIED = stages_that_try({part for part in where_used() if part[0] not in ("evaluations", "objectives")})
+TRIED = stages_that_try({part for part in where_used() if part[0] not in ("evaluations", "probes", "objectives")})
 
 
 def test_every_part_is_run_by_a_recipe_or_by_a_test_that_is_named_here() -> None:

@@ -18,7 +18,7 @@ from pipelines.job import METRICS, SCRATCH, Job, Result
 from pipelines.opening import open_tokenizer
 from pipelines.recipe.load import Library
 from pipelines.recipe.profiles import smoke
-from pipelines.recipe.schema import Kind, Recipe, Stage
+from pipelines.recipe.schema import Recipe, Stage
 from pipelines.task_families import Task, TaskFamily
 from pipelines.training.assemble import assemble
 from pipelines.training.reporting import read_metrics
@@ -70,7 +70,7 @@ def where_used() -> dict[Part, str]:
 def stages_that_try(parts: set[Part]) -> dict[Part, str]:
     """A stage for each part, few in all: each next one is that with most of what is left."""
     left, chosen = set(parts), dict[Part, str]()
-    trying = {name: parts_of(stage) for name, stage in stages().items() if stage.kind is not Kind.EVALUATE}
+    trying = {name: parts_of(stage) for name, stage in stages().items() if not stage.kind.judges}
     while left:
         best = max(trying, key=lambda name: len(trying[name] & left))
         assert trying[best] & left, f"no recipe uses {sorted(left)}"
