@@ -10,6 +10,7 @@ from pipelines.attacks.characters import CHINESE, change_characters
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+    from pypinyin import Style
 
 
 class Homophones(Attack, name="homophones"):
@@ -25,7 +26,8 @@ class Homophones(Attack, name="homophones"):
         from pypinyin import lazy_pinyin
 
         of_sound = _common(self.tones)
-        sounds = lazy_pinyin(text, style=_style(self.tones), errors=lambda run: [*run])
+        # what is no Han character sounds like itself, one for each, so that places stay right
+        sounds = lazy_pinyin(text, style=_style(self.tones), errors=lambda run: [*run])  # type: ignore[arg-type, return-value]
         others = {
             place: [one for one in of_sound.get(sound, ()) if one != character]
             for place, (character, sound) in enumerate(zip(text, sounds, strict=True))
@@ -39,7 +41,10 @@ def _common(tones: bool) -> dict[str, tuple[str, ...]]:
     from pypinyin import lazy_pinyin
 
     every = "".join(
-        bytes((high, low)).decode("gb2312") for high in range(0xB0, 0xD8) for low in range(0xA1, 0xFF) if (high, low) < (0xD7, 0xFA)
+        bytes((high, low)).decode("gb2312")
+        for high in range(0xB0, 0xD8)
+        for low in range(0xA1, 0xFF)
+        if (high, low) < (0xD7, 0xFA)
     )
     found: dict[str, tuple[str, ...]] = {}
     for character in every:
@@ -48,7 +53,7 @@ def _common(tones: bool) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _style(tones: bool) -> int:
+def _style(tones: bool) -> Style:
     from pypinyin import Style
 
     return Style.TONE3 if tones else Style.NORMAL

@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 ALPHABETIC = frozenset(
-    "af ca cs da de en es et eu fi fr ga gl hr hu id is it lt lv ms nb nl nn no pl pt ro sk sl sq sv sw tr vi".split()
-)
+    {
+        "af", "ca", "cs", "da", "de", "en", "es", "et", "eu", "fi", "fr", "ga", "gl", "hr", "hu", "id",
+        "is", "it", "lt", "lv", "ms", "nb", "nl", "nn", "no", "pl", "pt", "ro", "sk", "sl", "sq", "sv",
+        "sw", "tr", "vi"
+    }
+)  # fmt: skip
 """Languages in the Latin alphabet."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 

@@ -17,7 +17,9 @@ def read_lexicon(path: Path) -> dict[str, tuple[str, ...]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as a lexicon ({error}); write word, tab, alternative in UTF-8") from None
+        raise DataError(
+            f"{path}: cannot be read as a lexicon ({error}); write word, tab, alternative in UTF-8"
+        ) from None
     found: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):

@@ -32,7 +32,9 @@ class Synonyms(Attack, name="synonyms"):
     @property
     def reads_files(self) -> tuple[Path, ...]:
         # which of its own it reads hangs on the dataset, whose language is in every identity: both stand for it
-        return (Path(self.lexicon),) if self.lexicon is not None else tuple(reads(None, name) for name in SHIPPED.values())
+        return (
+            (Path(self.lexicon),) if self.lexicon is not None else tuple(reads(None, name) for name in SHIPPED.values())
+        )
 
     def change(self, text: str, rate: float, random: Generator, language: str) -> str:
         path = reads(self.lexicon, SHIPPED.get(language, ""))
@@ -47,7 +49,8 @@ class Synonyms(Attack, name="synonyms"):
 
     def unfit(self, family: str | None, language: str | None) -> str | None:
         if self.lexicon is None and language is not None and language not in SHIPPED:
-            return f"{self.name} comes with words of {', '.join(SHIPPED)}, and this dataset's language is {language}; name a lexicon"
+            own = " and ".join(SHIPPED)
+            return f"{self.name} comes with words of {own}, and this dataset's language is {language}; name a lexicon"
         return super().unfit(family, language)
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -70,15 +69,6 @@ class Component(BaseModel):
     def reads_files(self) -> tuple[Path, ...]:
         """Files whose content decides what it does: their digests are part of a stage's identity."""
         return ()
-
-    def parts(self) -> Iterator[Component]:
-        """Itself, and the components that its keys hold, at any depth."""
-        yield self
-        for key in type(self).model_fields:
-            value = getattr(self, key)
-            for one in value if isinstance(value, tuple) else (value,):
-                if isinstance(one, Component):
-                    yield from one.parts()
 
     @model_validator(mode="wrap")
     @classmethod

@@ -6,7 +6,7 @@ fingerprints, the digests of the tables it reads, the code of its parts, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -218,7 +218,9 @@ def _files(stage: Stage) -> list[str]:
     """The digests of the files that its parts read. Raises RecipeError for one that is not there."""
     paths = [(part.name, path) for part in _parts(stage) for path in part.reads_files]
     if missing := next(((name, path) for name, path in paths if not path.is_file()), None):
-        raise RecipeError(f"{missing[0]}: there is no file {missing[1]}; name one from where you run this, or by its whole path")
+        raise RecipeError(
+            f"{missing[0]}: there is no file {missing[1]}; name one from where you run this, or by its whole path"
+        )
     return [digest_file(path) for _, path in paths]
 
 
@@ -227,4 +229,14 @@ def _parts(stage: Stage) -> list[Component]:
     single = (stage.tokenizer, stage.segmentation, stage.layout, stage.backbone, stage.head, stage.schedule)
     several = (stage.corruption, stage.objective, stage.strategy, stage.compression, stage.suite)
     values = (*single, *(value for axis in several for value in axis))
-    return [part for value in values if isinstance(value, Component) for part in value.parts()]
+    return [part for value in values if isinstance(value, Component) for part in _within(value)]
+
+
+def _within(part: Component) -> Iterator[Component]:
+    """`part`, and the components that its keys hold, at any depth."""
+    yield part
+    for key in type(part).model_fields:
+        value = getattr(part, key)
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, Component):
+                yield from _within(one)

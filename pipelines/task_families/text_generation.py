@@ -92,7 +92,10 @@ class TextGeneration(TaskFamily, name="text_generation"):
             "chrf": _chrf(totals[: 3 * _CHARACTERS].reshape(_CHARACTERS, 3)),
             "bleu": float(bleu.score / 100),
             "exact_match": float(totals[_COUNTED] / len(statistics)),
-            **{metric: float(value / len(statistics)) for metric, value in zip(ROUGE, totals[_COUNTED + 1 :], strict=True)},
+            **{
+                metric: float(value / len(statistics))
+                for metric, value in zip(ROUGE, totals[_COUNTED + 1 :], strict=True)
+            },
         }
 
     def source(self, row: Row, labels: Sequence[str]) -> str:
