@@ -12,7 +12,8 @@ from pipelines.attacks import TEXTS, Attack
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
-from pipelines.evaluations.resampling import interval, paired_difference
+from pipelines.evaluations.resampling import interval
+from pipelines.evaluations.statistics import Difference
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,8 +100,7 @@ class Robustness(Evaluation, name="robustness"):
                 ]
                 estimate = interval(_score(family, metric), heard, evaluated.seed)
                 record["attacked"][name] = {metric: estimate.record()}
-                difference = paired_difference(_score(family, metric), clean, heard, evaluated.seed)
-                record["loss"][name] = {metric: difference.record()}
+                record["loss"][name] = {metric: _loss(_score(family, metric), clean, heard, evaluated.seed).record()}
                 headline[f"robustness/{metric}/{stage}/{name}"] = estimate.mean
             stages.append(record)
         return {
@@ -128,6 +128,18 @@ class Robustness(Evaluation, name="robustness"):
 
 def _score(family: TaskFamily, metric: str) -> Score:
     return lambda statistics: family.scores(statistics)[metric]
+
+
+def _loss(
+    score: Score, clean: Sequence[NDArray[np.float64]], attacked: Sequence[NDArray[np.float64]], seed: int
+) -> Difference:
+    """Attacked minus clean: the same models on the same examples, so that seeds are paired as examples are."""
+    import numpy as np
+
+    width = clean[0].shape[1]
+    sides = [np.hstack(both) for both in zip(clean, attacked, strict=True)]
+    drawn = interval(lambda rows: score(rows[:, width:]) - score(rows[:, :width]), sides, seed)
+    return Difference(drawn.mean, drawn.low, drawn.high)
 
 
 def _changed(

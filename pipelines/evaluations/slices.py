@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +67,7 @@ class Slices(Evaluation, name="slices"):
         texts = [family.text(row) for row in evaluated.rows]
         parts = {
             "length": ("characters", by_quartile([len(text) for text in texts])),
-            "unknown_words": ("share", by_quartile(unknown_shares(texts, _known(evaluated)))),
+            "unknown_words": ("", by_quartile(unknown_shares(texts, _known(evaluated)), "{:.0%}".format)),
             "source": ("", by_source(evaluated.rows)),
         }
         return {
@@ -113,15 +113,17 @@ def of_class(label: str, gold: Sequence[Answer], models: Sequence[Sequence[Answe
     }
 
 
-def by_quartile(values: Sequence[float]) -> list[Group]:
-    """The examples in up to four groups of ascending value; equal values stay together. Empty groups are left out."""
+def by_quartile(values: Sequence[float], shown: Callable[[float], str] = "{:,.0f}".format) -> list[Group]:
+    """The examples in up to four groups of ascending value, named by the lowest and the highest; equal values stay together."""
     import numpy as np
 
     found = np.asarray(values, dtype=np.float64)
     edges = np.unique(np.quantile(found, [0.25, 0.5, 0.75], method="lower"))
     number = np.searchsorted(edges, found, side="left")
     groups = [np.flatnonzero(number == one) for one in range(len(edges) + 1)]
-    return [Group(_span(found[rows].min(), found[rows].max()), rows) for rows in groups if len(rows)]
+    ends = [(shown(found[rows].min()), shown(found[rows].max())) for rows in groups if len(rows)]
+    names = [low if low == high else f"{low}–{high}" for low, high in ends]
+    return [Group(name, rows) for name, rows in zip(names, (rows for rows in groups if len(rows)), strict=True)]
 
 
 def by_source(rows: Sequence[Row]) -> list[Group]:
@@ -170,8 +172,3 @@ def _scored(evaluated: Evaluated, group: Group, score: Score) -> dict[str, Any]:
             statistics = [evaluated.statistics(subject)[group.rows] for subject in models]
             scores[stage] = interval(score, statistics, evaluated.seed, RESAMPLES).record()
     return {"name": group.name, "examples": len(group.rows), "stages": scores}
-
-
-def _span(low: float, high: float) -> str:
-    first, last = (f"{end:,.0f}" if high > 1 else f"{100 * end:.0f} %" for end in (low, high))
-    return first if first == last else f"{first}–{last}"
