@@ -13,6 +13,8 @@ from pipelines.vocabulary import Field as Batched
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
     from pipelines.evaluations.held_out import HeldOut
     from pipelines.evaluations.stage import Evaluated
     from pipelines.opening import Opened
@@ -61,8 +63,9 @@ def masked_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]
             "stage that was trained on masked tokens alone"
         )
     masked = tokenizer.mask_token_id
-    framed = [tokenizer.build_inputs_with_special_tokens(row) for text in texts for row in text.rows]
-    before = len(tokenizer.build_inputs_with_special_tokens([])) - 1
+    first, last = _frame(tokenizer)
+    before = len(first)
+    framed = [[*first, *row, *last] for text in texts for row in text.rows]
     owners = [number for number, text in enumerate(texts) for _ in text.rows]
     sizes = [len(row) for text in texts for row in text.rows]
     asked = [(number, place) for number, size in enumerate(sizes) for place in range(size)]
@@ -90,3 +93,11 @@ def masked_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]
             for one, likelihood in zip(chosen, told.tolist(), strict=True):
                 losses[owners[asked[one][0]]] -= likelihood
     return losses
+
+
+def _frame(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int]]:
+    """The tokens that a text stands between."""
+    backend = tokenizer.backend_tokenizer
+    bare, framed = (list(backend.encode("a", add_special_tokens=added).ids) for added in (False, True))
+    begin = next(at for at in range(len(framed)) if framed[at : at + len(bare)] == bare)
+    return framed[:begin], framed[begin + len(bare) :]

@@ -66,7 +66,7 @@ def test_right_answers_stay_right_and_can_be_read(name: str, family: str) -> Non
         assert "text" in kind.columns or other["text"] == kind.text(other)
         changed += kind.text(other) != kind.text(row)
         could += language == "en" or has_han(kind.text(row))
-    assert changed > could / 2 or not could, "an attack at full rate changes most examples"
+    assert changed > could / 4 or not could, "an attack at full rate changes many examples"
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"distractor"}))
