@@ -29,11 +29,11 @@ class Calibration(Evaluation, name="calibration"):
     """Expected calibration error in bins of equal width and of equal mass, Brier score, and the bins as a reliability diagram.
 
     The error is the mean over all texts of |share right − mean confidence| of the bin that a text is in (Guo et al. 2017, eq. 3).
-    It is never below zero, so that chance alone makes it larger, and drawing texts anew makes it larger still. Its interval is
-    therefore the reflected one (the basic bootstrap, Davison & Hinkley 1997, §5.2), and begins at zero where a model whose
-    confidence is exactly right shows as much on one in twenty such tables (`by_chance`; Bröcker & Smith 2007). What has no
-    such trouble is how much the mean confidence lies above the accuracy (`overconfidence`). The Brier score sums over
-    classes and lies between 0 and 2 (Brier 1950).
+    It is never below zero, so that chance alone makes it larger, and drawing texts anew makes it larger still: by as much its
+    interval is moved down (Davison & Hinkley 1997, §2.2), and it begins at zero where a model whose confidence is exactly
+    right shows as much on one in twenty such tables (`by_chance`; Bröcker & Smith 2007). What has no such trouble is how much
+    the mean confidence lies above the accuracy (`overconfidence`). The Brier score sums over classes and lies between 0
+    and 2 (Brier 1950).
     """
 
     paper = "arXiv:1706.04599"
@@ -60,8 +60,9 @@ class Calibration(Evaluation, name="calibration"):
                 "seeds": [subject.seed for subject in models],
                 "ece": {kind: error(score, rows, evaluated.seed) for kind, score in scores.items()},
                 "overconfidence": interval(_overconfidence, rows, evaluated.seed).record(),
+                "brier": _brier(rows, evaluated.seed),
             }
-            for name, column in (("brier", SQUARES), ("confidence", CONFIDENCE), ("accuracy", RIGHT)):
+            for name, column in (("confidence", CONFIDENCE), ("accuracy", RIGHT)):
                 record[name] = interval(partial(_mean, column), rows, evaluated.seed).record()
             record["diagram"] = diagram(np.concatenate(rows), self.points)
             headline[f"ece/{stage}"] = record["ece"]["equal_mass"]["mean"]
@@ -134,24 +135,32 @@ def _statistics(evaluated: Evaluated, subject: Subject) -> NDArray[np.float64]:
 
 
 def error(score: Score, rows: Sequence[NDArray[np.float64]], seed: int, resamples: int = RESAMPLES) -> dict[str, Any]:
-    """The record of a calibration error over `rows` (S arrays [N, 3], one a seed): the reflected interval, and `by_chance`."""
+    """The record of a calibration error over `rows` (S arrays [N, 3], one a seed): its interval without its bias, `by_chance`."""
     import numpy as np
 
-    drawn = interval(score, rows, seed, resamples)
-    low, high = (max(0.0, 2 * drawn.mean - end) for end in (drawn.high, drawn.low))
+    found = interval(score, rows, seed, resamples)
     random = np.random.default_rng([seed, 11])
-    perfect = np.zeros(resamples)
+    size = len(rows[0])
+    again, perfect = np.zeros(resamples), np.zeros(resamples)
     for turn in range(resamples):
-        # a text is easy or hard for all seeds alike
-        luck = random.random(len(rows[0]))
+        # a text is drawn, and easy or hard, for all seeds alike
+        drawn, luck = random.integers(0, size, size), random.random(size)
         for some in rows:
             right = (luck < some[:, CONFIDENCE]).astype(np.float64)
+            again[turn] += score(some[drawn]) / len(rows)
             perfect[turn] += score(np.stack([some[:, CONFIDENCE], right], axis=1)) / len(rows)
+    bias = max(0.0, float(again.mean()) - found.mean)
     chance = float(np.quantile(perfect, 0.95))
-    return drawn.record() | {
-        "low": 0.0 if drawn.mean <= chance else low,
-        "high": max(high, drawn.mean),
-        "by_chance": chance,
+    low = 0.0 if found.mean <= chance else max(0.0, found.low - bias)
+    return found.record() | {"low": low, "high": max(found.high - bias, low), "by_chance": chance}
+
+
+def _brier(rows: Sequence[NDArray[np.float64]], seed: int) -> dict[str, Any]:
+    # halved, since an interval is of a score, which ends at one
+    half = interval(lambda some: _mean(SQUARES, some) / 2, rows, seed)
+    return {
+        **{name: 2 * getattr(half, name) for name in ("mean", "low", "high")},
+        "per_seed": [2 * one for one in half.per_seed],
     }
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 COLUMNS = ("nats", "tokens", "bytes")
 """Columns of a text's statistics: its negative log-likelihood, and its size."""
 BATCH_TOKENS = 8192
+MOST_NATS = 700.0
+"""Of a token, at most: e to the power of more is no number."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +60,17 @@ def measure(evaluated: Evaluated, texts: int, length: int, losses: Losses, name:
             shown = [_rows(text, opened.tokenizer, _room(opened, length)) for text in written]
             counts = [[sum(map(len, one.rows)), one.bytes] for one in shown]
             heard.append(np.asarray([[nats, *size] for nats, size in zip(losses(opened, shown), counts, strict=True)]))
-        perplexity = interval(_perplexity, heard, evaluated.seed)
+        perplexity = _estimate(heard, 1, evaluated.seed, math.exp)
         stages.append(
             {
                 "stage": stage,
                 "seeds": [model.seed for model in models],
                 "tokens": int(heard[0][:, 1].sum()),
-                "perplexity": perplexity.record(),
-                "bits_per_byte": interval(_bits_per_byte, heard, evaluated.seed).record(),
+                "perplexity": perplexity,
+                "bits_per_byte": _estimate(heard, 2, evaluated.seed, lambda nats: nats / math.log(2)),
             }
         )
-        headline[f"{name}/{stage}"] = perplexity.mean
+        headline[f"{name}/{stage}"] = perplexity["mean"]
     return {
         "perplexity": name,
         "examples": len(written),
@@ -105,12 +107,18 @@ def _room(opened: Opened, length: int) -> int:
     return max(1, (min(length, limit - 2) if limit > 0 else length) - 2)
 
 
-def _perplexity(statistics: NDArray[np.float64]) -> float:
-    nats, tokens, _ = statistics.sum(axis=0)
-    # JSON has no infinity, and beyond this a model knows nothing
-    return math.exp(min(nats / max(tokens, 1), 700))
+def _estimate(
+    models: Sequence[NDArray[np.float64]], column: int, seed: int, written: Callable[[float], float]
+) -> dict[str, Any]:
+    """The record of nats for each of what `column` counts, over all texts; `written` makes of nats what is recorded.
 
+    The mean over seeds is that of the nats, so that a perplexity is the geometric mean of theirs.
+    """
 
-def _bits_per_byte(statistics: NDArray[np.float64]) -> float:
-    nats, _, size = statistics.sum(axis=0)
-    return float(nats / math.log(2) / max(size, 1))
+    def share(statistics: NDArray[np.float64]) -> float:
+        # an interval is of a score, which ends at one, and nothing is as unlikely as this
+        return float(statistics[:, 0].sum() / max(statistics[:, column].sum(), 1) / MOST_NATS)
+
+    found = interval(share, models, seed)
+    ends = {name: written(getattr(found, name) * MOST_NATS) for name in ("mean", "low", "high")}
+    return {**ends, "per_seed": [written(one * MOST_NATS) for one in found.per_seed]}

@@ -138,8 +138,9 @@ def _loss(
 
     width = clean[0].shape[1]
     sides = [np.hstack(both) for both in zip(clean, attacked, strict=True)]
-    drawn = interval(lambda rows: score(rows[:, width:]) - score(rows[:, :width]), sides, seed)
-    return Difference(drawn.mean, drawn.low, drawn.high)
+    # halved, since an interval is of a score, which ends at one, and a correlation can lose two
+    half = interval(lambda rows: (score(rows[:, width:]) - score(rows[:, :width])) / 2, sides, seed)
+    return Difference(2 * half.mean, 2 * half.low, 2 * half.high)
 
 
 def _changed(
