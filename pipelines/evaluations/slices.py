@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +67,10 @@ class Slices(Evaluation, name="slices"):
         texts = [family.text(row) for row in evaluated.rows]
         parts = {
             "length": ("characters", by_quartile([len(text) for text in texts])),
-            "unknown_words": ("", by_quartile(unknown_shares(texts, _known(evaluated)), "{:.0%}".format)),
+            "unknown_words": (
+                "percent",
+                by_quartile([100 * share for share in unknown_shares(texts, _known(evaluated))]),
+            ),
             "source": ("", by_source(evaluated.rows)),
         }
         return {
@@ -87,7 +90,7 @@ class Slices(Evaluation, name="slices"):
         if not labels or not all(isinstance(right, str) and right in labels for right in evaluated.gold):
             return []
         support = Counter(evaluated.gold)
-        shown = sorted(evaluated.labels, key=lambda label: (-support[label], label))[: self.classes]
+        shown = sorted(support, key=lambda label: (-support[label], label))[: self.classes]
         said = {
             stage: [evaluated.answers(subject) for subject in models] for stage, models in evaluated.answering.items()
         }
@@ -113,7 +116,7 @@ def of_class(label: str, gold: Sequence[Answer], models: Sequence[Sequence[Answe
     }
 
 
-def by_quartile(values: Sequence[float], shown: Callable[[float], str] = "{:,.0f}".format) -> list[Group]:
+def by_quartile(values: Sequence[float]) -> list[Group]:
     """The examples in up to four groups of ascending value, named by the lowest and the highest; equal values stay together."""
     import numpy as np
 
@@ -121,9 +124,12 @@ def by_quartile(values: Sequence[float], shown: Callable[[float], str] = "{:,.0f
     edges = np.unique(np.quantile(found, [0.25, 0.5, 0.75], method="lower"))
     number = np.searchsorted(edges, found, side="left")
     groups = [np.flatnonzero(number == one) for one in range(len(edges) + 1)]
-    ends = [(shown(found[rows].min()), shown(found[rows].max())) for rows in groups if len(rows)]
-    names = [low if low == high else f"{low}–{high}" for low, high in ends]
-    return [Group(name, rows) for name, rows in zip(names, (rows for rows in groups if len(rows)), strict=True)]
+    return [Group(_span(found[rows].min(), found[rows].max()), rows) for rows in groups if len(rows)]
+
+
+def _span(low: float, high: float) -> str:
+    first, last = f"{low:,.0f}", f"{high:,.0f}"
+    return first if first == last else f"{first}–{last}"
 
 
 def by_source(rows: Sequence[Row]) -> list[Group]:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from pipelines.evaluations.page.axes import COLOURS, Scale, horizontal_axis, percent, ticks, vertical_axis
 
-SIDE, LEFT, TOP, RIGHT, BOTTOM = 300, 44, 10, 286, 252
+SIDE, LEFT, TOP, RIGHT, BOTTOM = 300, 44, 10, 274, 252
 
 
 def draw_reliability(points: Sequence[Mapping[str, Any]], stage: str, colour: int) -> Markup:

@@ -13,7 +13,11 @@ from pipelines.evaluations.pages import Page, Report
 
 LONGEST = 240
 """Characters shown of a text."""
-PARTS = {"length": "Length in characters", "unknown_words": "Words that no training example holds", "source": "Source"}
+PARTS = {
+    "length": "Length in characters",
+    "unknown_words": "Words that no training example holds, %",
+    "source": "Source",
+}
 """What examples were parted by → its heading."""
 
 

@@ -38,16 +38,17 @@ class RobustnessPage(Page, name="robustness"):
         told = []
         for section in content["sections"]:
             metric, last = section["metric"], section["stages"][-1]
-            worst = min(section["attacks"], key=lambda name: float(last["loss"][name][metric]["difference"]))
-            lost = last["loss"][worst][metric]
-            if lost["verdict"] != "worse":
+            felt = [name for name in section["attacks"] if last["loss"][name][metric]["high"] < 0]
+            if not felt:
                 told.append(
                     f"No attack costs {last['stage']} anything that these {section['examples']} examples can show."
                 )
                 continue
+            worst = min(felt, key=lambda name: float(last["loss"][name][metric]["difference"]))
+            lost = last["loss"][worst][metric]
             low, high = (written(lost[end], metric) for end in ("low", "high"))
             told.append(
-                f"Of {len(section['attacks'])} attacks, {_plain(worst)} cost {last['stage']} most: "
+                f"{len(felt)} of {len(section['attacks'])} attacks cost {last['stage']} something for certain, {_plain(worst)} most: "
                 f"{written(lost['difference'], metric)} {measured_in(metric)} ({low} to {high}), from "
                 f"{score(last['clean'][metric]['mean'], metric)} to {score(last['attacked'][worst][metric]['mean'], metric)}."
             )
