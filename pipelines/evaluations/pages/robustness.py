@@ -47,10 +47,11 @@ class RobustnessPage(Page, name="robustness"):
             worst = min(felt, key=lambda name: float(last["loss"][name][metric]["difference"]))
             lost = last["loss"][worst][metric]
             low, high = (written(lost[end], metric) for end in ("low", "high"))
+            before, after = (one[metric]["mean"] for one in (last["clean"], last["attacked"][worst]))
             told.append(
-                f"{len(felt)} of {len(section['attacks'])} attacks cost {last['stage']} something for certain, {_plain(worst)} most: "
-                f"{written(lost['difference'], metric)} {measured_in(metric)} ({low} to {high}), from "
-                f"{score(last['clean'][metric]['mean'], metric)} to {score(last['attacked'][worst][metric]['mean'], metric)}."
+                f"{len(felt)} of {len(section['attacks'])} attacks cost {last['stage']} something for certain, "
+                f"{_plain(worst)} most: {written(lost['difference'], metric)} {measured_in(metric)} ({low} to {high}), "
+                f"from {score(before, metric)} to {score(after, metric)}."
             )
         return told
 
