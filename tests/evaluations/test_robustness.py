@@ -42,7 +42,11 @@ def section(trained: Trained, out: Path, name: str, **keys: Any) -> dict[str, An
 def test_words_without_their_letters_cost_a_model_that_reads_them_and_capitals_cost_nothing(
     trained: Trained, tmp_path: Path
 ) -> None:
-    found = section(trained, tmp_path, "robustness", attacks=ATTACKS, rate=1.0, examples=100)
+    # of two seeds hardly anything is certain; of one, what examples say is
+    one_seed = tuple(one for one in trained.subjects if one.stage != "int8" and one.seed == 0)
+    suite = [{"name": "robustness", "attacks": ATTACKS, "rate": 1.0, "examples": 200}]
+    evaluate(job(trained, tmp_path, suite, subjects=one_seed))
+    found = json.loads((tmp_path / EVALUATION).read_text())["sections"]["robustness"]
     assert found["attacks"] == ATTACKS and found["metric"] == "macro_f1"
     (classify,) = [stage for stage in found["stages"] if stage["stage"] == "classify"]
     assert classify["loss"]["shuffled_letters"]["macro_f1"]["verdict"] == "worse"
