@@ -14,6 +14,7 @@ from pipelines.errors import RecipeError
 from pipelines.evaluations.held_out import HeldOut
 from pipelines.evaluations.perplexity import next_token_losses
 from pipelines.evaluations.pseudo_perplexity import masked_token_losses
+from pipelines.evaluations.report import render_report
 from pipelines.evaluations.stage import EVALUATION, evaluate
 from pipelines.heads.masked_lm import MaskedLMHead
 from pipelines.job import Job, Subject
@@ -102,6 +103,20 @@ def test_a_record_says_perplexity_a_token_and_bits_a_byte_of_the_same_texts(
     size = sum(len(text.encode()) for label in ("email", "unittest", "xml") for text in documents(label)[14:20])
     nats = math.log(stage["perplexity"]["mean"]) * stage["tokens"]
     assert stage["bits_per_byte"]["mean"] == pytest.approx(nats / math.log(2) / size, rel=1e-6)
+    step = {"stage": "report", "seed": 0, "kind": "evaluate", "fingerprint": "out", "parents": {}, "cached": False}
+    execution = {
+        "id": "x",
+        "recipe": "r",
+        "dataset": "d",
+        "started": "2026",
+        "seconds": 1.0,
+        "steps": [step | {"seconds": 1.0}],
+    }
+    render_report(execution, {}, tmp_path, {}, {}, tmp_path / "pages" / "report.html")
+    page = (tmp_path / "pages" / "calibration.html").read_text(encoding="utf-8")
+    assert f"<h2>{name.replace('_', '-').capitalize()}</h2>" in page and "Bits a byte" in page
+    told = (tmp_path / "pages" / "tables" / f"calibration-report-{name}.csv").read_text(encoding="utf-8")
+    assert repr(stage["bits_per_byte"]["mean"]) in told
 
 
 def test_a_head_that_needs_more_than_a_mask_is_refused(masked: Path) -> None:
