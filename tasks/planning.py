@@ -11,6 +11,7 @@ from typing import Any
 from pipelines.components import did_you_mean
 from pipelines.corpora.settings import load_settings, read_params
 from pipelines.errors import RecipeError
+from pipelines.evaluations.anchors import read_anchors
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import Setting
 from pipelines.recipe.lattice import lattice_of
@@ -45,6 +46,7 @@ def resolve_request(
 ) -> Request:
     """Fill in what was not said from params.yaml. Raises DataError for an unknown dataset."""
     settings = load_settings(root)
+    read_anchors(root)  # a mistake in it is told now, not when the report is written
     name = dataset or str(read_params(root).get("default_dataset", next(iter(settings))))
     if name not in settings:
         raise RecipeError(f"{root / 'params.yaml'}: no dataset is called {name!r}.{did_you_mean(name, settings)}")

@@ -51,6 +51,7 @@ class StageEffects(Evaluation, name="stage_effects"):
     factors: tuple[str, ...] = Field(min_length=1, max_length=5)
     """The stages whose worth is asked, in the order in which they run."""
     paths: tuple[LatticePath, ...] = Field(min_length=2)
+    """All ways through them: every subset, at every number of labelled examples."""
     metric: str | None = None
     """What the effects are about; None for the family's first metric."""
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
+from pipelines.evaluations import Evaluation
 from pipelines.recipe.schema import Kind, Recipe, Stage, Untrained
 
 LATTICE = "lattice"
@@ -81,13 +82,21 @@ class _Lattice:
                     few = fixed.budget.model_copy(update={"labelled": size})
                     self.stages[f"{name}.{size}"] = fixed.model_copy(update={"budget": few})
                     paths.append({"stage": f"{name}.{size}", "through": through, "labelled": size})
-        judged = {"name": "stage_effects", "factors": self.factors, "paths": paths}
+        effects = {"name": Evaluation.of_paths, "factors": self.factors, "paths": paths}
+        # what the recipe holds against its models stands beside these too
+        beside = {
+            repr(one): one
+            for stage in self.recipe.stages.values()
+            if stage.kind is Kind.EVALUATE
+            for one in stage.suite
+            if one.of_task
+        }
         self.stages[LATTICE] = Stage.model_validate(
             {
                 "kind": Kind.EVALUATE,
                 "start": [path["stage"] for path in paths],
                 "corpus": "task",
-                "suite": [judged, "baselines"],
+                "suite": [effects, *beside.values()],
             }
         )
         return self.recipe.model_copy(update={"stages": self.stages, "claims": {}})

@@ -14,6 +14,10 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "classification": {"ladder": ["scratch", "classify"]},
     "footprint": {"stages": ["classify", "small"]},
     "robustness": {"attacks": ["letter_case"]},
+    "stage_effects": {
+        "factors": ["general"],
+        "paths": [{"stage": "scratch", "through": []}, {"stage": "classify", "through": ["general"]}],
+    },
 }
 """What a member cannot be built without."""
 

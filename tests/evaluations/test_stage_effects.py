@@ -1,4 +1,4 @@
-"""Factorial effects: equal to a regression on ±1 columns, certain where they are large, honest where they are not."""
+"""Factorial effects (`stage_effects`): those of a regression on ±1 columns, certain where they are large, honest where not."""
 
 from __future__ import annotations
 
