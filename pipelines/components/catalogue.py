@@ -38,6 +38,7 @@ FAMILIES = (
     "schedules",
     "compressions",
     "runtimes",
+    "attacks",
     "evaluations",
 )
 """Packages of `pipelines` that hold a family each, in the order text meets them."""
