@@ -37,7 +37,7 @@ class Setting:
 def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Problem | None:
     """The first thing wrong with a stage, or None. `resolve` gives the stage that a reference names."""
     if stage.kind is Kind.EVALUATE:
-        return check_judging(stage, resolve, setting.family)
+        return check_judging(stage, resolve, setting.family, setting.language)
     if stage.kind is Kind.PROBE:
         return check_probing(stage, resolve, setting.family)
     return (

@@ -11,12 +11,13 @@ from safetensors.numpy import load_file
 
 from pipelines.errors import RecipeError
 from pipelines.job import PROBES
+from pipelines.lineage.provenance import DataSource
 from pipelines.probes.stage import STATISTICS, probe
 from pipelines.recipe.check import Setting
 from pipelines.recipe.schema import Kind
 from tests.probes.small_models import job_on, save_model, write_table
 from tests.small_tasks import DERIVED
-from tests.steps import RECIPES, library_of
+from tests.steps import RECIPES, library_of, plan_of
 from tests.training.small_recipe import GENERAL
 
 
@@ -143,3 +144,23 @@ def test_a_folder_that_is_no_model_is_told_before_anything_is_written(tmp_path: 
     with pytest.raises(RecipeError, match="no model.safetensors"):
         probe(job_on({"general": [folder]}, trees, "dependency_parsing", ["linear"], tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+def test_the_order_of_the_subjects_and_the_probe_s_keys_are_part_of_a_step_s_identity(tmp_path: Path) -> None:
+    names = ("general", "domain")
+    data = {name: DataSource(digest=name, path=name) for name in ("general", "domain", "train", "test")}
+    made = []
+    for number, (start, probes) in enumerate(
+        (
+            ("general, domain", "linear"),
+            ("domain, general", "linear"),
+            ("general, domain", "{name: linear, penalty: 2.0}"),
+        )
+    ):
+        look = f"  look: {{kind: probe, start: [{start}], probes: {probes}, budget: {{length: 32}}}}\n"
+        text = GENERAL + "  domain: {kind: adapt_domain, start: general, corpus: domain}\n" + look
+        found = plan_of(library_of(tmp_path, **{f"mine{number}": text}), f"mine{number}", data)
+        step = next(step for step in found.steps if step.name == "look")
+        assert set(step.data) == {"train", "test"} and len(step.parents) == len(names)
+        made.append(step.fingerprint)
+    assert len(set(made)) == 3
