@@ -10,8 +10,8 @@ from typing import Any
 
 from pipelines.evaluations import found
 from pipelines.evaluations.anchors import read_anchors
-from pipelines.evaluations.found import ScoreTable
-from pipelines.evaluations.index import EXECUTION, best_scores, render_index
+from pipelines.evaluations.found import EXECUTION, ScoreTable
+from pipelines.evaluations.index import best_scores, render_index
 from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
@@ -68,7 +68,7 @@ def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: 
     aside = folder / "execution.partial"
     aside.write_text(json.dumps({**execution, "scores": scores}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(aside, folder / EXECUTION)
-    render_index(root / "reports")
+    render_index(root / "reports", store.root)
     return page
 
 

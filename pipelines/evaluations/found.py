@@ -20,6 +20,8 @@ from pipelines.evaluations.stage import EVALUATION
 Estimated: TypeAlias = Mapping[str, Any]
 """A score as it is written: mean, low, high, per_seed."""
 
+EXECUTION = "execution.json"
+"""The record of an execution, in the folder of its report."""
 BASELINE_NAMES = {"majority": "majority class", "tfidf": "TF-IDF + logistic regression"}
 
 

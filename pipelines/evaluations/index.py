@@ -13,12 +13,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.evaluations.found import ScoreTable
+from pipelines.evaluations.found import EXECUTION, ScoreTable
 from pipelines.evaluations.page.axes import duration
 from pipelines.evaluations.page.table import TABLES, Column, Table, number, text, write_tables
 from pipelines.evaluations.page.wording import metric_name, score, span
+from pipelines.evaluations.summary import summary_table
 
-EXECUTION = "execution.json"
 INDEX = "index"
 
 
@@ -35,8 +35,8 @@ def best_scores(tables: Iterable[ScoreTable]) -> list[dict[str, Any]]:
     return found
 
 
-def render_index(folder: Path) -> Path:
-    """Write the page over the executions in `folder`, from their records alone; its path."""
+def render_index(folder: Path, store: Path) -> Path:
+    """Write the page over the executions in `folder`, from their records and what `store` has of them; its path."""
     from pipelines.evaluations.page.writing import write_page
 
     executions = [
@@ -58,8 +58,10 @@ def render_index(folder: Path) -> Path:
         ),
         [_row(execution) for execution in executions],
     )
-    write_tables(INDEX, [table], folder / TABLES)
-    return write_page("index.html", {"table": table, "executions": executions}, folder / "index.html")
+    summary = summary_table(executions, store)
+    write_tables(INDEX, [table, *([summary] if summary else [])], folder / TABLES)
+    values = {"table": table, "summary": summary, "executions": executions}
+    return write_page("index.html", values, folder / "index.html")
 
 
 def _row(execution: Mapping[str, Any]) -> dict[str, Any]:

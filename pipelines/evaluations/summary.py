@@ -18,8 +18,7 @@ from typing import Any
 
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
-from pipelines.evaluations.found import ScoreTable, read_judged, score_tables
-from pipelines.evaluations.index import EXECUTION
+from pipelines.evaluations.found import EXECUTION, ScoreTable, read_judged, score_tables
 from pipelines.evaluations.page.axes import percent
 from pipelines.evaluations.page.table import Table, number, text
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.evaluations.found import read_judged, score_tables
-from pipelines.evaluations.index import EXECUTION, best_scores, render_index
+from pipelines.evaluations.found import EXECUTION, read_judged, score_tables
+from pipelines.evaluations.index import best_scores, render_index
 from pipelines.evaluations.page.axes import count, duration, ticks
 from pipelines.evaluations.page.curves import thinned, tokens_before
 from pipelines.evaluations.report import read_records, render_report
@@ -217,7 +217,7 @@ def test_the_index_leads_to_every_execution(execution: tuple[dict[str, Any], Pat
     for name in ("20260101-000000-aaaa", "20260102-000000-<b>"):
         (tmp_path / name).mkdir()
         (tmp_path / name / EXECUTION).write_text(json.dumps({**told, "id": name, "scores": scores}), encoding="utf-8")
-    page = render_index(tmp_path).read_text(encoding="utf-8")
+    page = render_index(tmp_path, store).read_text(encoding="utf-8")
     first, second = (page.index(name) for name in ("20260102-000000-", "20260101-000000-"))
     assert first < second, "newest first"
     assert 'href="20260101-000000-aaaa/report.html"' in page and "<b>" not in page
