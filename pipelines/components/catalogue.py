@@ -39,6 +39,7 @@ FAMILIES = (
     "compressions",
     "runtimes",
     "evaluations",
+    "gate",
 )
 """Packages of `pipelines` that hold a family each, in the order text meets them."""
 PARTS = (
