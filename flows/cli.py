@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from flows.cli_promote import promote, rollback
 from flows.cli_reproduce import reproduce
 from flows.cli_store import store_app
 from flows.display import show_next, show_plan, show_recipe, show_scores
@@ -218,6 +219,8 @@ def predict(
 
 
 app.command(rich_help_panel="Use")(export)
+app.command(rich_help_panel="Use")(promote)
+app.command(rich_help_panel="Use")(rollback)
 app.command(rich_help_panel="Look")(reproduce)
 app.add_typer(store_app, name="store", rich_help_panel="Look")
 

@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.lineage.store import Artifact, Store
+from tasks.champions import settle
 from tasks.outbox import Outbox
 from tasks.projection import Projection
+from tasks.promotion_journal import PromotionJournal
 from tasks.recorder import Recorder
+from tasks.registry import Registry
 from tasks.system_metrics import Sampler
 from tasks.teller import Teller
 from tasks.tracked_values import TrackedStep
@@ -206,7 +209,7 @@ class Tracker:
 
 def tell_what_is_left(root: Path, store: Store) -> None:
     """Catch up with executions that ended while MLflow was away, where there are any; a warning where it still is."""
-    if untold(root):
+    if untold(root) or PromotionJournal(store).untold():
         recorder = Recorder(root)
         try:
             catch_up(recorder, store)
@@ -229,4 +232,6 @@ def catch_up(recorder: Recorder, store: Store) -> int:
             log.warning("MLflow refuses what %s says (%s); it is not told.", journal.refuse(), error)
         else:
             journal.forget()
-    return Projection(recorder, store).replay()
+    missing = Projection(recorder, store).replay()
+    settle(Registry(recorder), store)
+    return missing

@@ -42,7 +42,7 @@ class Serving(Evaluation, name="serving"):
         taken = {size: self._taken(answerers, evaluated.rows, size) for size in BATCHES}
         first, *_, last = [*chosen, *chosen]
         times = {str(size): _quotient(taken[size][last], taken[size][first], evaluated.seed) for size in BATCHES}
-        served = []
+        served: list[dict[str, Any]] = []
         for stage, subject in chosen.items():
             parts = [path for name in SERVED if (path := subject.folder / name).is_file()]
             served.append(
@@ -70,7 +70,7 @@ class Serving(Evaluation, name="serving"):
             answerer.answer(batches[-1])
         taken: dict[str, list[float]] = {stage: [] for stage in answerers}
         for turn, batch in enumerate(batches):
-            order = list(answerers) if turn % 2 == 0 else list(reversed(answerers))
+            order = list(answerers) if turn % 2 == 0 else list(answerers)[::-1]
             for stage in order:
                 started = time.perf_counter()
                 answerers[stage].answer(batch)

@@ -54,11 +54,12 @@ class Quality(Criterion, name="quality"):
             found.append(
                 self._compared(metric, scores["ladder"][0][metric], "the champion's", border, evidence.examples)
             )
-        elif (baselines := evidence.section("baselines")) is not None:
+        else:
+            baselines = evidence.section("baselines") or {}
             key = f"{metric}_of_{CANDIDATE}_minus_this"
             found += [
                 self._compared(metric, one[key], f"the baseline {one['name']}'s", border, evidence.examples)
-                for one in baselines["baselines"]
+                for one in baselines.get("baselines", ())
                 if key in one
             ]
         if not found:
