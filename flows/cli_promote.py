@@ -97,7 +97,7 @@ def promote(
     later = result["told_later"]
     if promotion.decision is not None and promotion.decision.action == "left open" and not served:
         by = asked(decide, reason, name, promotion)
-        promotion, later = conclude(root, store, promotion.model_copy(update={"id": f"{promotion.id}-decided"}), by)
+        promotion, later = conclude(root, store, promotion, by)
         write_page(root, store, promotion)
     _tell(root, store, promotion, later)
 
@@ -132,7 +132,8 @@ def show(promotion: Promotion) -> None:
 def _tell(root: Path, store: Store, promotion: Promotion, later: str | None) -> None:
     decision = promotion.decision
     assert decision is not None
-    console.print(f"{decision.action} by {decision.decided_by}: {decision.reason}", markup=False, soft_wrap=True)
+    why = "" if decision.reason == promotion.sentence else f": {decision.reason}"
+    console.print(f"{decision.action} by {decision.decided_by}{why}", markup=False, soft_wrap=True)
     console.print(f"record   {root / 'reports' / promotion.id}", markup=False, soft_wrap=True)
     if later is not None:
         typer.echo(later, err=True)

@@ -11,7 +11,7 @@ import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from prefect import flow
 from prefect.client.schemas.objects import State
@@ -54,9 +54,7 @@ class PromoteConfig(BaseModel):
         None,
         description="A registered model, a stage, or a fingerprint's first digits; what the latest run ended in when empty.",
     )
-    to: Annotated[str, Field(pattern=r"^(?!candidate$)[a-z][a-z0-9_-]*$")] = Field(
-        "champion", description="The alias that moves to it."
-    )
+    to: str = Field("champion", description="The alias that moves to it.")
     alone: bool = Field(False, description="Judge it by itself, without comparing it with the present champion.")
     undecided: Literal["ask", "leave"] = Field(
         "ask", description="Whether an INCONCLUSIVE verdict waits here for a person, or is left as it is."

@@ -7,7 +7,6 @@ standing(root, store, model, alias)     # who is champion; MLflow is caught up f
 from __future__ import annotations
 
 import logging
-import uuid
 from pathlib import Path
 
 from pipelines.errors import StoreError
@@ -67,7 +66,6 @@ def standing(root: Path, store: Store, model: str, alias: str) -> Standing:
     if there is None or there == here.champion:
         return here
     moved = Decision(
-        id=f"adopted-{uuid.uuid4().hex[:8]}",
         at=now(),
         action="adopted",
         model=model,

@@ -7,6 +7,7 @@ check_predictions(folder, prepared)                                     # both a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -25,15 +26,17 @@ from pipelines.opening import RECORD
 from pipelines.recipe.plan import Step, identified
 from pipelines.recipe.schema import Kind, Stage
 from pipelines.task_families import TaskFamily
-from tasks.champions import standing
+from tasks.champions import former, standing
 from tasks.datasets import Prepared
 from tasks.final import ANSWERS
 from tasks.lineage import ancestry, label, latest_model, resolve
 from tasks.planning import sources
 from tasks.promotion_journal import Standing
 from tasks.promotion_settings import PromotionSettings
+from tasks.registry import CANDIDATE as OFFERED
 from tasks.registry import task_model_name
 
+ALIAS = re.compile(r"[a-z][a-z0-9_-]*")
 RECIPE, STAGE = "promotion", "judge"
 LABELLED = ("train", "validation", "test")
 
@@ -87,6 +90,11 @@ def open_contest(root: Path, store: Store, reference: str | None, alias: str, co
     Without `compare` it is judged alone. Raises CursusError for a name that names nothing, DataError for a model that
     answers no task and for two that cannot be compared: other tasks, datasets or labels.
     """
+    if ALIAS.fullmatch(alias) is None or alias == OFFERED or alias.startswith(former("")):
+        raise RecipeError(
+            f"{alias!r} is no alias to promote to: it begins with a letter and has small letters, digits, _ and -; {OFFERED} and "
+            f"{former('…')} are kept by runs and by rollbacks"
+        )
     fingerprint = latest_model(root) if reference is None else resolve(root, store, reference)[1]
     candidate = _side(store, fingerprint)
     model = task_model_name(candidate.folder)

@@ -99,7 +99,7 @@ def conclude(root: Path, store: Store, promotion: Promotion, by: Judge | None) -
             )
         after = Standing(fingerprint, here.champion) if action == "promoted" and here.champion != fingerprint else here
         decision = Decision(
-            id=promotion.id,
+            promotion=promotion.id,
             at=now(),
             action=action,
             model=promotion.model,
@@ -137,7 +137,6 @@ def roll_back(root: Path, store: Store, model: str, alias: str, name: str, reaso
                 f"{model}: {here.champion[:8]} is its first {alias}, there is no {former(alias)} to go back to"
             )
         decision = Decision(
-            id=f"rollback-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}",
             at=now(),
             action="rolled back",
             model=model,

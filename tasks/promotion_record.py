@@ -7,11 +7,12 @@ data/store/.promotions.jsonl            the decisions, in order: tasks.promotion
 from __future__ import annotations
 
 import os
+import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from pipelines.errors import CursusError
 from pipelines.gate import Outcome
@@ -56,8 +57,9 @@ class Decision(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     said: Literal["decision"] = "decision"
-    id: str
-    """Of the promotion; of a rollback or an adoption its own."""
+    id: str = Field(default_factory=lambda: uuid.uuid4().hex)
+    promotion: str | None = None
+    """The promotion whose record says why; None for a rollback or an adoption."""
     at: str
     action: Action
     model: str

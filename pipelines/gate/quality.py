@@ -30,6 +30,9 @@ class Quality(Criterion, name="quality"):
     at_least: float | None = None
     """A floor under the candidate's own score, whole interval; None for no floor."""
 
+    baselines: bool = True
+    """Whether a first candidate, which has no champion to be compared with, is compared with the baselines of its task."""
+
     def problem(self, metrics: tuple[str, ...]) -> str | None:
         if self.metric is None or self.metric in metrics:
             return None
@@ -38,7 +41,8 @@ class Quality(Criterion, name="quality"):
     def evaluations(self, champion: bool) -> tuple[dict[str, Any], ...]:
         if champion:
             return ({"name": "scores", "ladder": [CHAMPION, CANDIDATE], "metric": self.metric},)
-        return ({"name": "scores", "metric": self.metric}, {"name": "baselines", "against": CANDIDATE})
+        against = ({"name": "baselines", "against": CANDIDATE},) if self.baselines else ()
+        return ({"name": "scores", "metric": self.metric}, *against)
 
     def judge(self, evidence: Evidence) -> Outcome:
         scores = evidence.section("stages", "metrics", "ladder")
@@ -54,7 +58,7 @@ class Quality(Criterion, name="quality"):
             found.append(
                 self._compared(metric, scores["ladder"][0][metric], "the champion's", border, evidence.examples)
             )
-        else:
+        elif self.baselines:
             baselines = evidence.section("baselines") or {}
             key = f"{metric}_of_{CANDIDATE}_minus_this"
             found += [
@@ -64,7 +68,7 @@ class Quality(Criterion, name="quality"):
             ]
         if not found:
             return self.not_asked(
-                f"there is no champion yet and no baseline of this task to compare {metric} {own['mean']:.3f} "
+                f"there is no champion yet and no baseline to compare {metric} {own['mean']:.3f} "
                 f"[{own['low']:.3f}, {own['high']:.3f}] with; a floor is set by quality.at_least"
             )
         # what closes the gate first, then what leaves it open

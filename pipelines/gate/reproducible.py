@@ -35,5 +35,5 @@ class Reproducible(Criterion, name="reproducible"):
         if self.reproduced and found.identical is None:
             return self.undecided("it was not made again; `cursus reproduce` does, and leaves a record", **numbers)
         commits = sorted({commit[:8] for commit in found.commits.values() if commit is not None})
-        made = f"; {found.reproduction}" if found.reproduction else "; it was not made again"
-        return self.met(f"computed at commit {', '.join(commits) or 'not asked'}{made}", **numbers)
+        code = f"computed at commit {', '.join(commits)}" if commits else "no commit is known, and none was asked for"
+        return self.met(f"{code}; {found.reproduction or 'it was not made again'}", **numbers)
