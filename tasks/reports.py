@@ -1,4 +1,4 @@
-"""The execution's own record and its report: `reports/<execution>/execution.json` and `report.html`."""
+"""The execution's own record and its report: `reports/<execution>/execution.json`, `report.html` and what lies beside it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from pipelines.evaluations import found
 from pipelines.evaluations.found import ScoreTable
+from pipelines.evaluations.index import EXECUTION, best_scores, render_index
 from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
@@ -59,9 +60,12 @@ def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: 
     folder.mkdir(parents=True, exist_ok=True)
     records = records_of(store, [step["fingerprint"] for step in execution["steps"]])
     page = render_report(execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html")
+    steps = [(step["stage"], step["fingerprint"]) for step in execution["steps"]]
+    scores = best_scores(found.score_tables(found.read_judged(store.root, steps)))
     aside = folder / "execution.partial"
-    aside.write_text(json.dumps(execution, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(aside, folder / "execution.json")
+    aside.write_text(json.dumps({**execution, "scores": scores}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(aside, folder / EXECUTION)
+    render_index(root / "reports")
     return page
 
 
@@ -73,7 +77,7 @@ def records_of(store: Store, fingerprints: Iterable[str]) -> dict[str, dict[str,
 
 def latest_report(root: Path, fingerprints: set[str]) -> Path | None:
     """The newest report of an execution that had exactly these steps."""
-    for record in sorted((root / "reports").glob("*/execution.json"), reverse=True):
+    for record in sorted((root / "reports").glob(f"*/{EXECUTION}"), reverse=True):
         steps = json.loads(record.read_text(encoding="utf-8"))["steps"]
         page = record.with_name("report.html")
         if {step["fingerprint"] for step in steps} == fingerprints and page.exists():

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import StoreError
+from pipelines.evaluations.page.table import TABLES
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from tasks.projection import run_of
@@ -79,7 +80,10 @@ class Teller:
             case StepCached() as entry:
                 self._link_cached(entry)
             case ReportWritten() as entry if self.run_id is not None and entry.page.exists():
-                self.recorder.client.log_artifact(self.run_id, str(entry.page))
+                for page in sorted(entry.page.parent.glob("*.html")):
+                    self.recorder.client.log_artifact(self.run_id, str(page))
+                for table in sorted((entry.page.parent / TABLES).glob("*.*")):
+                    self.recorder.client.log_artifact(self.run_id, str(table), TABLES)
             case ModelsOffered() as entry:
                 self.versions = self._offer(entry)
             case ExecutionEnded() as entry:

@@ -1,4 +1,9 @@
-"""The report of one execution: a single HTML page that needs nothing but itself.
+"""The report of one execution: an HTML page that needs nothing but itself, a page each for what goes deeper, and every table
+beside them as CSV and LaTeX.
+
+    <folder>/report.html        the summary, scores, costs, lineage, training, data
+    <folder>/<page>.html        a page of `pipelines.evaluations.pages` that found something to show
+    <folder>/tables/            <page>-<table>.csv and .tex
 
 `render_report` reads the store (`metrics.jsonl` of every step, `evaluation.json` of the evaluate stages) and what its
 caller knows (the execution, the provenance records, the data's summary and verdict). It decides no number: everything
@@ -8,15 +13,20 @@ shown was measured by an evaluation or recorded beside an artifact.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
+from pipelines.components import discover
 from pipelines.evaluations.found import read_judged, score_tables
+from pipelines.evaluations.page.axes import count, duration
+from pipelines.evaluations.page.table import TABLES, Column, Table, number, text, write_tables
+from pipelines.evaluations.pages import Page, Report
 from pipelines.task_families import TaskFamily
 
-TEMPLATE = "report.html"
+REPORT = "report"
 STEP_NAMES = {
     "collect": "collecting",
     "clean": "cleaning",
@@ -33,91 +43,100 @@ def render_report(
     verdict: Mapping[str, Any],
     out: Path,
 ) -> Path:
-    """Write the page of `execution` to the file `out` and return it.
+    """Write the pages of `execution`, the first to the file `out` and the others beside it, and return `out`.
 
     `records` maps fingerprints to provenance records: those of the execution's steps and of all their ancestors.
     `store` holds a folder for each fingerprint; `summary` and `verdict` are the dataset's, `{}` where there is none.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    from pipelines.evaluations.page import axes, comparisons, wording, words
+    from pipelines.evaluations.page import comparisons, costs, words
     from pipelines.evaluations.page.ancestry import draw_ancestry
     from pipelines.evaluations.page.curves import draw_lineage_curves, draw_stage_curves, read_curves
+    from pipelines.evaluations.page.writing import write_page
 
-    pages = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    pages.filters |= {
-        "count": axes.count,
-        "percent": axes.percent,
-        "points": axes.points,
-        "duration": axes.duration,
-        "score": wording.score,
-        "difference": wording.difference,
-        "measured_in": wording.measured_in,
-        "metric_name": wording.metric_name,
-        "capital": wording.capital,
-    }
-    pages.globals["span"] = wording.span
     steps = execution["steps"]
     judged = read_judged(store, [(one["stage"], one["fingerprint"]) for one in steps if one["kind"] == "evaluate"])
+    report = Report(execution, records, store, judged)
     compared = [comparisons.compare(table, execution, records) for table in score_tables(judged)]
     vectors = [
-        words.describe_words(one.stage, section)
-        for one in judged
-        for section in one.sections.values()
-        if any("neighbours" in model for model in section.get("models", ()))
+        words.describe_words(stage, section)
+        for stage, section in report.sections("models")
+        if any("neighbours" in model for model in section["models"])
     ]
     footprints = [
-        section
-        for one in judged
-        for section in one.sections.values()
-        if any("latency_ms" in model for model in section.get("models", ()))
+        costs.describe_costs(stage, section)
+        for stage, section in report.sections("models")
+        if any("latency_ms" in model for model in section["models"])
     ]
+    language = next((one.dataset["language"] for one in judged if "language" in one.dataset), None)
+    common = {"execution": execution, "language": language or summary.get("language") or "en"}
+    sentences, links = write_pages(report, out, common)
     curves = read_curves(steps, records, store)
-    page = pages.get_template(TEMPLATE).render(
-        execution=execution,
-        sentences=[
-            *(sentence for comparison in compared for sentence in comparisons.sentences(comparison)),
-            *(sentence for table in vectors for sentence in words.sentences(table)),
-            *(sentence for footprint in footprints for sentence in _cheaper(footprint["models"])),
-        ],
-        data=_data(summary, verdict),
-        curves=draw_lineage_curves(curves) if curves else None,
-        stage_curves=draw_stage_curves(curves),
-        comparisons=compared,
-        vectors=vectors,
-        footprints=footprints,
-        ancestry=draw_ancestry(steps, records) if records else None,
-        steps=[_step(step, records) for step in steps],
-        environment=_environment(execution, records),
-        language=next((one.dataset["language"] for one in judged if "language" in one.dataset), None)
-        or summary.get("language")
-        or "en",
-    )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    aside = out.with_name(f".{out.name}")
-    aside.write_text(page, encoding="utf-8")
-    os.replace(aside, out)
-    return out
-
-
-def _cheaper(models: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the last of the models that were measured side by side saves."""
-    from pipelines.evaluations.page.axes import percent
-
-    first, last = models[0], models[-1]
-    if first is last:
-        return []
-    faster = first["latency_ms"]["1"]["median"] / last["latency_ms"]["1"]["median"]
-    return [
-        f"{last['stage']} is {first['bytes'] / last['bytes']:.1f} times smaller than {first['stage']}, answers "
-        f"one text {faster:.1f} times as fast, and agrees with it on {percent(last['agreement'])} of the texts."
+    shown = [_step(step, records) for step in steps]
+    tables = [
+        *(table for comparison in compared for table in comparison["tables"].values()),
+        *(footprint["table"] for footprint in footprints),
+        _steps(shown),
     ]
+    write_tables(REPORT, tables, out.parent / TABLES)
+    # last: the page that leads to the others
+    return write_page(
+        "report.html",
+        {
+            **common,
+            "pages": links,
+            "here": out.name,
+            "sentences": [
+                *(sentence for comparison in compared for sentence in comparisons.sentences(comparison)),
+                *(sentence for table in vectors for sentence in words.sentences(table)),
+                *(sentence for footprint in footprints for sentence in costs.sentences(footprint)),
+                *sentences,
+            ],
+            "data": _data(summary, verdict),
+            "curves": draw_lineage_curves(curves) if curves else None,
+            "stage_curves": draw_stage_curves(curves),
+            "comparisons": compared,
+            "vectors": vectors,
+            "footprints": footprints,
+            "ancestry": draw_ancestry(steps, records) if records else None,
+            "steps": shown,
+            "tables": {table.key: table for table in tables},
+            "environment": _environment(execution, records),
+        },
+        out,
+    )
+
+
+def write_pages(report: Report, first: Path, common: Mapping[str, Any]) -> tuple[list[str], list[dict[str, str]]]:
+    """Write every page that finds something in `report` into the folder of `first`, the page that leads to them.
+
+    `common` are values for all templates. Answers the pages' sentences for that page, and the links between all of them
+    (empty where `first` stands alone).
+    """
+    from pipelines.evaluations.page.writing import write_page
+
+    discover(Page.__module__)
+    found = [
+        (page, content)
+        for page in (member.model_validate({}) for _, member in sorted(Page.members.items()))
+        if isinstance(page, Page) and (content := page.found(report)) is not None
+    ]
+    links = [{"file": first.name, "title": "Report"}]
+    links += [{"file": f"{page.name}.html", "title": page.title} for page, _ in found]
+    told: list[str] = []
+    for page, content in found:
+        sentences, tables = page.sentences(content), page.tables(content)
+        told += sentences
+        write_tables(page.name, tables, first.parent / TABLES)
+        values = {
+            **common,
+            "pages": links,
+            "here": f"{page.name}.html",
+            "sentences": sentences,
+            "content": content,
+            "tables": {table.key: table for table in tables},
+        }
+        write_page(f"{page.name}.html", values, first.parent / f"{page.name}.html")
+    return told, links
 
 
 def _data(summary: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,13 +146,13 @@ def _data(summary: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, A
     before: dict[str, int] = {}
     for step in summary.get("steps", []):
         for table, counts in sorted(step["tables"].items()):
-            for reason, number in sorted(counts.get("dropped", {}).items()):
+            for reason, texts in sorted(counts.get("dropped", {}).items()):
                 drops.append(
                     {
                         "step": STEP_NAMES.get(step["step"], step["step"]),
                         "table": table,
                         "reason": reason,
-                        "number": number,
+                        "number": texts,
                         "of": before.get(table),
                     }
                 )
@@ -173,7 +192,29 @@ def _example(family: TaskFamily, example: Mapping[str, Any]) -> dict[str, str]:
 def _step(step: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     record = records.get(step["fingerprint"], {})
     result = record.get("result", {})
-    return {**step, "tokens": result.get("tokens") or 0, "parameters": result.get("parameters") or 0}
+    return {
+        **step,
+        "name": f"{step['stage']}@{step['seed']}",
+        "kind": step["kind"].replace("_", " "),
+        "tokens": result.get("tokens") or None,
+        "parameters": result.get("parameters") or None,
+    }
+
+
+def _steps(steps: Sequence[Mapping[str, Any]]) -> Table:
+    def fingerprint(value: str) -> Markup:
+        return Markup('<code title="{whole}">{short}</code>').format(whole=value, short=value[:16])
+
+    rows = [{**step, "seconds": None if step["cached"] else step["seconds"]} for step in steps]
+    columns = (
+        text("name", "Step"),
+        text("kind", "Kind"),
+        Column("fingerprint", "Fingerprint", fingerprint),
+        number("tokens", "Tokens", count),
+        number("parameters", "Parameters", count),
+        number("seconds", "Seconds here", duration),
+    )
+    return Table("steps", "Steps and fingerprints", columns, rows)
 
 
 def _environment(execution: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from pipelines.evaluations.statistics import Difference, Estimate, percentiles, seed_weights
+from pipelines.evaluations.crossed import pseudo_values, stretched, variation
+from pipelines.evaluations.statistics import Difference, Estimate, seed_weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +24,9 @@ def interval(score: Score, models: Sequence[NDArray[np.float64]], seed: int, res
     """The mean over `models` (S statistics [N, K], one a seed) of `score`, and its 95 % interval."""
     observed = [score(statistics) for statistics in models]
     means = _resampled([(score, models)], seed, resamples)[0]
-    low, high = percentiles(means)
-    return Estimate(sum(observed) / len(observed), low, high, tuple(observed))
+    mean = sum(observed) / len(observed)
+    low, high = stretched(mean, means, variation([(1.0, contributions(score, models))]))
+    return Estimate(mean, low, high, tuple(observed))
 
 
 def paired_difference(
@@ -39,9 +41,17 @@ def paired_difference(
     Both are judged on the same resampled examples (paired); their seeds are drawn apart, as in `statistics`.
     """
     before, after = _resampled([(score, first), (score, second)], seed, resamples)
-    low, high = percentiles(after - before)
     observed = sum(map(score, second)) / len(second) - sum(map(score, first)) / len(first)
+    found = variation([(-1.0, contributions(score, first)), (1.0, contributions(score, second))])
+    low, high = stretched(observed, after - before, found, reach=2.0)
     return Difference(observed, low, high)
+
+
+def contributions(score: Score, models: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """[S, G]: what each item, or group of items, gives to `score`."""
+    import numpy as np
+
+    return np.stack([pseudo_values(score, statistics) for statistics in models])
 
 
 def _resampled(

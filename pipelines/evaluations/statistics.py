@@ -5,8 +5,8 @@ the fine-tuning. Both are resampled, independently of each other, as every seed 
 "pigeonhole" bootstrap of crossed factors: Owen 2007, doi:10.1214/07-AOAS122; for test sets in NLP: Koehn 2004,
 "Statistical significance tests for machine translation evaluation"). N items are drawn with replacement out of N, but
 only S - 1 seeds out of S: with S = 3 the usual S out of S would show two thirds of the variance between seeds, S - 1
-show all of it (Rao & Wu 1988, doi:10.1080/01621459.1988.10478591). Intervals are percentiles
-(Efron & Tibshirani 1993, ch. 13).
+show all of it (Rao & Wu 1988, doi:10.1080/01621459.1988.10478591). The resamples give the interval its shape, the variances of
+seeds and items its width (`pipelines.evaluations.crossed`).
 
 Shapes: S seeds, N items, C classes, R resamples.
 """
@@ -17,12 +17,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from pipelines.evaluations.crossed import stretched, variation
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 RESAMPLES = 2000
-CONFIDENCE = 0.95
 Metric = Literal["accuracy", "macro_f1"]
 METRICS: tuple[Metric, ...] = ("accuracy", "macro_f1")
 Verdict = Literal["better", "worse", "cannot tell"]
@@ -90,7 +91,8 @@ def interval(
     for rows, weights in _item_weights(generator, truth.size, resamples):
         means[rows] = (_scores(metric, weights, truth, predicted, classes) * drawn[rows]).sum(axis=1)
     observed = score(metric, truth, predicted, classes)
-    low, high = percentiles(means)
+    found = variation([(1.0, contributions(metric, truth, predicted, classes))])
+    low, high = stretched(float(observed.mean()), means, found)
     return Estimate(float(observed.mean()), low, high, tuple(float(value) for value in observed))
 
 
@@ -119,8 +121,51 @@ def paired_difference(
         after = (_scores(metric, weights, truth, second, classes) * drawn_second[rows]).sum(axis=1)
         differences[rows] = after - before
     observed = score(metric, truth, second, classes).mean() - score(metric, truth, first, classes).mean()
-    low, high = percentiles(differences)
+    found = variation(
+        [(-1.0, contributions(metric, truth, first, classes)), (1.0, contributions(metric, truth, second, classes))]
+    )
+    low, high = stretched(float(observed), differences, found, reach=2.0)
     return Difference(float(observed), low, high)
+
+
+def contributions(
+    metric: Metric, truth: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
+) -> NDArray[np.float64]:
+    """[S, N]: what each item gives to `metric`, exactly for accuracy, as jackknife pseudo-values for macro-F1."""
+    import numpy as np
+
+    if metric == "accuracy":
+        correct: NDArray[np.float64] = (predicted == truth).astype(np.float64)
+        return correct
+    size = truth.size
+    support = np.bincount(truth, minlength=classes)
+    rows = []
+    for row in predicted:
+        right = row == truth
+        hits = np.bincount(truth[right], minlength=classes)
+        occurring = support + np.bincount(row, minlength=classes)
+        whole = _f1(hits, occurring)
+        # without an item only the classes that it is, and that it was taken for, have another F1, or none
+        touched = np.where(
+            right,
+            _f1(hits - 1, occurring - 2)[truth] - whole[truth],
+            _f1(hits, occurring - 1)[truth] - whole[truth] + _f1(hits, occurring - 1)[row] - whole[row],
+        )
+        gone = np.where(
+            right, occurring[truth] == 2, (occurring[truth] == 1).astype(int) + (occurring[row] == 1).astype(int)
+        )
+        present = int((occurring > 0).sum())
+        left = (whole.sum() + touched) / np.maximum(present - gone, 1)
+        rows.append(size * whole.sum() / present - (size - 1) * left)
+    result: NDArray[np.float64] = np.stack(rows)
+    return result
+
+
+def _f1(hits: NDArray[np.int64], occurring: NDArray[np.int64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    result: NDArray[np.float64] = np.divide(2.0 * hits, occurring, out=np.zeros(hits.shape), where=occurring > 0)
+    return result
 
 
 def seed_weights(generator: np.random.Generator, seeds: int, resamples: int) -> NDArray[np.float64]:
@@ -169,12 +214,3 @@ def _scores(
         f1 = np.divide(2 * hits, occurring, out=np.zeros_like(occurring), where=occurring > 0)
         columns.append(f1.sum(axis=1) / (occurring > 0).sum(axis=1))
     return np.stack(columns, axis=1)
-
-
-def percentiles(values: NDArray[np.float64]) -> tuple[float, float]:
-    """The ends of the 95 % interval of resampled `values` [R]."""
-    import numpy as np
-
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
-    return float(low), float(high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from html.parser import HTMLParser
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from pipelines.evaluations.found import read_judged, score_tables
+from pipelines.evaluations.index import EXECUTION, best_scores, render_index
 from pipelines.evaluations.page.axes import count, duration, ticks
 from pipelines.evaluations.page.curves import thinned, tokens_before
 from pipelines.evaluations.report import read_records, render_report
@@ -172,7 +175,7 @@ def test_the_page_needs_only_itself_and_tells_what_was_measured(
     assert tags.open == []
     assert tags.references == []
     assert not re.search(r"https?://|url\(|@import", page)
-    assert [path.name for path in out.parent.iterdir()] == ["report.html"]
+    assert sorted(path.name for path in out.parent.iterdir()) == ["report.html", "tables"]
     sections = json.loads((store / ("e" * 64) / EVALUATION).read_text())["sections"]
     for stage in sections["classification"]["stages"]:
         assert f"{100 * stage['accuracy']['mean']:.1f} %" in page
@@ -188,6 +191,38 @@ def test_the_page_needs_only_itself_and_tells_what_was_measured(
     assert page.count("<polyline") == 5 + 5 * 3, "every curve on the common axis, and with its two terms on its own"
     assert f">{trained_first(told)} · 2 seeds<" in page, "the first seed names a stage in the lineage"
     assert "trained · 6.0 s" in page, "two seeds of three seconds"
+
+
+def test_every_table_lies_beside_the_page_with_the_recorded_numbers(
+    execution: tuple[dict[str, Any], Path], tmp_path: Path
+) -> None:
+    told, store = execution
+    out = render_report(told, read_records(told["steps"], store), store, SUMMARY, VERDICT, tmp_path / "report.html")
+    tables = out.parent / "tables"
+    sections = json.loads((store / ("e" * 64) / EVALUATION).read_text())["sections"]
+    with (tables / "report-report-classification-scores.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["model"]: row for row in csv.DictReader(file)}
+    for stage in sections["classification"]["stages"]:
+        for part in ("mean", "low", "high"):
+            assert float(rows[stage["stage"]][f"accuracy.{part}"]) == stage["accuracy"][part]
+    latex = (tables / "report-report-classification-scores.tex").read_text(encoding="utf-8")
+    best = sections["classification"]["stages"][0]["accuracy"]
+    assert f"{100 * best['mean']:.1f} \\%" in latex and "<span" not in latex and "\\toprule" in latex
+    assert {path.suffix for path in tables.iterdir()} == {".csv", ".tex"}
+
+
+def test_the_index_leads_to_every_execution(execution: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
+    told, store = execution
+    scores = best_scores(score_tables(read_judged(store, [("report", "e" * 64)])))
+    for name in ("20260101-000000-aaaa", "20260102-000000-<b>"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / EXECUTION).write_text(json.dumps({**told, "id": name, "scores": scores}), encoding="utf-8")
+    page = render_index(tmp_path).read_text(encoding="utf-8")
+    first, second = (page.index(name) for name in ("20260102-000000-", "20260101-000000-"))
+    assert first < second, "newest first"
+    assert 'href="20260101-000000-aaaa/report.html"' in page and "<b>" not in page
+    assert f"{100 * scores[0]['mean']:.1f} %" in page
+    assert (tmp_path / "tables" / "index-executions.csv").is_file()
 
 
 def trained_first(told: dict[str, Any]) -> str:

@@ -65,8 +65,10 @@ def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
         tracker.log_metrics(artifact.fingerprint, LINES[:1])
         tracker.log_metrics(artifact.fingerprint, LINES[1:])
         tracker.finish_step(artifact)
-    page = root / "report.html"
+    page = root / "reports" / "e1" / "report.html"
+    (page.parent / "tables").mkdir(parents=True)
     page.write_text("<p>done</p>", encoding="utf-8")
+    (page.parent / "tables" / "report-scores.csv").write_text("model\n", encoding="utf-8")
     tracker.log_report(page)
     tracker.finish_execution("FINISHED", {"classify/accuracy": 0.7})
     assert tracker.failure is None
@@ -78,7 +80,7 @@ def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
     execution = client.get_run(parent)
     assert execution.info.status == "FINISHED"
     assert execution.data.metrics == {"classify/accuracy": 0.7}
-    assert {entry.path for entry in client.list_artifacts(parent)} == {"plan.json", "report.html"}
+    assert {entry.path for entry in client.list_artifacts(parent)} == {"plan.json", "report.html", "tables"}
     assert client.get_experiment(execution.info.experiment_id).name == "docs"
     runs = runs_by_name(tracker)
     assert set(runs) == {"bert e1", "general", "classify@1"}

@@ -7,7 +7,9 @@ from typing import Any
 
 from pipelines.evaluations.found import ScoreTable
 from pipelines.evaluations.page.scores import Row, draw_scores
-from pipelines.evaluations.page.wording import capital, difference, measured_in, metric_name, score, span
+from pipelines.evaluations.page.table import Table, difference, estimate, number, text, verdict
+from pipelines.evaluations.page.wording import capital, measured_in, metric_name, score, span
+from pipelines.evaluations.page.wording import difference as written
 
 ADDED = {
     "pretrain": "pre-training on general text",
@@ -38,10 +40,48 @@ def compare(table: ScoreTable, execution: Mapping[str, Any], records: Records) -
         "verdict_on": verdict_on,
         "metrics": table.metrics,
         "rows": table.rows,
+        "tables": _tables(table, ladder, whole, verdict_on),
         "plots": [_plot(table, metric) for metric in _worth_drawing(table, verdict_on)],
         "ladder": ladder,
         "whole": {"measured": whole[verdict_on], **whole} if whole else None,
     }
+
+
+def _tables(
+    table: ScoreTable, ladder: Sequence[Mapping[str, Any]], whole: Mapping[str, Any] | None, verdict_on: str
+) -> dict[str, Table]:
+    """The scores of every model, and the steps of the ladder where there is one."""
+    name = f"{table.stage}-{table.section}"
+    rows = [
+        {"model": f"{row.name} ({row.note})" if row.note else row.name, "seeds": row.seeds, **row.scores}
+        for row in table.rows
+    ]
+    found = {
+        "scores": Table(
+            f"{name}-scores",
+            "Scores",
+            (
+                text("model", "Model"),
+                number("seeds", "Seeds"),
+                *(estimate(metric, capital(metric_name(metric)), metric) for metric in table.metrics),
+            ),
+            rows,
+        )
+    }
+    if ladder:
+        steps = [*ladder, *([{"what": "All of it together", "measured": whole[verdict_on], **whole}] if whole else [])]
+        found["ladder"] = Table(
+            f"{name}-ladder",
+            "Which stage paid",
+            (
+                text("what", "What was changed"),
+                text("compared", "Compared"),
+                difference("measured", capital(measured_in(verdict_on)), verdict_on),
+                verdict("verdict"),
+            ),
+            [{**step, "what": capital(step["what"]), "compared": f"{step['from']} → {step['to']}"} for step in steps],
+        )
+    return found
 
 
 def sentences(comparison: Mapping[str, Any]) -> list[str]:
@@ -79,8 +119,8 @@ def sentences(comparison: Mapping[str, Any]) -> list[str]:
     if whole:
         measured = whole["measured"]
         told.append(
-            f"From {whole['from']} to {whole['to']}: {difference(measured['difference'], metric)} {measured_in(metric)} "
-            f"({difference(measured['low'], metric)} to {difference(measured['high'], metric)})."
+            f"From {whole['from']} to {whole['to']}: {written(measured['difference'], metric)} {measured_in(metric)} "
+            f"({written(measured['low'], metric)} to {written(measured['high'], metric)})."
         )
     return told
 

@@ -1,0 +1,111 @@
+"""How far a contrast of scores may be off, when every seed of every model answers the same items.
+
+A score is the mean of contributions u[s, i] of seed s on item i; where it is no mean (an F1, a correlation) they are its
+jackknife pseudo-values (Efron & Tibshirani 1993, §11.5), which a mean's are already. Two things make it vary: other seeds and
+other items. Their variances are the mean squares of a two-way layout with random rows and columns (Searle, Casella &
+McCulloch 1992, §4.3); a component that comes out negative is zero.
+
+Three seeds tell little about how much seeds vary: a percentile interval over them covers 85 % where it says 95 %. So the
+interval is as wide as Student's t, each variance with its own degrees of freedom, weighted as Cochran & Cox do (1957, §4.14).
+The bootstrap keeps its say on the shape: its resamples are stretched to that width around the observed value.
+
+Shapes: S seeds, N items (or groups of them), R resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CONFIDENCE = 0.95
+GROUPS = 500
+"""Of more items than this, groups are left out instead of single ones."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """The variance of a contrast, by where it comes from."""
+
+    items: float
+    """Variance because other items could have been drawn."""
+    item_freedom: float
+    seeds: float
+    """Variance because other seeds could have been drawn; 0 where each side has one seed, of which nothing can be said."""
+    seed_freedom: float
+
+    @property
+    def half_width(self) -> float:
+        """Of the 95 % interval."""
+        from scipy.stats import t
+
+        total = self.items + self.seeds
+        if total == 0:
+            return 0.0
+        upper = (1 + CONFIDENCE) / 2
+        share = self.items * t.ppf(upper, self.item_freedom)
+        if self.seeds > 0:
+            share += self.seeds * t.ppf(upper, self.seed_freedom)
+        return float(total**0.5 * share / total)
+
+
+def variation(sides: Sequence[tuple[float, NDArray[np.float64]]]) -> Variation:
+    """Of the contrast Σ weight · mean(u) over `sides`, (weight, u [S, N]) each; all sides have the same items."""
+    items = sides[0][1].shape[1]
+    contrast = sum(weight * u.mean(axis=0) for weight, u in sides)
+    of_items = float(contrast.var(ddof=1)) / items if items > 1 else 0.0
+    of_seeds, spread = 0.0, 0.0
+    for weight, u in sides:
+        seeds = len(u)
+        if seeds < 2 or items < 2:
+            continue
+        mean = u.mean()
+        rows, columns = u.mean(axis=1) - mean, u.mean(axis=0) - mean
+        rest = u - mean - rows[:, None] - columns
+        between = items * float((rows**2).sum()) / (seeds - 1)
+        within = float((rest**2).sum()) / ((seeds - 1) * (items - 1))
+        component = max(0.0, weight * weight * (between - within) / (items * seeds))
+        of_seeds += component
+        spread += component**2 / (seeds - 1)
+    return Variation(of_items, max(1, items - 1), of_seeds, of_seeds**2 / spread if spread else 1.0)
+
+
+def stretched(
+    observed: float, resampled: NDArray[np.float64], found: Variation, reach: float = 1.0
+) -> tuple[float, float]:
+    """The ends of the 95 % interval around `observed`: the quantiles of `resampled` [R] at the width of `found`.
+
+    `reach` is the largest value there can be. What is never negative in a resample, a share, has no negative end.
+    """
+    import numpy as np
+    from scipy.stats import norm
+
+    tail = (1 - CONFIDENCE) / 2
+    centre, deviation = float(resampled.mean()), float(resampled.std())
+    if deviation == 0:
+        return observed, observed
+    factor = found.half_width / (float(norm.ppf(1 - tail)) * deviation)
+    low, high = np.quantile(resampled, [tail, 1 - tail])
+    least = 0.0 if resampled.min() >= 0 <= observed else -reach
+    first, last = observed + (low - centre) * factor, observed + (high - centre) * factor
+    return float(max(least, min(first, observed))), float(min(reach, max(last, observed)))
+
+
+def pseudo_values(
+    score: Callable[[NDArray[np.float64]], float], statistics: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """[G] jackknife pseudo-values of `score` over the rows of `statistics` [N, K], by leaving out single items, or one of
+    `GROUPS` groups of every so-manieth item."""
+    import numpy as np
+
+    size = len(statistics)
+    groups = min(size, GROUPS)
+    whole = score(statistics)
+    member = np.arange(size) % groups
+    left = np.asarray([score(statistics[member != group]) for group in range(groups)])
+    result: NDArray[np.float64] = groups * whole - (groups - 1) * left
+    return result

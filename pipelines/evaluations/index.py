@@ -1,0 +1,82 @@
+"""The page that lists all executions, newest first, and leads to their reports.
+
+<folder>/index.html                      this page
+<folder>/<execution>/execution.json      a row of it; an execution without one did not come to its end
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from pipelines.evaluations.found import ScoreTable
+from pipelines.evaluations.page.axes import duration
+from pipelines.evaluations.page.table import TABLES, Column, Table, number, text, write_tables
+from pipelines.evaluations.page.wording import metric_name, score, span
+
+EXECUTION = "execution.json"
+INDEX = "index"
+
+
+def best_scores(tables: Iterable[ScoreTable]) -> list[dict[str, Any]]:
+    """Of each table of scores its best model, by the metric that its verdicts are about: what an index has room for."""
+    found = []
+    for table in tables:
+        metric = table.record.get("verdict_metric", table.metrics[0])
+        models = [row for row in table.rows if not row.baseline and metric in row.scores]
+        best = max(models, key=lambda row: float(row.scores[metric]["mean"]), default=None)
+        if best is not None:
+            kept = {key: best.scores[metric][key] for key in ("mean", "low", "high")}
+            found.append({"stage": table.stage, "model": best.name, "metric": metric, **kept})
+    return found
+
+
+def render_index(folder: Path) -> Path:
+    """Write the page over the executions in `folder`, from their records alone; its path."""
+    from pipelines.evaluations.page.writing import write_page
+
+    executions = [
+        json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(f"*/{EXECUTION}"), reverse=True)
+    ]
+    table = Table(
+        "executions",
+        "Executions",
+        (
+            Column("id", "Execution", _link),
+            text("started", "Started"),
+            text("recipe", "Recipe"),
+            text("dataset", "Dataset"),
+            number("steps", "Steps"),
+            number("computed", "Computed"),
+            number("seconds", "Took", duration),
+            text("best", "Best model"),
+            text("score", "Its score"),
+        ),
+        [_row(execution) for execution in executions],
+    )
+    write_tables(INDEX, [table], folder / TABLES)
+    return write_page("index.html", {"table": table, "executions": executions}, folder / "index.html")
+
+
+def _row(execution: Mapping[str, Any]) -> dict[str, Any]:
+    steps, scores = execution["steps"], execution.get("scores", ())
+    return {
+        **{key: execution[key] for key in ("id", "started", "recipe", "dataset", "seconds")},
+        "steps": len(steps),
+        "computed": sum(not step["cached"] for step in steps),
+        "best": "; ".join(one["model"] for one in scores) or None,
+        "score": "; ".join(_score(one) for one in scores) or None,
+    }
+
+
+def _score(one: Mapping[str, Any]) -> str:
+    metric = one["metric"]
+    return f"{metric_name(metric)} {score(one['mean'], metric)} ({span(one['low'], one['high'], metric)})"
+
+
+def _link(identifier: str) -> Markup:
+    return Markup('<a href="{id}/report.html" class="mono">{id}</a>').format(id=identifier)

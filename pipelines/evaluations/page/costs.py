@@ -1,0 +1,65 @@
+"""What serving costs, model by model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.evaluations.page.axes import count, percent
+from pipelines.evaluations.page.table import Column, Table, difference, estimate, number, text, verdict
+
+
+def describe_costs(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page's template needs of the models that the evaluate stage `stage` timed side by side."""
+    reference = section["reference"]
+    rows = [
+        {
+            "stage": model["stage"],
+            "runtime": f"{model['runtime']}, {model['weights']}",
+            "parameters": model["parameters"],
+            "bytes": model["bytes"],
+            "one": model["latency_ms"]["1"],
+            "many": model["latency_ms"]["32"],
+            "accuracy": model["accuracy"],
+            "agreement": model["agreement"],
+            "against": model["accuracy_difference"] if model["stage"] != reference else None,
+            "verdict": model["accuracy_difference"]["verdict"] if model["stage"] != reference else None,
+        }
+        for model in section["models"]
+    ]
+    columns = (
+        text("stage", "Model"),
+        text("runtime", "Runtime"),
+        number("parameters", "Parameters", count),
+        number("bytes", "On disk", lambda value: f"{value / 1e6:.1f} MB"),
+        _latency("one", "1 text", 1),
+        _latency("many", "32 texts", 0),
+        estimate("accuracy", "Accuracy", "accuracy"),
+        number("agreement", f"Agrees with {reference}", percent),
+        difference("against", "Against it", "accuracy"),
+        verdict("verdict"),
+    )
+    return {**section, "stage": stage, "table": Table(f"{stage}-costs", "What serving costs", columns, rows)}
+
+
+def sentences(costs: Mapping[str, Any]) -> list[str]:
+    """What the last of the models that were measured side by side saves."""
+    first, last = costs["models"][0], costs["models"][-1]
+    if first is last:
+        return []
+    faster = first["latency_ms"]["1"]["median"] / last["latency_ms"]["1"]["median"]
+    return [
+        f"{last['stage']} is {first['bytes'] / last['bytes']:.1f} times smaller than {first['stage']}, answers "
+        f"one text {faster:.1f} times as fast, and agrees with it on {percent(last['agreement'])} of the texts."
+    ]
+
+
+def _latency(key: str, heading: str, digits: int) -> Column:
+    """Milliseconds: the median, and the 90th percentile after it."""
+    return Column(
+        key,
+        heading,
+        lambda value: f"{value['median']:.{digits}f} ms, p90 {value['p90']:.{digits}f}",
+        right=True,
+        parts=("median", "p90"),
+    )

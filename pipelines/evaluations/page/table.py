@@ -1,0 +1,161 @@
+"""A table of a record: the only way figures come onto a page, so that the same rows are there as CSV and LaTeX.
+
+Table("scores", "Scores", (text("model", "Model"), estimate("accuracy", "Accuracy", "accuracy")), rows)
+  ├── on the page      {{ tables.scores | table }}
+  └── beside it        tables/<page>-scores.csv, the numbers as recorded; .tex, as the page writes them
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from pipelines.evaluations.page import wording
+
+TABLES = "tables"
+"""The folder beside a page that has its tables as CSV and LaTeX."""
+NOTHING = "–"
+"""What a cell shows that has no value."""
+JUDGED = {"pays": "good", "better": "good", "does not pay": "bad", "worse": "bad"}
+"""Verdict → the class of its colour; any other is unsure."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: where its values are, and how people write them."""
+
+    key: str
+    heading: str
+    shown: Callable[[Any], str] = str
+    """A value as the page writes it; markup is kept."""
+    right: bool = False
+    """Whether its values are numbers under each other."""
+    parts: tuple[str, ...] = ()
+    """Keys of a value that is a mapping, each a column in CSV."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of raw values."""
+
+    key: str
+    """Names its files; unique on its page."""
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[Mapping[str, Any]]
+
+    def html(self) -> Markup:
+        """The table as it stands on a page."""
+        head = Markup("").join(
+            Markup("<th{c}>{h}</th>").format(c=_class(column), h=column.heading) for column in self.columns
+        )
+        body = Markup("").join(
+            Markup("<tr>{cells}</tr>\n").format(
+                cells=Markup("").join(
+                    Markup("<td{c}>{v}</td>").format(c=_class(column), v=_shown(column, row)) for column in self.columns
+                )
+            )
+            for row in self.rows
+        )
+        return Markup(
+            '<div class="wide"><table>\n<thead><tr>{h}</tr></thead>\n<tbody>\n{b}</tbody></table></div>'
+        ).format(h=head, b=body)
+
+    def csv(self) -> str:
+        """The recorded values; one that is a mapping takes a column for each of its parts."""
+        import pandas
+
+        columns: dict[str, list[Any]] = {}
+        for column in self.columns:
+            values = [row.get(column.key) for row in self.rows]
+            if not column.parts:
+                columns[column.key] = values
+            for part in column.parts:
+                columns[f"{column.key}.{part}"] = [value[part] if value is not None else None for value in values]
+        return str(pandas.DataFrame(columns, dtype=object).to_csv(index=False, lineterminator="\n"))
+
+    def latex(self) -> str:
+        """The table for a paper (booktabs), written as on the page; the minus sign is ASCII, which every engine sets."""
+        import pandas
+
+        frame = pandas.DataFrame(
+            [
+                [Markup(escape(_shown(column, row))).striptags().replace("−", "-") for column in self.columns]
+                for row in self.rows
+            ],
+            columns=[column.heading for column in self.columns],
+        )
+        form = "".join("r" if column.right else "l" for column in self.columns)
+        return str(frame.to_latex(index=False, escape=True, column_format=form))
+
+
+def text(key: str, heading: str) -> Column:
+    """Words as they are."""
+    return Column(key, heading)
+
+
+def number(key: str, heading: str, shown: Callable[[Any], str] = "{:,}".format) -> Column:
+    """A number, written by `shown`."""
+    return Column(key, heading, shown, right=True)
+
+
+def estimate(key: str, heading: str, metric: str) -> Column:
+    """A score with its interval: a mapping with mean, low and high."""
+    return Column(key, heading, lambda value: _estimate(value, metric), right=True, parts=("mean", "low", "high"))
+
+
+def difference(key: str, heading: str, metric: str) -> Column:
+    """The difference of two scores with its interval: a mapping with difference, low and high."""
+    parts = ("difference", "low", "high")
+    return Column(key, heading, lambda value: _difference(value, metric), right=True, parts=parts)
+
+
+def verdict(key: str, heading: str = "Verdict") -> Column:
+    """What may be concluded, in its colour."""
+    return Column(key, heading, judged)
+
+
+def judged(word: str) -> Markup:
+    """A verdict in its colour."""
+    return Markup('<span class="verdict {c}">{w}</span>').format(c=JUDGED.get(word, "unsure"), w=word)
+
+
+def write_tables(page: str, tables: Iterable[Table], folder: Path) -> list[Path]:
+    """Write every table of `page` into `folder` as CSV and LaTeX; the files."""
+    written = []
+    for table in tables:
+        folder.mkdir(parents=True, exist_ok=True)
+        for suffix, content in ((".csv", table.csv()), (".tex", table.latex())):
+            path = folder / f"{page}-{table.key}{suffix}"
+            aside = path.with_name(f".{path.name}")
+            aside.write_text(content, encoding="utf-8")
+            os.replace(aside, path)
+            written.append(path)
+    return written
+
+
+def _class(column: Column) -> Markup:
+    return Markup(' class="n"') if column.right else Markup("")
+
+
+def _shown(column: Column, row: Mapping[str, Any]) -> str:
+    value = row.get(column.key)
+    return NOTHING if value is None else column.shown(value)
+
+
+def _estimate(value: Mapping[str, Any], metric: str) -> Markup:
+    return Markup('{m} <span class="range">{s}</span>').format(
+        m=wording.score(value["mean"], metric), s=wording.span(value["low"], value["high"], metric)
+    )
+
+
+def _difference(value: Mapping[str, Any], metric: str) -> Markup:
+    low, high = (wording.difference(value[end], metric) for end in ("low", "high"))
+    return Markup('{d} <span class="range">{l} to {h}</span>').format(
+        d=wording.difference(value["difference"], metric), l=low, h=high
+    )

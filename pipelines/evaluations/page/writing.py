@@ -1,0 +1,55 @@
+"""From a template to a finished file: one environment for all pages, written aside and renamed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.evaluations.page import axes, table, wording
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "pages")
+
+
+@cache
+def environment() -> Environment:
+    """Where templates are found, and how they write numbers. A name that a template misspells is an error."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    pages = Environment(
+        loader=FileSystemLoader(FOLDERS),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters |= {
+        "count": axes.count,
+        "percent": axes.percent,
+        "points": axes.points,
+        "duration": axes.duration,
+        "score": wording.score,
+        "difference": wording.difference,
+        "measured_in": wording.measured_in,
+        "metric_name": wording.metric_name,
+        "capital": wording.capital,
+        "table": table.Table.html,
+        "judged": table.judged,
+    }
+    pages.globals["span"] = wording.span
+    return pages
+
+
+def write_page(template: str, values: Mapping[str, Any], out: Path) -> Path:
+    """Fill `template` with `values` into the file `out`, whole or not at all; its path."""
+    page = environment().get_template(template).render(**values)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    aside = out.with_name(f".{out.name}")
+    aside.write_text(page, encoding="utf-8")
+    os.replace(aside, out)
+    return out
