@@ -18,7 +18,6 @@ from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
 
 if TYPE_CHECKING:
-    from pipelines.lineage.store import Store
     from tasks.promotion_record import Judge, Promotion
 
 COLOURS = {"met": "green", "missed": "red", "undecided": "yellow", "not asked": "dim"}
@@ -65,6 +64,7 @@ def promote(
     from flows.execute import execute
     from pipelines.lineage.store import Store
     from tasks.contest import open_contest
+    from tasks.datasets import open_prepared
     from tasks.planning import store_folder
     from tasks.promotion import conclude
     from tasks.promotion_page import write_page
@@ -98,8 +98,8 @@ def promote(
     if promotion.decision is not None and promotion.decision.action == "left open" and not served:
         by = asked(decide, reason, name, promotion)
         promotion, later = conclude(root, store, promotion, by)
-        write_page(root, store, promotion)
-    _tell(root, store, promotion, later)
+        write_page(root, store, promotion, open_prepared(promotion.dataset, root))
+    _tell(root, promotion, later)
 
 
 def asked(decide: Decide | None, reason: str | None, name: str | None, promotion: Promotion) -> Judge:
@@ -129,12 +129,12 @@ def show(promotion: Promotion) -> None:
     console.print(promotion.sentence, markup=False, soft_wrap=True, style="bold")
 
 
-def _tell(root: Path, store: Store, promotion: Promotion, later: str | None) -> None:
+def _tell(root: Path, promotion: Promotion, later: str | None) -> None:
     decision = promotion.decision
     assert decision is not None
     why = "" if decision.reason == promotion.sentence else f": {decision.reason}"
     console.print(f"{decision.action} by {decision.decided_by}{why}", markup=False, soft_wrap=True)
-    console.print(f"record   {root / 'reports' / promotion.id}", markup=False, soft_wrap=True)
+    console.print(f"page     {root / 'reports' / promotion.id / 'gate.html'}", markup=False, soft_wrap=True)
     if later is not None:
         typer.echo(later, err=True)
     if decision.action != "promoted":

@@ -121,14 +121,14 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
         judged = _judged(config, root, store, contest, prepared, settings)
     check_predictions(judged.folder, prepared, contest)
     promotion = judge(root, store, contest, prepared, judged, settings, new_id())
-    page = write_page(root, store, promotion)
-    show(promotion, page)
     by = None
     if promotion.verdict == "INCONCLUSIVE" and config.undecided == "ask":
+        page = write_page(root, store, promotion, prepared)
+        show(promotion, page)
         SHOWING.settle()
         by = asked(promotion, page, settings.wait_hours, lambda: conclude(root, store, promotion, None))
     promotion, later = conclude(root, store, promotion, by)
-    page = write_page(root, store, promotion)
+    page = write_page(root, store, promotion, prepared)
     show(promotion, page)
     assert promotion.decision is not None
     said = promotion.sentence

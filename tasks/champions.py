@@ -102,16 +102,18 @@ def _tag(registry: Registry, store: Store, decision: Decision) -> None:
     if version is None:
         return
     tags = {
-        "cursus.gate.decision": decision.action,
-        "cursus.gate.verdict": decision.verdict,
-        "cursus.gate.decided_by": decision.decided_by,
-        "cursus.gate.reason": decision.reason,
-        "cursus.gate.at": decision.at,
-        "cursus.gate.evidence": decision.evidence,
+        "decision": decision.action,
+        "verdict": decision.verdict,
+        "decided_by": decision.decided_by,
+        "reason": decision.reason,
+        "at": decision.at,
+        "evidence": decision.evidence,
     }
+    # what was not judged does not take the place of the judgement
+    about = "gate" if decision.verdict is not None else "moved"
     for key, value in tags.items():
         if value is not None:
-            registry.recorder.client.set_model_version_tag(decision.model, version, key, value)
+            registry.recorder.client.set_model_version_tag(decision.model, version, f"cursus.{about}.{key}", value)
 
 
 def _point(registry: Registry, store: Store, model: str, alias: str, fingerprint: str | None) -> None:

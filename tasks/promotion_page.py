@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipelines.evaluations.pages.gate import Gate
+from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
+from tasks.datasets import Prepared
+from tasks.lineage import ancestry
 from tasks.promotion_record import Promotion
+from tasks.reports import records_of
 from tasks.showing import SHOWING
 
 ARTIFACT = "gate"
+"""Key of what is shown in Prefect's UI."""
 
 
 def described(promotion: Promotion, page: Path | None) -> str:
@@ -40,11 +46,36 @@ def show(promotion: Promotion, page: Path | None) -> None:
     SHOWING.table(f"{ARTIFACT}-criteria", rows, f"{promotion.model}: {promotion.verdict}")
 
 
-def write_page(root: Path, store: Store, promotion: Promotion) -> Path:
-    """Write the promotion's page; the file."""
-    path = promotion.write(root).with_name("report.md")
-    path.write_text(described(promotion, None) + "\n", encoding="utf-8")
-    return path
+def write_page(root: Path, store: Store, promotion: Promotion, prepared: Prepared) -> Path:
+    """Write the promotion's pages: the gate, and the report of what its judging step measured; the gate's file."""
+    from pipelines.evaluations.report import render_report
+
+    folder = promotion.write(root).parent
+    record = Provenance.read(store.folder(promotion.evidence))
+    step = {
+        "stage": record.stage,
+        "seed": record.seed,
+        "kind": record.kind,
+        "fingerprint": record.fingerprint,
+        "cached": True,
+        "seconds": record.environment.seconds,
+        "parents": record.parents,
+    }
+    told = promotion.model_dump(mode="json")
+    execution = {
+        "id": promotion.id,
+        "recipe": record.recipe,
+        "paper": "",
+        "dataset": promotion.dataset,
+        "started": promotion.began,
+        "seconds": record.environment.seconds,
+        "steps": [step],
+        "promotion": told,
+        "criteria": told["outcomes"],
+    }
+    records = records_of(store, ancestry(store, record.fingerprint))
+    render_report(execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html")
+    return folder / f"{Gate.name}.html"
 
 
 def _cell(text: str) -> str:

@@ -10,13 +10,16 @@ from pydantic import PositiveInt
 
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.footprint import BATCHES, SERVED, THREADS
-from pipelines.evaluations.statistics import RESAMPLES, percentiles
+from pipelines.evaluations.statistics import RESAMPLES
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pipelines.evaluations.stage import Evaluated
+
+TAILS = (0.025, 0.975)
+"""The ends of an interval over rounds: percentiles of its resamples."""
 
 
 class Serving(Evaluation, name="serving"):
@@ -82,8 +85,13 @@ def _median(taken: NDArray[np.float64], seed: int) -> dict[str, float]:
     """The median of calls, with its 95 % interval over them."""
     import numpy as np
 
-    low, high = percentiles(np.median(taken[_drawn(len(taken), seed)], axis=1))
-    found = {"median": float(np.median(taken)), "low": low, "high": high, "p90": float(np.quantile(taken, 0.9))}
+    low, high = np.quantile(np.median(taken[_drawn(len(taken), seed)], axis=1), TAILS)
+    found = {
+        "median": float(np.median(taken)),
+        "low": float(low),
+        "high": float(high),
+        "p90": float(np.quantile(taken, 0.9)),
+    }
     return {key: round(value, 3) for key, value in found.items()} | {"calls": len(taken)}
 
 
@@ -92,8 +100,8 @@ def _quotient(taken: NDArray[np.float64], of: NDArray[np.float64], seed: int) ->
     import numpy as np
 
     drawn = _drawn(len(taken), seed)
-    low, high = percentiles(np.median(taken[drawn], axis=1) / np.median(of[drawn], axis=1))
-    found = {"quotient": float(np.median(taken) / np.median(of)), "low": low, "high": high}
+    low, high = np.quantile(np.median(taken[drawn], axis=1) / np.median(of[drawn], axis=1), TAILS)
+    found = {"quotient": float(np.median(taken) / np.median(of)), "low": float(low), "high": float(high)}
     return {key: round(value, 4) for key, value in found.items()}
 
 

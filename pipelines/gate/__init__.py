@@ -11,6 +11,7 @@ measure what it needs, and finds their records by what they hold.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
@@ -60,3 +61,32 @@ class Criterion(Component):
 
     def not_asked(self, reason: str) -> Outcome:
         return Outcome(criterion=self.name, outcome="not asked", reason=reason)
+
+    def bounded(
+        self,
+        said: str,
+        value: float,
+        low: float,
+        high: float,
+        border: float,
+        *,
+        above: bool = True,
+        strictly: bool = False,
+        **more: Any,
+    ) -> Outcome:
+        """What an interval says of a border that must be kept `above`, else below: met when the whole interval keeps it,
+        missed when the whole interval does not. `strictly`: the border itself does not keep it."""
+        numbers = {"value": value, "low": low, "high": high, "border": border, "above": above, **more}
+        worst, best = (low, high) if above else (-high, -low)
+        limit = border if above else -border
+        if worst > limit or (worst == limit and not strictly):
+            return self.met(said, **numbers)
+        if best < limit or (best == limit and strictly):
+            return self.missed(said, **numbers)
+        return self.undecided(said, **numbers)
+
+
+def decisive(found: Sequence[Outcome]) -> Outcome:
+    """Of several answers to one question, that which closes the gate, else that which leaves it open, else the last."""
+    worst = (one for wanted in ("missed", "undecided") for one in found if one.outcome == wanted)
+    return next(worst, found[-1])

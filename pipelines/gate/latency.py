@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from pipelines.gate import Criterion, Outcome
+from pipelines.gate import Criterion, Outcome, decisive
 from pipelines.gate.evidence import CANDIDATE, Evidence
 
 
@@ -40,21 +40,17 @@ class Latency(Criterion, name="latency"):
                 f"a call with {called} takes {own['median']:.2f} ms [{own['low']:.2f}, {own['high']:.2f}], "
                 f"asked for at most {self.at_most_ms:g} ms"
             )
-            found.append(self._within(said, own, self.at_most_ms, "median"))
+            found.append(self._within(said, own, own["median"], self.at_most_ms))
         if self.times_champion is not None and evidence.champion:
             times = section["times"][call]
             said = (
                 f"a call with {called} takes {times['quotient']:.2f} [{times['low']:.2f}, {times['high']:.2f}] times the "
                 f"champion's, asked for at most {self.times_champion:g}"
             )
-            found.append(self._within(said, times, self.times_champion, "quotient"))
+            found.append(self._within(said, times, times["quotient"], self.times_champion))
         if not found:
             return self.not_asked("there is no champion yet to be measured by, and latency.at_most_ms is not set")
-        worst = next((one for want in ("missed", "undecided") for one in found if one.outcome == want), None)
-        return worst or found[-1]
+        return decisive(found)
 
-    def _within(self, said: str, measured: Mapping[str, Any], budget: float, middle: str) -> Outcome:
-        numbers = {"budget": budget, **{key: measured[key] for key in (middle, "low", "high")}}
-        if measured["high"] <= budget:
-            return self.met(said, **numbers)
-        return self.missed(said, **numbers) if measured["low"] > budget else self.undecided(said, **numbers)
+    def _within(self, said: str, measured: Mapping[str, Any], value: float, budget: float) -> Outcome:
+        return self.bounded(said, value, measured["low"], measured["high"], budget, above=False)

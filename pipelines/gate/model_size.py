@@ -36,5 +36,4 @@ class ModelSize(Criterion, name="model_size"):
         if not budgets:
             return self.not_asked("there is no champion yet to be measured by, and model_size.at_most_mb is not set")
         budget, asked = min(budgets)
-        said, numbers = f"{own:.2f} MB, asked for {asked}", {"megabytes": own, "budget": budget}
-        return self.met(said, **numbers) if own <= budget else self.missed(said, **numbers)
+        return self.bounded(f"{own:.2f} MB, asked for {asked}", own, own, own, budget, above=False)

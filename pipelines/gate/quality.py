@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pipelines.components import did_you_mean
-from pipelines.gate import Criterion, Outcome
+from pipelines.gate import Criterion, Outcome, decisive
 from pipelines.gate.evidence import CANDIDATE, CHAMPION, Evidence
 
 
@@ -71,27 +71,17 @@ class Quality(Criterion, name="quality"):
                 f"there is no champion yet and no baseline to compare {metric} {own['mean']:.3f} "
                 f"[{own['low']:.3f}, {own['high']:.3f}] with; a floor is set by quality.at_least"
             )
-        # what closes the gate first, then what leaves it open
-        worst = next((one for want in ("missed", "undecided") for one in found if one.outcome == want), None)
-        return worst or found[-1]
+        return decisive(found)
 
     def _floor(self, metric: str, own: Mapping[str, Any], floor: float) -> Outcome:
         said = f"{metric} {own['mean']:.3f} [{own['low']:.3f}, {own['high']:.3f}], asked for at least {floor:.3f}"
-        numbers = {"metric": metric, "score": dict(own), "at_least": floor}
-        if own["low"] >= floor:
-            return self.met(said, **numbers)
-        return self.missed(said, **numbers) if own["high"] < floor else self.undecided(said, **numbers)
+        return self.bounded(said, own["mean"], own["low"], own["high"], floor, metric=metric)
 
     def _compared(self, metric: str, by: Mapping[str, Any], whose: str, border: float, examples: int) -> Outcome:
-        asked = "better" if self.asks == "better" else f"not worse by more than {self.margin:.3f}"
+        better = self.asks == "better"
         said = (
-            f"{metric} is {by['difference']:+.3f} [{by['low']:+.3f}, {by['high']:+.3f}] of {whose}, asked for {asked}; the "
-            f"95 % interval is over {examples} test examples alone, for these two models as they are served"
+            f"{metric} is {by['difference']:+.3f} [{by['low']:+.3f}, {by['high']:+.3f}] of {whose}, asked for "
+            f"{self.asks if better else f'not worse by more than {self.margin:.3f}'}; the 95 % interval is over {examples} test "
+            "examples alone, for these two models as they are served"
         )
-        numbers = {"metric": metric, "border": border, **{key: by[key] for key in ("difference", "low", "high")}}
-        strictly = self.asks == "better"
-        if by["low"] > border or (by["low"] == border and not strictly):
-            return self.met(said, **numbers)
-        if by["high"] < border or (by["high"] == border and strictly):
-            return self.missed(said, **numbers)
-        return self.undecided(said, **numbers)
+        return self.bounded(said, by["difference"], by["low"], by["high"], border, strictly=better, metric=metric)

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from pipelines.components import did_you_mean
-from pipelines.gate import Criterion, Outcome
+from pipelines.gate import Criterion, Outcome, decisive
 from pipelines.gate.evidence import CANDIDATE, Evidence
 
 
@@ -51,24 +51,19 @@ class Robustness(Criterion, name="robustness"):
                 f"under {attack}, the worst of {len(own['attacked'])} attacks, {metric} is {score['mean']:.3f} "
                 f"[{score['low']:.3f}, {score['high']:.3f}], asked for at least {self.floor:.3f}"
             )
-            found.append(self._above(said, attack, score, self.floor, "mean"))
+            found.append(self.bounded(said, score["mean"], score["low"], score["high"], self.floor, attack=attack))
         if self.largest_loss is not None:
             attack, loss = _worst(own["loss"], metric, "difference")
             said = (
                 f"{attack}, the worst of {len(own['loss'])} attacks, changes {metric} by {loss['difference']:+.3f} "
                 f"[{loss['low']:+.3f}, {loss['high']:+.3f}], allowed is a loss of {self.largest_loss:.3f}"
             )
-            found.append(self._above(said, attack, loss, -self.largest_loss, "difference"))
+            found.append(
+                self.bounded(said, loss["difference"], loss["low"], loss["high"], -self.largest_loss, attack=attack)
+            )
         if not found:
             return self.not_asked("neither robustness.floor nor robustness.largest_loss is set")
-        worst = next((one for want in ("missed", "undecided") for one in found if one.outcome == want), None)
-        return worst or found[-1]
-
-    def _above(self, said: str, attack: str, measured: Mapping[str, Any], border: float, middle: str) -> Outcome:
-        numbers = {"attack": attack, "border": border, **{key: measured[key] for key in (middle, "low", "high")}}
-        if measured["low"] >= border:
-            return self.met(said, **numbers)
-        return self.missed(said, **numbers) if measured["high"] < border else self.undecided(said, **numbers)
+        return decisive(found)
 
 
 def _worst(by_attack: Mapping[str, Mapping[str, Any]], metric: str, key: str) -> tuple[str, Mapping[str, Any]]:
