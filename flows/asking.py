@@ -24,10 +24,10 @@ LOOK_SECONDS = 5
 
 
 class Decide(RunInput):
-    """The form. Field titles are what the UI shows."""
+    """The form. A switch and no list of two words: in the window of a paused run, Prefect's lists do not open for a mouse."""
 
-    decision: Literal["promote", "reject"] = Field(
-        title="Decision", description="promote moves the alias to the candidate; reject leaves it where it is."
+    promote: bool = Field(
+        False, title="Promote", description="On: the alias moves to the candidate. Off: it stays where it is."
     )
     reason: str = Field(title="Reason", min_length=1, description="Recorded on the model version.")
     name: str = Field(title="Name", min_length=1, description="Yours: recorded on the model version.")
@@ -51,7 +51,8 @@ def asked(promotion: Promotion, page: Path, wait_hours: float, leave_open: Calla
             found = pause_flow_run(
                 wait_for_input=form, timeout=max(1, round(left)), poll_interval=LOOK_SECONDS, key=f"decision-{turn}"
             )
-            return Judge(decision=found.decision, reason=found.reason, name=found.name)
+            decision: Literal["promote", "reject"] = "promote" if found.promote else "reject"
+            return Judge(decision=decision, reason=found.reason, name=found.name)
         except FlowPauseTimeout:
             break
         except ValidationError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipelines.evaluations.pages.gate import Gate
+from pipelines.gate import Outcome
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from tasks.datasets import Prepared
@@ -27,9 +28,8 @@ def described(promotion: Promotion, page: Path | None) -> str:
         f"**{promotion.model}**: the candidate {promotion.candidate.label} {promotion.candidate.fingerprint[:8]} against "
         f"{held}, on the {promotion.examples} test examples of {promotion.dataset}.",
         "",
-        "| criterion | outcome | reason |",
-        "|---|---|---|",
-        *(f"| {one.criterion} | **{one.outcome}** | {_cell(one.reason)} |" for one in promotion.outcomes),
+        # a list: the form's window is too narrow for a table
+        *(f"- {one.criterion} **{one.outcome}**: {one.reason}" for one in sorted(promotion.outcomes, key=_first)),
         "",
     ]
     if (decided := promotion.decision) is not None:
@@ -78,5 +78,6 @@ def write_page(root: Path, store: Store, promotion: Promotion, prepared: Prepare
     return folder / f"{Gate.name}.html"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _first(outcome: Outcome) -> int:
+    """What decides comes first."""
+    return ("missed", "undecided", "met", "not asked").index(outcome.outcome)

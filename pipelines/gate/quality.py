@@ -80,7 +80,7 @@ class Quality(Criterion, name="quality"):
     def _compared(self, metric: str, by: Mapping[str, Any], whose: str, border: float, examples: int) -> Outcome:
         better = self.asks == "better"
         said = (
-            f"{metric} is {by['difference']:+.3f} [{by['low']:+.3f}, {by['high']:+.3f}] of {whose}, asked for "
+            f"{metric} minus {whose} is {by['difference']:+.3f} [{by['low']:+.3f}, {by['high']:+.3f}], asked for "
             f"{self.asks if better else f'not worse by more than {self.margin:.3f}'}; the 95 % interval is over {examples} test "
             "examples alone, for these two models as they are served"
         )

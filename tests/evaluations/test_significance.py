@@ -43,7 +43,9 @@ def test_randomisation_is_right_as_often_as_it_says() -> None:
         )
         found.append(randomisation(share, first, second, seed=trial, rounds=200))
     assert np.mean(np.asarray(found) <= 0.05) <= 0.05 + 3 * (0.05 * 0.95 / 200) ** 0.5
-    assert np.mean(np.asarray(found) <= 0.5) >= 0.3, "many resamples tie with what was observed, which counts against it"
+    assert np.mean(np.asarray(found) <= 0.5) >= 0.3, (
+        "many resamples tie with what was observed, which counts against it"
+    )
 
 
 def test_randomisation_asks_for_as_many_seeds_and_the_same_items() -> None:
