@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
+from uuid import UUID
 
 import httpx
+from prefect.client.orchestration import get_client
 from prefect.exceptions import FlowPauseTimeout
 from prefect.flow_runs import pause_flow_run
 from prefect.input import RunInput
+from prefect.input.run_input import keyset_from_base_key
 from prefect.runtime import flow_run
 from pydantic import Field, ValidationError
 
@@ -46,22 +50,33 @@ def asked(promotion: Promotion, page: Path, wait_hours: float, leave_open: Calla
     text, turn = described(promotion, page), 0
     while (left := deadline - time.monotonic()) > 0:
         turn += 1
-        form = Decide.with_initial_data(description=text)
+        form, key = Decide.with_initial_data(description=text), f"decision-{turn}"
         try:
-            found = pause_flow_run(
-                wait_for_input=form, timeout=max(1, round(left)), poll_interval=LOOK_SECONDS, key=f"decision-{turn}"
-            )
+            try:
+                timeout = max(1, round(left))
+                found = pause_flow_run(wait_for_input=form, timeout=timeout, poll_interval=LOOK_SECONDS, key=key)
+            except httpx.HTTPError:
+                # whoever waits for days outlives a server that is restarted
+                found = _resumed(form, key, deadline)
             decision: Literal["promote", "reject"] = "promote" if found.promote else "reject"
             return Judge(decision=decision, reason=found.reason, name=found.name)
         except FlowPauseTimeout:
             break
         except ValidationError as error:
             text = f"**Not taken: {error.errors()[0]['loc'][0]}: {error.errors()[0]['msg']}**\n\n{described(promotion, page)}"
-        except httpx.TransportError:
-            # whoever pauses waits for days, and a server may be restarted meanwhile: the pause is asked for anew
-            time.sleep(LOOK_SECONDS)
     leave_open()
     raise StageError(
         f"nobody decided within {wait_hours:g} hours, so nothing was promoted; what was measured is in the store, and "
         f"`cursus promote {promotion.candidate.fingerprint[:12]}` asks again ({promotion.sentence})"
     )
+
+
+def _resumed(form: type[Decide], key: str, deadline: float) -> Decide:
+    """What the form of a paused run holds once somebody has resumed it, on a server that may be away now and then."""
+    while time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS)
+        with suppress(httpx.HTTPError), get_client(sync_client=True) as client:
+            state = client.read_flow_run(UUID(str(flow_run.id))).state
+            if state is not None and state.is_running():
+                return cast("Decide", form.load(keyset_from_base_key(f"paused-{key}")))
+    raise FlowPauseTimeout

@@ -67,7 +67,6 @@ def promote(
     from tasks.datasets import open_prepared
     from tasks.planning import store_folder
     from tasks.promotion import conclude
-    from tasks.promotion_page import write_page
     from tasks.promotion_record import Promotion
     from tasks.promotion_settings import PromotionSettings
 
@@ -97,6 +96,8 @@ def promote(
     later = result["told_later"]
     if promotion.decision is not None and promotion.decision.action == "left open" and not served:
         by = asked(decide, reason, name, promotion)
+        from tasks.promotion_page import write_page
+
         promotion, later = conclude(root, store, promotion, by)
         write_page(root, store, promotion, open_prepared(promotion.dataset, root))
     _tell(root, promotion, later)

@@ -102,6 +102,7 @@ def test_mistakes_are_told_before_anything_starts(pair: tuple[str, str], cursus:
     assert nameless.returncode == 2 and "--decide promote needs --reason and --name" in nameless.stderr
     ask_for(checkout, "{qualty: {}}")
     misspelt = cursus("promote", pair[1][:12])
+    ask_for(checkout, CLOSE)
     assert misspelt.returncode == 2 and "Did you mean 'quality'?" in misspelt.stderr
     assert "prefect" not in misspelt.stderr.rpartition("imported:")[2]
 
