@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from pipelines.components import did_you_mean
 from pipelines.corpora.settings import load_settings
 from pipelines.errors import RecipeError
 from pipelines.lineage.store import Store
-from pipelines.recipe.claims import claim_of
+from pipelines.recipe.claims import claim_of, narrowed
 from pipelines.recipe.load import Library
 from tasks.claims import PAGE, record_claim
 from tasks.data_lock import prepare_in_turn
@@ -44,7 +45,9 @@ def measure(
             f"claim {name} is measured on the dataset {chosen!r}, which params.yaml does not have: add it (docs/data.md "
             f"shows how), or name another with --data.{did_you_mean(chosen, known_datasets)}"
         )
-    request = replace(resolve_request(root, chosen, owner, (), smoke), claim=wanted, seeds=seeds)
+    request = replace(
+        resolve_request(root, chosen, owner, (), smoke), reshaped=partial(narrowed, name=wanted, seeds=seeds)
+    )
     console.print(f"{owner} on {chosen}: preparing the data")
     prepared = prepare_in_turn(chosen, root, lambda step: console.print(f"  {step}"), console.print)
     plan, store = make_plan(root, request, prepared), Store(store_folder(root))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from flows.cli_lattice import lattice
 from flows.cli_promote import promote, rollback
 from flows.cli_reproduce import reproduce
 from flows.cli_store import store_app
@@ -19,6 +20,9 @@ from flows.export import export
 from flows.telling import told
 from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
+
+if TYPE_CHECKING:
+    from pipelines.lineage.store import Store
 
 app = typer.Typer(
     name="cursus",
@@ -89,7 +93,9 @@ def run(
     todo = plan.missing(stored)
     models: dict[str, str] = {}
     report = latest_report(root, {step.fingerprint for step in plan.steps})
-    if todo or report is None:  # without a report the run before was killed between its last stage and its end
+    # without a report the run before was killed between its last stage and its end
+    done = not todo and report is not None and _all_told(root, store, report.parent.name)
+    if not done:
         typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True)
         from flows.execute import execute
 
@@ -109,14 +115,23 @@ def run(
         for model, version in models.items():
             console.print(f"registered [bold]{model}[/bold] version {version}")
     else:
-        from tasks.tracking import tell_what_is_left
-
         console.print(f"everything is in the store: {len(plan.steps)} steps cached, nothing to compute")
-        tell_what_is_left(root, store)
     show_scores(console, store, plan)
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)
     show_next(console, plan, models)
+
+
+def _all_told(root: Path, store: Store, execution: str) -> bool:
+    """Tell MLflow what is left; whether it knows all of `execution`, or will when it is back.
+
+    Where a disk was full, what was to be told may not have been written down: such an execution is carried out once more.
+    """
+    from tasks.tracking import tell_what_is_left
+    from tasks.tracking_journal import settled, untold
+
+    tell_what_is_left(root, store)
+    return settled(root, execution) or untold(root)
 
 
 @app.command(rich_help_panel="Train")
@@ -218,6 +233,7 @@ def predict(
     answer(project_root(), texts or (), sys.stdin, model, as_json)
 
 
+app.command(rich_help_panel="Train")(lattice)
 app.command(rich_help_panel="Use")(export)
 app.command(rich_help_panel="Use")(promote)
 app.command(rich_help_panel="Use")(rollback)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 from uuid import UUID
@@ -20,13 +22,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from flows.outcome import kept
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
+from pipelines.recipe.claims import narrowed
 from pipelines.recipe.plan import Plan
 from pipelines.training import hardware
 from tasks.data_lock import data_in_use
 from tasks.environment import prepare_environment, project_root, state_folder
 from tasks.finish import publish_report, register_models, show_scores
 from tasks.flow_runs import recorded, tell_ended
-from tasks.planning import make_plan, resolve_request, store_folder
+from tasks.planning import Request, make_plan, resolve_request, store_folder
 from tasks.preparation import prepare_dataset
 from tasks.progress import Progress
 from tasks.showing import SHOWING
@@ -88,25 +91,33 @@ def _run_name() -> str:
 @flow(name="regime", flow_run_name=_run_name, validate_parameters=True)
 def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
     """General → domain → task-adaptive → fine-tune → compress → evaluate: raw text to a registered, evaluated model."""
+    return begin(lambda root: carry_out(_asked(config, root), root, threads=config.threads, until=config.until))
+
+
+def begin(work: Callable[[Path], RegimeResult]) -> RegimeResult:
+    """Do `work` in the project's folder as a flow run does: its environment, its record, and what it shows in Prefect."""
     root = project_root()
     prepare_environment(root)
     tell_ended(root)
 
-    def carry_out() -> RegimeResult:
+    def watched() -> RegimeResult:
         with recorded(root):
-            result = _carry_out(config, root)
+            result = work(root)
             SHOWING.settle()
         return result
 
-    return kept(carry_out)
+    return kept(watched)
 
 
-def _carry_out(config: RegimeConfig, root: Path) -> RegimeResult:
-    request = replace(
-        resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke),
-        claim=config.claim,
-        seeds=config.seeds,
-    )
+def _asked(config: RegimeConfig, root: Path) -> Request:
+    request = resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke)
+    if config.claim is None:
+        return request
+    return replace(request, reshaped=partial(narrowed, name=config.claim, seeds=config.seeds))
+
+
+def carry_out(request: Request, root: Path, *, threads: int | None = None, until: str | None = None) -> RegimeResult:
+    """Compute what is missing of `request`, judge, report; register what it ends in where the whole recipe was asked for."""
     training = load_training(root)
     store = Store(store_folder(root))
     with ExitStack() as opened:
@@ -118,8 +129,8 @@ def _carry_out(config: RegimeConfig, root: Path) -> RegimeResult:
             data_in_use(request.dataset, root, lambda: prepare_dataset(request.dataset, root), progress.say)
         )
         plan = make_plan(root, request, prepared)
-        if config.until is not None:
-            plan = plan.ancestors(config.until)
+        if until is not None:
+            plan = plan.ancestors(until)
         identifier = f"{started:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}"
         launcher = opened.enter_context(
             training.launcher.open(root, state_folder(root) / "logs" / f"training-{identifier}.log")
@@ -143,10 +154,9 @@ def _carry_out(config: RegimeConfig, root: Path) -> RegimeResult:
             progress=progress,
         )
         try:
-            compute(plan, context, config.threads or hardware.cores(), claims)
-            models = (
-                register_models(whole(plan), whole(context)) if config.until is None and config.claim is None else {}
-            )
+            compute(plan, context, threads or hardware.cores(), claims)
+            entire = until is None and request.reshaped is None
+            models = register_models(whole(plan), whole(context)) if entire else {}
             show_scores(whole(plan), whole(context))
             # last: an execution that has its report has done everything
             report = publish_report(

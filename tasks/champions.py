@@ -1,6 +1,6 @@
 """The aliases of the registry as a projection of the promotion journal. Telling a thing twice changes nothing.
 
-settle(registry, store)                 # tells MLflow of the decisions that it was not told of, and of lost aliases
+settle_champions(registry, store)                 # tells MLflow of the decisions that it was not told of, and of lost aliases
 standing(root, store, model, alias)     # who is champion; MLflow is caught up first, where it answers
 """
 
@@ -25,7 +25,7 @@ def former(alias: str) -> str:
     return f"former_{alias}"
 
 
-def settle(registry: Registry, store: Store) -> int:
+def settle_champions(registry: Registry, store: Store) -> int:
     """Tell MLflow of every decision that it was not told of, and of aliases that it lost; how many decisions those were.
 
     Raises what MLflow raises.
@@ -55,7 +55,7 @@ def standing(root: Path, store: Store, model: str, alias: str) -> Standing:
     """
     registry, journal = Registry(Recorder(root)), PromotionJournal(store)
     try:
-        settle(registry, store)
+        settle_champions(registry, store)
         there = registry.fingerprint_at(model, alias)
     except Exception as error:
         if not registry.recorder.is_away(error):
@@ -81,7 +81,7 @@ def standing(root: Path, store: Store, model: str, alias: str) -> Standing:
     log.warning("%s: %s was moved in MLflow to %s by hand; the journal takes that over.", model, alias, there[:8])
     with journal.alone():
         journal.add(moved)
-    settle(registry, store)
+    settle_champions(registry, store)
     return Standing(there, here.champion)
 
 
@@ -89,7 +89,7 @@ def tell(root: Path, store: Store) -> str | None:
     """Tell MLflow what it was not told of; None, or why that waits for the next start."""
     registry = Registry(Recorder(root))
     try:
-        settle(registry, store)
+        settle_champions(registry, store)
     except Exception as error:
         if not registry.recorder.is_away(error):
             raise

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pipelines.components import did_you_mean
 from pipelines.corpora.settings import load_settings, read_params
 from pipelines.errors import RecipeError
+from pipelines.evaluations.anchors import read_anchors
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import Setting
-from pipelines.recipe.claims import narrowed
+from pipelines.recipe.lattice import lattice_of
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, plan
 from pipelines.recipe.profiles import smoke as smoke_profile
@@ -29,10 +32,8 @@ class Request:
     variants: tuple[str, ...]
     smoke: bool
     budget: dict[str, Any]
-    claim: str | None = None
-    """Only what this claim of the recipe compares."""
-    seeds: int | None = None
-    """Seeds of a claim, where they are not its own."""
+    reshaped: Callable[[Recipe], Recipe] | None = None
+    """What is asked of the recipe instead of the whole of it: a claim's comparison, a lattice."""
 
 
 def store_folder(root: Path) -> Path:
@@ -45,6 +46,7 @@ def resolve_request(
 ) -> Request:
     """Fill in what was not said from params.yaml. Raises DataError for an unknown dataset."""
     settings = load_settings(root)
+    read_anchors(root)  # a mistake in it is told now, not when the report is written
     name = dataset or str(read_params(root).get("default_dataset", next(iter(settings))))
     if name not in settings:
         raise RecipeError(f"{root / 'params.yaml'}: no dataset is called {name!r}.{did_you_mean(name, settings)}")
@@ -59,13 +61,27 @@ def resolve_request(
     )
 
 
+def lattice_request(
+    root: Path,
+    dataset: str | None,
+    recipe: str | None,
+    variants: Sequence[str],
+    seeds: int | None,
+    sizes: Sequence[int],
+    smoke: bool,
+) -> Request:
+    """All paths through the stages of a recipe. Raises DataError for an unknown dataset."""
+    request = resolve_request(root, dataset, recipe, tuple(variants), smoke)
+    return replace(request, reshaped=partial(lattice_of, seeds=seeds, sizes=tuple(sizes)))
+
+
 def load_recipe(root: Path, request: Request) -> Recipe:
     """The requested recipe, checked. Raises RecipeError."""
     settings = load_settings(root)[request.dataset]
     setting = Setting(family=settings.task.family.name, language=settings.language)
     recipe = Library(root / "recipes").load(request.recipe, request.variants, request.budget, setting)
-    if request.claim is not None:
-        recipe = narrowed(recipe, request.claim, request.seeds)
+    if request.reshaped is not None:
+        recipe = request.reshaped(recipe)
     return smoke_profile(recipe) if request.smoke else recipe
 
 

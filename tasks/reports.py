@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.evaluations import found
+from pipelines.evaluations.anchors import read_anchors
 from pipelines.evaluations.found import ScoreTable
 from pipelines.evaluations.index import EXECUTION, best_scores, render_index
 from pipelines.lineage.provenance import RECORD, Provenance
@@ -59,7 +60,9 @@ def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: 
     folder = root / "reports" / execution["id"]
     folder.mkdir(parents=True, exist_ok=True)
     records = records_of(store, [step["fingerprint"] for step in execution["steps"]])
-    page = render_report(execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html")
+    page = render_report(
+        execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html", read_anchors(root)
+    )
     steps = [(step["stage"], step["fingerprint"]) for step in execution["steps"]]
     scores = best_scores(found.score_tables(found.read_judged(store.root, steps)))
     aside = folder / "execution.partial"

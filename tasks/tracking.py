@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.lineage.store import Artifact, Store
-from tasks.champions import settle
+from tasks.champions import settle_champions
 from tasks.outbox import Outbox
 from tasks.projection import Projection
 from tasks.promotion_journal import PromotionJournal
@@ -42,6 +42,7 @@ from tasks.tracking_journal import (
     StepCached,
     StepFailed,
     StepFinished,
+    settle,
     untold,
 )
 from tasks.tracking_store import refuse_network_folder
@@ -71,6 +72,7 @@ class Tracker:
         self._journal: Journal | None = None
         self._samplers: dict[str, Sampler] = {}
         self._writing = threading.Lock()
+        self._execution = ""
 
     @property
     def failure(self) -> str | None:
@@ -95,6 +97,7 @@ class Tracker:
         Raises CursusError where the tracking database lies in a folder that cannot hold one.
         """
         refuse_network_folder(self.recorder.root, self.recorder.uri)
+        self._execution = execution_id
         with suppress(OSError):  # without a journal only what MLflow misses at the end is lost to its curves
             self._journal = Journal.begin(self.recorder.root, execution_id)
         self._outbox = Outbox(self._tell, self.recorder.is_away, self.recorder.advice)
@@ -167,6 +170,7 @@ class Tracker:
         self._outbox.close()
         if told:
             self._let_go(forget=True)
+            settle(self.recorder.root, self._execution)
         else:
             self._let_go(forget=False)
             log.warning("MLflow has not been told everything (%s); the next run tells it the rest.", self.failure)
@@ -223,8 +227,9 @@ def catch_up(recorder: Recorder, store: Store) -> int:
     How many artifacts those were; raises what MLflow raises while it is away. A journal that MLflow refuses is put aside.
     """
     for journal in Journal.abandoned(recorder.root):
+        entries = journal.entries()
         try:
-            Teller(recorder).tell_all(journal.entries())
+            Teller(recorder).tell_all(entries)
         except Exception as error:
             if recorder.is_away(error):
                 journal.release()
@@ -232,6 +237,9 @@ def catch_up(recorder: Recorder, store: Store) -> int:
             log.warning("MLflow refuses what %s says (%s); it is not told.", journal.refuse(), error)
         else:
             journal.forget()
+            # one that breaks off was not all there was to tell
+            if entries and isinstance(entries[-1], ExecutionEnded):
+                settle(recorder.root, journal.execution)
     missing = Projection(recorder, store).replay()
-    settle(Registry(recorder), store)
+    settle_champions(Registry(recorder), store)
     return missing

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -143,6 +144,11 @@ class Journal:
     def __init__(self, path: Path, lock: Lock) -> None:
         self.path, self._lock = path, lock
 
+    @property
+    def execution(self) -> str:
+        """Whose journal it is."""
+        return self.path.stem
+
     @classmethod
     def begin(cls, root: Path, execution: str) -> Self:
         """A new journal. Raises OSError where it cannot be written."""
@@ -188,6 +194,18 @@ def steps_under_way(root: Path) -> set[str]:
     """Fingerprints of the steps that executions have begun, and will tell of themselves."""
     entries = (entry for path in _folder(root).glob("*.jsonl") for entry in _read(path))
     return {entry.step.fingerprint for entry in entries if isinstance(entry, StepBegan)}
+
+
+def settle(root: Path, execution: str) -> None:
+    """Note that MLflow has been told everything of `execution`. Nothing is noted on a full disk: then it is told again."""
+    with suppress(OSError):
+        _folder(root).mkdir(parents=True, exist_ok=True)
+        (_folder(root) / f"{execution}.told").touch()
+
+
+def settled(root: Path, execution: str) -> bool:
+    """Whether MLflow has been told everything of `execution`. Where a disk was full, not even a journal says that it was not."""
+    return (_folder(root) / f"{execution}.told").exists()
 
 
 def untold(root: Path) -> bool:

@@ -17,8 +17,12 @@ class Evaluation(Component):
 
     usual: ClassVar[str] = "scores"
     """Judges any task family, and compares stages."""
+    of_paths: ClassVar[str] = "stage_effects"
+    """The family's member that judges all paths of a lattice."""
     judges: ClassVar[Literal["task models", "language models"]] = "task models"
     """What it can be asked about: stages that answer a task (finetune, compress), or stages trained on plain text."""
+    of_task: ClassVar[bool] = False
+    """Says something of the task rather than of the models beside it: the same however many those are."""
     reads: ClassVar[frozenset[str] | None] = None
     """Names of the task families it is defined for; None for all."""
     measured: ClassVar[frozenset[str]] = frozenset()

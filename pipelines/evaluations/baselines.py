@@ -26,6 +26,7 @@ class Baselines(Evaluation, name="baselines"):
     """
 
     paper = "Wang and Manning 2012, ACL P12-2018"
+    of_task = True
     reads = frozenset({"text_classification"})
 
     strengths: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)

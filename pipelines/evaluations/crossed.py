@@ -41,15 +41,31 @@ class Variation:
     @property
     def half_width(self) -> float:
         """Of the 95 % interval."""
+        return self._reach((1 - CONFIDENCE) / 2)
+
+    def p_value(self, difference: float) -> float:
+        """Two-sided: one minus the confidence of the widest interval around `difference` that leaves zero out."""
+        from scipy.optimize import brentq
+
+        if difference == 0:
+            return 1.0
+        if self.items + self.seeds == 0:
+            return 0.0
+        least = 1e-12
+        if self._reach(least) < abs(difference):
+            return 2 * least
+        return float(2 * brentq(lambda tail: self._reach(tail) - abs(difference), least, 0.5))
+
+    def _reach(self, tail: float) -> float:
+        """Half the width of the interval that leaves out a share `tail` at each end."""
         from scipy.stats import t
 
         total = self.items + self.seeds
         if total == 0:
             return 0.0
-        upper = (1 + CONFIDENCE) / 2
-        share = self.items * t.ppf(upper, self.item_freedom)
+        share = self.items * t.isf(tail, self.item_freedom)
         if self.seeds > 0:
-            share += self.seeds * t.ppf(upper, self.seed_freedom)
+            share += self.seeds * t.isf(tail, self.seed_freedom)
         return float(total**0.5 * share / total)
 
 

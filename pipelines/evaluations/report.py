@@ -20,6 +20,7 @@ from typing import Any
 from markupsafe import Markup
 
 from pipelines.components import discover
+from pipelines.evaluations.anchors import Anchor
 from pipelines.evaluations.found import read_judged, score_tables
 from pipelines.evaluations.page.axes import count, duration
 from pipelines.evaluations.page.table import TABLES, Column, Table, number, text, write_tables
@@ -42,11 +43,13 @@ def render_report(
     summary: Mapping[str, Any],
     verdict: Mapping[str, Any],
     out: Path,
+    anchors: Sequence[Anchor] = (),
 ) -> Path:
     """Write the pages of `execution`, the first to the file `out` and the others beside it, and return `out`.
 
     `records` maps fingerprints to provenance records: those of the execution's steps and of all their ancestors.
     `store` holds a folder for each fingerprint; `summary` and `verdict` are the dataset's, `{}` where there is none.
+    `anchors` are published figures, of whatever datasets.
     """
     from pipelines.evaluations.page import comparisons, costs, words
     from pipelines.evaluations.page.ancestry import draw_ancestry
@@ -55,7 +58,7 @@ def render_report(
 
     steps = execution["steps"]
     judged = read_judged(store, [(one["stage"], one["fingerprint"]) for one in steps if one["kind"] == "evaluate"])
-    report = Report(execution, records, store, judged)
+    report = Report(execution, records, store, judged, anchors)
     compared = [comparisons.compare(table, execution, records) for table in score_tables(judged)]
     vectors = [
         words.describe_words(stage, section)

@@ -23,7 +23,7 @@ Score: TypeAlias = "Callable[[NDArray[np.float64]], float]"
 def interval(score: Score, models: Sequence[NDArray[np.float64]], seed: int, resamples: int = RESAMPLES) -> Estimate:
     """The mean over `models` (S statistics [N, K], one a seed) of `score`, and its 95 % interval."""
     observed = [score(statistics) for statistics in models]
-    means = _resampled([(score, models)], seed, resamples)[0]
+    means = resampled([(score, models)], seed, resamples)[0]
     mean = sum(observed) / len(observed)
     low, high = stretched(mean, means, variation([(1.0, contributions(score, models))]))
     return Estimate(mean, low, high, tuple(observed))
@@ -40,7 +40,7 @@ def paired_difference(
 
     Both are judged on the same resampled examples (paired); their seeds are drawn apart, as in `statistics`.
     """
-    before, after = _resampled([(score, first), (score, second)], seed, resamples)
+    before, after = resampled([(score, first), (score, second)], seed, resamples)
     observed = sum(map(score, second)) / len(second) - sum(map(score, first)) / len(first)
     found = variation([(-1.0, contributions(score, first)), (1.0, contributions(score, second))])
     low, high = stretched(observed, after - before, found, reach=2.0)
@@ -54,7 +54,7 @@ def contributions(score: Score, models: Sequence[NDArray[np.float64]]) -> NDArra
     return np.stack([pseudo_values(score, statistics) for statistics in models])
 
 
-def _resampled(
+def resampled(
     sides: Sequence[tuple[Score, Sequence[NDArray[np.float64]]]], seed: int, resamples: int
 ) -> list[NDArray[np.float64]]:
     """[R] means over drawn seeds of the score on drawn examples, for each side; all sides see the same examples."""

@@ -78,6 +78,8 @@ class Budget(Strict):
     """Parts of a batch of plain text that are corrupted each by itself: so many ranks, or accumulated steps, can share it."""
     batch_texts: PositiveInt = 32
     """Texts in a batch of a labelled task."""
+    labelled: PositiveInt | None = None
+    """Labelled examples to train on, drawn by the seed, one of each label first; None for all there are."""
     length: PositiveInt = 128
     """Tokens in a sequence; longer texts of a task are cut."""
     patience: PositiveInt | None = None

@@ -22,6 +22,7 @@ from pipelines.training.checkpoints import Checkpoints
 from pipelines.training.companions import CompanionFactory, save_companions
 from pipelines.training.examples import ExampleBatches
 from pipelines.training.fertility import check_suited
+from pipelines.training.few_labels import fewer
 from pipelines.training.hand_over import export, finished
 from pipelines.training.module import StageModule
 from pipelines.training.new_words import add_words
@@ -209,6 +210,8 @@ def _example_batches(job: Job, task: Task, tokenizer: PreTrainedTokenizerFast) -
     stage, budget = job.stage, job.stage.budget
     assert stage.head is not None and budget.epochs is not None
     rows: list[Row] = _rows(job, "train")
+    if budget.labelled is not None:
+        rows = fewer(rows, budget.labelled, job.seed, job.family.target[0] if job.family.of_one_text else None)
     labelled = "task_text" not in stage.corpus
     if not labelled:
         rows = [*rows, *({"text": text} for text in _column(job.tables["task_text"], "text"))]

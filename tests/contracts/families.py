@@ -13,6 +13,10 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "shift_positions": {"positions": 64},
     "classification": {"ladder": ["scratch", "classify"]},
     "footprint": {"stages": ["classify", "small"]},
+    "stage_effects": {
+        "factors": ["general"],
+        "paths": [{"stage": "scratch", "through": []}, {"stage": "classify", "through": ["general"]}],
+    },
 }
 """What a member cannot be built without."""
 

@@ -18,6 +18,7 @@ OF_DATASETS = ("task_families", "cleaning", "selections", "vectors")
 OF_EXPORTS = "runtimes"
 """The family that `cursus export` chooses from, and no recipe."""
 ELSEWHERE: dict[Part, str] = {
+    ("evaluations", "stage_effects"): "tests/evaluations/test_stage_effects.py",
     ("heads", "continuation"): "tests/heads/test_continuation.py",
     ("heads", "multiple_choice"): "tests/heads/test_regression_and_choice.py",
     ("heads", "regression"): "tests/heads/test_regression_and_choice.py",

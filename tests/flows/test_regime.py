@@ -88,6 +88,20 @@ def test_a_run_that_was_killed_after_its_last_stage_is_carried_to_its_end(
     assert len(list((checkout / "reports").glob("*/report.html"))) == 1
 
 
+def test_what_a_full_disk_kept_mlflow_from_being_told_is_told_by_the_next_run(
+    first: subprocess.CompletedProcess[str], cursus: Cursus, checkout: Path
+) -> None:
+    """Neither a journal nor what MLflow wrote: only the store, and a report that it is whole."""
+    state = checkout / ".cursus"
+    (report,) = (checkout / "reports").glob("*/report.html")
+    (state / "executions" / f"{report.parent.name}.told").unlink()
+    (state / "mlflow.db").unlink()
+    done = cursus("run", "--smoke")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "registered cursus-classifier version 1" in done.stdout
+    assert "everything is in the store" in cursus("run", "--smoke").stdout
+
+
 def test_a_new_rate_of_fine_tuning_leaves_pre_training_alone(
     first: subprocess.CompletedProcess[str], cursus: Cursus, checkout: Path
 ) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.lineage.store import Store
-from tasks.champions import settle
+from tasks.champions import settle_champions
 from tasks.planning import store_folder
 from tasks.promotion_journal import PromotionJournal
 from tasks.promotion_record import Decision, now
@@ -67,7 +67,7 @@ def champion(project: Path, servers: Services) -> str:
             former=None,
         )
     )
-    settle(Registry(Recorder(project)), store)
+    settle_champions(Registry(Recorder(project)), store)
     return first
 
 

@@ -17,7 +17,7 @@ import pytest
 from pipelines.errors import CursusError, RecipeError
 from pipelines.gate import Outcome
 from pipelines.lineage.store import Artifact
-from tasks.champions import settle, standing
+from tasks.champions import settle_champions, standing
 from tasks.promotion import conclude, roll_back
 from tasks.promotion_journal import PromotionJournal, Standing
 from tasks.promotion_record import Contestant, Judge, Promotion
@@ -33,7 +33,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from pipelines.lineage.store import Store
-from tasks.champions import settle
+from tasks.champions import settle_champions
 from tasks.recorder import Recorder
 from tasks.registry import Registry
 registry, moves = Registry(Recorder(Path({root!r}))), 0
@@ -45,7 +45,7 @@ def counted(*arguments):
     moves += 1
     move(*arguments)
 registry.recorder.client.set_registered_model_alias = counted
-settle(registry, Store(Path({store!r})))
+settle_champions(registry, Store(Path({store!r})))
 """
 
 
@@ -190,7 +190,7 @@ def test_an_alias_moved_by_hand_is_taken_over_and_one_that_was_lost_comes_back(
     assert on(root) == second.fingerprint and on(root, "former_champion") == first.fingerprint
 
     registry.recorder.client.delete_registered_model(MODEL)
-    assert settle(registry, store) == 0
+    assert settle_champions(registry, store) == 0
     assert (on(root), on(root, "former_champion")) == (second.fingerprint, first.fingerprint)
 
 

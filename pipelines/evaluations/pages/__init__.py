@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pipelines.components import Component
+from pipelines.evaluations.anchors import Anchor
 from pipelines.evaluations.found import Judged
 from pipelines.evaluations.page.table import Table
 
@@ -35,6 +36,8 @@ class Report:
     """A folder for each fingerprint."""
     judged: Sequence[Judged]
     """What its evaluate stages found."""
+    anchors: Sequence[Anchor] = ()
+    """Published figures to place beside."""
 
     def sections(self, key: str) -> list[tuple[str, Mapping[str, Any]]]:
         """(evaluate stage, section) of every section that has `key`."""

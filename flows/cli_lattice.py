@@ -1,0 +1,121 @@
+"""`cursus lattice`: which stage earned its keep, over every subset of the stages before fine-tuning."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from flows.telling import told
+from tasks.environment import prepare_environment, project_root
+
+if TYPE_CHECKING:
+    from tasks.datasets import Prepared
+
+console = Console(highlight=False)
+
+
+@told
+def lattice(
+    recipe: Annotated[
+        str | None, typer.Argument(help="A recipe (cursus recipes); the dataset's own when not given.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option("--data", help="A dataset of params.yaml.")] = None,
+    variant: Annotated[list[str] | None, typer.Option("--variant", help="A variant of the recipe; repeatable.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Fine-tuning seeds of every path; 5 when not given.")] = None,
+    size: Annotated[
+        list[int] | None,
+        typer.Option("--size", min=1, help="Also with so many labelled examples: learning curves; repeatable."),
+    ] = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Only proves that everything runs.")] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="Processor cores for training.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and what it could show.")] = False,
+) -> None:
+    """Ask which stage earned its keep: every subset of them before fine-tuning, as one tree, over several seeds.
+
+    Example: cursus lattice bert --data reviews --seeds 5 --size 50 --size 200
+    """
+    root = project_root()
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
+    prepare_environment(root)
+    from flows.display import show_plan
+    from pipelines.lineage.store import Store
+    from pipelines.recipe.lattice import SEEDS
+    from tasks.data_lock import prepare_in_turn
+    from tasks.planning import lattice_request, load_recipe, make_plan, store_folder
+
+    asked: dict[str, Any] = {
+        "dataset": dataset,
+        "recipe": recipe,
+        "variants": variant or [],
+        "seeds": seeds,
+        "sizes": size or [],
+        "smoke": smoke,
+    }
+    request = lattice_request(root, **asked)
+    load_recipe(root, request)  # what cannot be is told before data is prepared
+    typer.echo(f"lattice of {request.recipe} on {request.dataset}: preparing the data", err=True)
+    prepared = prepare_in_turn(
+        request.dataset, root, lambda step: typer.echo(f"  {step}", err=True), lambda line: typer.echo(line, err=True)
+    )
+    plan, store = make_plan(root, request, prepared), Store(store_folder(root))
+    stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
+    _show_reach(prepared, seeds or SEEDS)
+    if dry_run:
+        show_plan(console, plan, stored, store, threads)
+        return
+    todo = plan.missing(stored)
+    if todo:
+        typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True)
+        from flows.execute import execute
+
+        result = execute({**asked, "threads": threads}, root, flow="lattice")
+        console.print(f"report   {Path(result['report']).with_name('lattice.html')}", soft_wrap=True)
+    if smoke:
+        console.print("every step ran; a smoke run measures nothing and is not recorded")
+        return
+    from tasks.lattices import PAGE, record_lattice
+
+    _show_stages(record_lattice(root, request.variants, plan, store, prepared))
+    console.print(f"recorded {root / PAGE}", soft_wrap=True)
+
+
+def _show_reach(prepared: Prepared, seeds: int) -> None:
+    """Before anything is computed: what this comparison could show at all."""
+    from pipelines.evaluations.significance import DISAGREEMENT, POWER, SEED_DEVIATION, detectable
+
+    items = prepared.summary["tables"]["test"]["documents"]
+    console.print(
+        f"{items:,} test examples and {seeds} seeds a path show a difference between two paths of "
+        f"{100 * detectable(items, seeds):.1f} points four times in five"
+        f" (power {POWER:.0%}, two models apart on {DISAGREEMENT:.0%} of the examples, seeds by {100 * SEED_DEVIATION:g} point)",
+        soft_wrap=True,
+    )
+
+
+def _show_stages(record: dict[str, Any]) -> None:
+    from pipelines.evaluations.page.wording import difference, measured_in
+    from pipelines.evaluations.pages.lattice import settled_by
+
+    measured = record["measured"]
+    metric = measured["metric"]
+    table = Table("stage", measured_in(metric), "95 % interval", "p, Holm", "minutes", "verdict", "settled by")
+    for effect in measured["effects"]:
+        if len(effect["of"]) == 1:
+            (factor,) = effect["of"]
+            cost = record["factor_costs"].get(factor)
+            table.add_row(
+                factor,
+                difference(effect["difference"], metric),
+                f"{difference(effect['low'], metric)} to {difference(effect['high'], metric)}",
+                f"{effect['p_holm']:.3f}",
+                f"{cost['minutes']:.1f}" if cost else "",
+                effect["verdict"],
+                settled_by(effect),
+            )
+    console.print(table)

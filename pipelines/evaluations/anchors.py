@@ -1,0 +1,66 @@
+"""Published figures to hold our own against: anchors.yaml, checked when it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+
+from pipelines.errors import DataError
+
+ANCHORS = "anchors.yaml"
+Trained = Literal["pretrain", "adapt_domain", "adapt_task"]
+
+
+class Figure(BaseModel):
+    """One published score."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    through: tuple[Trained, ...]
+    """What was trained on plain text before the fine-tuning."""
+    compressed: bool = False
+    value: float = Field(ge=-1, le=1)
+    deviation: float | None = Field(None, ge=0)
+    """Over the paper's seeds, where it gives one."""
+
+
+class Anchor(BaseModel):
+    """What a paper says of one system on one dataset."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str
+    """The name that a dataset of params.yaml has to have."""
+    system: str
+    source: str
+    metric: str
+    parameters: PositiveInt
+    figures: tuple[Figure, ...] = Field(min_length=1)
+
+
+class Anchors(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    anchors: tuple[Anchor, ...] = ()
+
+
+def read_anchors(root: Path) -> tuple[Anchor, ...]:
+    """The anchors of the project at `root`; none where it has no such file. Raises DataError naming the entry that is wrong."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    path = root / ANCHORS
+    if not path.is_file():
+        return ()
+    try:
+        return Anchors.model_validate(YAML(typ="safe").load(path) or {}).anchors
+    except YAMLError as error:
+        raise DataError(f"{path}: not YAML ({str(error).splitlines()[0]})") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{path}: {where}: {first['msg']}") from None

@@ -1,0 +1,54 @@
+"""What the stages of a lattice cost: tokens and minutes of training before the fine-tuning, from the records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+PLAIN_TEXT = ("pretrain", "adapt_domain", "adapt_task")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of training on plain text."""
+
+    tokens: float
+    minutes: float
+
+
+def path_costs(
+    stages: Sequence[str], steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Cost]:
+    """Of each fine-tuned stage among `steps` of an execution: all that its first model went through before."""
+    first = {step["stage"]: step["fingerprint"] for step in reversed(steps)}
+    return {stage: _before(first[stage], records) for stage in stages if stage in first}
+
+
+def factor_costs(
+    factors: Sequence[str], paths: Sequence[Mapping[str, Any]], costs: Mapping[str, Cost]
+) -> dict[str, Cost]:
+    """What a factor adds to a path, on average over the paths: the same contrast as its main effect."""
+    found = {}
+    for factor in factors:
+        weights = {path["stage"]: (1 if factor in path["through"] else -1) * 2 / len(paths) for path in paths}
+        if all(stage in costs for stage in weights):
+            found[factor] = Cost(
+                sum(weight * costs[stage].tokens for stage, weight in weights.items()),
+                sum(weight * costs[stage].minutes for stage, weight in weights.items()),
+            )
+    return found
+
+
+def _before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> Cost:
+    tokens, seconds = 0, 0.0
+    record = records.get(fingerprint)
+    while record is not None:
+        stage = record["identity"].get("stage", {})
+        if record["kind"] in PLAIN_TEXT:
+            tokens += record["result"].get("tokens") or 0
+            seconds += record["environment"]["seconds"]
+        # random weights take only the shape of what they start from
+        shaped = isinstance(stage.get("start"), Mapping) and "untrained" in stage["start"]
+        record = None if shaped else records.get(record["parents"].get("start", ""))
+    return Cost(tokens, seconds / 60)

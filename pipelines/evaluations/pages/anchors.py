@@ -1,0 +1,105 @@
+"""Our scores beside published ones, and how far apart the scales are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.evaluations.found import score_tables
+from pipelines.evaluations.page.axes import count
+from pipelines.evaluations.page.table import Table, estimate, number, text
+from pipelines.evaluations.page.wording import metric_name, score
+from pipelines.evaluations.pages import Page, Report
+
+PLAIN_TEXT = ("pretrain", "adapt_domain", "adapt_task")
+FAR = 2.0
+"""Models whose sizes differ by more than this factor are of different scales."""
+WORDS = {"pretrain": "general", "adapt_domain": "domain", "adapt_task": "task-adaptive"}
+
+
+class Published(Page, name="anchors"):
+    """What papers report on this dataset, for models that went through the same kinds of stages."""
+
+    title = "Published figures"
+
+    def found(self, report: Report) -> dict[str, Any] | None:
+        rows = []
+        first = {step["stage"]: step["fingerprint"] for step in reversed(report.execution["steps"])}
+        anchors = [anchor for anchor in report.anchors if anchor.dataset == report.execution["dataset"]]
+        for table in score_tables(report.judged):
+            for row in table.rows:
+                if row.baseline or row.name not in first:
+                    continue
+                through, compressed, parameters = _made(first[row.name], report.records)
+                for anchor in anchors:
+                    for figure in anchor.figures:
+                        ours = row.scores.get(anchor.metric)
+                        if ours is None or (figure.through, figure.compressed) != (through, compressed):
+                            continue
+                        apart = anchor.parameters / parameters if parameters else None
+                        rows.append(
+                            {
+                                "through": " + ".join(WORDS[kind] for kind in through) or "from scratch",
+                                "model": row.name,
+                                "metric": anchor.metric,
+                                "ours": ours,
+                                "parameters": parameters,
+                                "system": anchor.system,
+                                "published": figure.value,
+                                "deviation": figure.deviation,
+                                "theirs": anchor.parameters,
+                                "scale": _scale(apart),
+                                "source": anchor.source,
+                            }
+                        )
+        return {"rows": rows, "metrics": sorted({row["metric"] for row in rows})} if rows else None
+
+    def sentences(self, content: Mapping[str, Any]) -> list[str]:
+        far = {row["system"] for row in content["rows"] if row["scale"]}
+        return [
+            f"Published figures are of much larger models ({', '.join(sorted(far))}): compare gains, not scores."
+        ] * bool(far)
+
+    def tables(self, content: Mapping[str, Any]) -> list[Table]:
+        return [
+            Table(
+                metric,
+                f"{metric_name(metric)} beside published figures",
+                (
+                    text("through", "Trained before on"),
+                    text("model", "Our stage"),
+                    estimate("ours", "Ours", metric),
+                    number("parameters", "Parameters", count),
+                    text("system", "Published"),
+                    number("published", "Theirs", lambda value, metric=metric: score(value, metric)),  # type: ignore[misc]
+                    number("deviation", "± (seeds)", lambda value, metric=metric: score(value, metric)),  # type: ignore[misc]
+                    number("theirs", "Parameters", count),
+                    text("scale", "Scale"),
+                    text("source", "Source"),
+                ),
+                [row for row in content["rows"] if row["metric"] == metric],
+            )
+            for metric in content["metrics"]
+        ]
+
+
+def _made(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[str, ...], bool, int]:
+    """What a model's weights went through on plain text, whether it was compressed, and its parameters."""
+    kinds: list[str] = []
+    record = records.get(fingerprint)
+    compressed, parameters = False, int((record or {}).get("result", {}).get("parameters") or 0)
+    while record is not None:
+        if record["kind"] in PLAIN_TEXT:
+            kinds.append(record["kind"])
+        compressed = compressed or record["kind"] == "compress"
+        start = record["identity"].get("stage", {}).get("start")
+        if isinstance(start, Mapping) and "untrained" in start:
+            break
+        record = records.get(record["parents"].get("start", ""))
+    return tuple(reversed(kinds)), compressed, parameters
+
+
+def _scale(apart: float | None) -> str | None:
+    if apart is None or 1 / FAR <= apart <= FAR:
+        return None
+    return f"theirs {apart:.0f}x larger" if apart > 1 else f"ours {1 / apart:.0f}x larger"

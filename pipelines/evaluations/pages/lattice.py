@@ -1,0 +1,183 @@
+"""Which stage earned its keep, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.evaluations.page.axes import count
+from pipelines.evaluations.page.hasse import draw_lattice
+from pipelines.evaluations.page.label_curves import draw_label_curves
+from pipelines.evaluations.page.path_costs import factor_costs, path_costs
+from pipelines.evaluations.page.table import Table, difference, estimate, number, text, verdict
+from pipelines.evaluations.page.wording import capital, measured_in, metric_name
+from pipelines.evaluations.page.wording import difference as written
+from pipelines.evaluations.pages import Page, Report
+
+
+class Lattice(Page, name="lattice"):
+    """Every subset of the stages before fine-tuning: effects, costs, and what would settle what one cannot tell."""
+
+    title = "Stage lattice"
+
+    def found(self, report: Report) -> dict[str, Any] | None:
+        sections = report.sections("paths")
+        if not sections:
+            return None
+        stage, section = sections[-1]
+        dataset = next(one.dataset for one in report.judged if one.stage == stage)
+        stages = [path["stage"] for path in section["paths"]]
+        costs = path_costs(stages, report.execution["steps"], report.records)
+        metric = section["metric"]
+        return {
+            **section,
+            "drawn": draw_lattice(section["paths"], section["steps"], metric),
+            "curves": draw_label_curves(section["sizes"], dataset["texts"]["train"], metric)
+            if len(section["sizes"]) > 1
+            else None,
+            "costs": costs,
+            "factor_costs": factor_costs(section["factors"], section["paths"], costs),
+            "train": dataset["texts"]["train"],
+        }
+
+    def sentences(self, content: Mapping[str, Any]) -> list[str]:
+        metric = content["metric"]
+        told = []
+        for effect in content["effects"]:
+            if len(effect["of"]) > 1:
+                continue
+            (factor,) = effect["of"]
+            ends = f"{written(effect['low'], metric)} to {written(effect['high'], metric)}"
+            gained = f"{written(effect['difference'], metric)} {measured_in(metric)} ({ends})"
+            words = {
+                "pays": f"The stage {factor} pays: {gained}",
+                "does not pay": f"The stage {factor} does harm: {gained}",
+                "cannot tell": f"One cannot tell whether the stage {factor} pays: {gained}",
+            }[effect["verdict"]]
+            if (cost := content["factor_costs"].get(factor)) is not None:
+                words += f", for {count(cost.tokens)} tokens and {cost.minutes:.1f} minutes"
+            needed = settled_by(effect)
+            told.append(f"{words}{f'; {needed} would settle it' if needed else ''}.")
+        return told
+
+    def tables(self, content: Mapping[str, Any]) -> list[Table]:
+        metric = content["metric"]
+        gain = capital(measured_in(metric))
+        return [
+            Table(
+                "stages",
+                "What each stage is worth",
+                (
+                    text("stage", "Stage"),
+                    difference("effect", gain, metric),
+                    number("p", "p, Holm", "{:.3f}".format),
+                    number("tokens", "Tokens", count),
+                    number("minutes", "Minutes", "{:.1f}".format),
+                    number("rate", "Gained a minute", lambda value: written(value, metric)),
+                    verdict("verdict"),
+                    text("settled", "Settled by"),
+                ),
+                [self._stage(content, effect) for effect in content["effects"] if len(effect["of"]) == 1],
+            ),
+            Table(
+                "paths",
+                "Every path",
+                (
+                    text("path", "Stages before fine-tuning"),
+                    text("stage", "Fine-tuned stage"),
+                    number("labelled", "Labelled examples", "{:,}".format),
+                    number("seeds", "Seeds"),
+                    estimate("score", capital(metric_name(metric)), metric),
+                    number("tokens", "Tokens before", count),
+                    number("minutes", "Minutes before", "{:.1f}".format),
+                ),
+                [
+                    {
+                        "path": _path(path["through"]),
+                        "stage": path["stage"],
+                        "labelled": size["labelled"] or content["train"],
+                        "seeds": len(path["seeds"]),
+                        "score": path["score"],
+                        "tokens": cost.tokens if (cost := content["costs"].get(path["stage"])) else None,
+                        "minutes": cost.minutes if cost else None,
+                    }
+                    for size in reversed(content["sizes"])
+                    for path in size["paths"]
+                ],
+            ),
+            Table(
+                "steps",
+                "What a stage adds to a path",
+                (
+                    text("before", "To"),
+                    text("adds", "is added"),
+                    difference("effect", gain, metric),
+                    number("p", "p, Holm", "{:.3f}".format),
+                    verdict("verdict"),
+                ),
+                [
+                    {
+                        "before": _path(next(p["through"] for p in content["paths"] if p["stage"] == step["from"])),
+                        "adds": step["adds"],
+                        "effect": step,
+                        "p": step["p_holm"],
+                        "verdict": step["verdict"],
+                    }
+                    for step in content["steps"]
+                ],
+            ),
+            Table(
+                "interactions",
+                "Do stages help or replace each other",
+                (
+                    text("of", "Stages"),
+                    difference("effect", gain, metric),
+                    number("p", "p, Holm", "{:.3f}".format),
+                    text("meaning", "Meaning"),
+                ),
+                [
+                    {
+                        "of": " × ".join(effect["of"]),
+                        "effect": effect,
+                        "p": effect["p_holm"],
+                        "meaning": MEANINGS[effect["verdict"]],
+                    }
+                    for effect in content["effects"]
+                    if len(effect["of"]) > 1
+                ],
+            ),
+        ]
+
+    def _stage(self, content: Mapping[str, Any], effect: Mapping[str, Any]) -> dict[str, Any]:
+        (factor,) = effect["of"]
+        cost = content["factor_costs"].get(factor)
+        return {
+            "stage": factor,
+            "effect": effect,
+            "p": effect["p_holm"],
+            "tokens": cost.tokens if cost else None,
+            "minutes": cost.minutes if cost else None,
+            # a stage that was taken over from a checkpoint cost nothing here
+            "rate": effect["difference"] / cost.minutes if cost and cost.minutes > 0.05 else None,
+            "verdict": effect["verdict"],
+            "settled": settled_by(effect) or None,
+        }
+
+
+MEANINGS = {
+    "pays": "each gains more where the other ran",
+    "does not pay": "each gains less where the other ran",
+    "cannot tell": "cannot tell",
+}
+
+
+def settled_by(effect: Mapping[str, Any]) -> str:
+    """What would settle a verdict of "cannot tell", in words; nothing where nothing here would, or it is settled."""
+    needed = effect.get("settled_by") or {}
+    words = [f"{needed['seeds']} seeds"] if needed.get("seeds") else []
+    words += [f"{needed['items']:,} test items"] if needed.get("items") else []
+    return " or ".join(words)
+
+
+def _path(through: Sequence[str]) -> str:
+    return " + ".join(through) or "from scratch"

@@ -1,0 +1,208 @@
+"""Which stage earned its keep: every subset of the stages before fine-tuning, as a factorial experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+
+from pipelines.components import did_you_mean
+from pipelines.errors import RecipeError
+from pipelines.evaluations import Evaluation
+from pipelines.evaluations.crossed import variation
+from pipelines.evaluations.resampling import RESAMPLES, contributions, interval, resampled
+from pipelines.evaluations.significance import holm, settling
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipelines.evaluations.stage import Evaluated
+
+LEVEL = 0.05
+
+
+class LatticePath(BaseModel):
+    """One way through the stages: which of them ran before the fine-tuning."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str
+    """The fine-tuned stage at its end."""
+    through: tuple[str, ...]
+    """The factors that ran, in their order; none for fine-tuning from random weights."""
+    labelled: PositiveInt | None = None
+    """How many labelled examples it was fine-tuned on; None for all."""
+
+
+class StageEffects(Evaluation, name="stage_effects"):
+    """Each stage's main effect, all interactions, and what each adds to each path, over a full factorial of stages.
+
+    With k factors there are 2^k paths; the effect of a set of factors is the sum over paths of the score times the product of
+    signs (+1 where a factor ran), over 2^(k-1) (Box, Hunter & Hunter 2005, §5). All paths answer the same items; intervals are
+    over seeds and items. A stage pays when its main effect stays significant after Holm's correction over all main effects;
+    where one cannot tell, the number of seeds or items that would settle it is given.
+    """
+
+    paper = "doi:10.1214/07-AOAS122"
+
+    factors: tuple[str, ...] = Field(min_length=1, max_length=5)
+    """The stages whose worth is asked, in the order in which they run."""
+    paths: tuple[LatticePath, ...] = Field(min_length=2)
+    """All ways through them: every subset, at every number of labelled examples."""
+    metric: str | None = None
+    """What the effects are about; None for the family's first metric."""
+
+    @model_validator(mode="after")
+    def _full(self) -> Self:
+        subsets = {kept for size in range(len(self.factors) + 1) for kept in combinations(self.factors, size)}
+        for labelled in self.sizes:
+            found = [path.through for path in self.paths if path.labelled == labelled]
+            for missing in sorted(subsets - set(found)):
+                raise ValueError(
+                    f"no path goes through {' and '.join(missing) or 'no stage at all'}: effects need all 2^k"
+                )
+            if len(found) != len(subsets):
+                raise ValueError("a path is given twice, or goes through a stage that is no factor")
+        return self
+
+    @property
+    def sizes(self) -> list[int | None]:
+        """Numbers of labelled examples, all of them (None) last."""
+        return sorted({path.labelled for path in self.paths}, key=lambda size: (size is None, size or 0))
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        return tuple(path.stage for path in self.paths)
+
+    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+        family = evaluated.family
+        metric = self.metric or family.metrics[0]
+        if metric not in family.metrics:
+            raise RecipeError(
+                f"evaluation stage_effects: {family.name} has no metric {metric!r}.{did_you_mean(metric, family.metrics)}"
+            )
+        for path in self.paths:
+            if len(evaluated.answering[path.stage]) < 2:
+                raise RecipeError(
+                    f"evaluation stage_effects: {path.stage} has one seed, and effects are judged by how seeds vary; "
+                    "give at least two (--seeds)"
+                )
+        by_size = [self._of_size(evaluated, metric, size) for size in self.sizes]
+        whole = by_size[-1]
+        return {
+            "metric": metric,
+            "metrics": [metric],
+            "stages": [
+                {"stage": path["stage"], "seeds": path["seeds"], metric: path["score"]}
+                for one in by_size
+                for path in one["paths"]
+            ],
+            "factors": list(self.factors),
+            "examples": len(evaluated.rows),
+            "resamples": RESAMPLES,
+            **whole,
+            "sizes": by_size,
+            "headline": {
+                f"effect/{one['of'][0]}": one["difference"] for one in whole["effects"] if len(one["of"]) == 1
+            },
+        }
+
+    def _of_size(self, evaluated: Evaluated, metric: str, labelled: int | None) -> dict[str, Any]:
+        """Scores of all paths with so many labels, and every effect."""
+
+        def score(statistics: NDArray[np.float64]) -> float:
+            return evaluated.family.scores(statistics)[metric]
+
+        paths = [path for path in self.paths if path.labelled == labelled]
+        answers = [[evaluated.statistics(model) for model in evaluated.answering[path.stage]] for path in paths]
+        parts = [contributions(score, models) for models in answers]
+        means = resampled([(score, models) for models in answers], evaluated.seed, RESAMPLES)
+        observed = [sum(map(score, models)) / len(models) for models in answers]
+        contrasts = _Contrasts(observed, means, parts, len(evaluated.rows))
+        effects = [
+            {"of": list(of), **contrasts.measured([self._weight(path, of) for path in paths])}
+            for size in range(1, len(self.factors) + 1)
+            for of in combinations(self.factors, size)
+        ]
+        steps = [
+            {
+                "from": before.stage,
+                "to": after.stage,
+                "adds": added,
+                **contrasts.measured([float(path is after) - float(path is before) for path in paths]),
+            }
+            for before in paths
+            for after in paths
+            for added in self.factors
+            if added not in before.through and set(after.through) == {*before.through, added}
+        ]
+        # every question of one kind is a family of its own: stages, interactions, single steps
+        for family in (
+            [one for one in effects if len(one["of"]) == 1],
+            [one for one in effects if len(one["of"]) > 1],
+            steps,
+        ):
+            for one, adjusted in zip(family, holm([one["p"] for one in family]), strict=True):
+                one["p_holm"] = adjusted
+                one["verdict"] = _verdict(one["difference"], adjusted)
+                if one["verdict"] != "cannot tell":
+                    one["settled_by"] = None
+        return {
+            "labelled": labelled,
+            "paths": [
+                {
+                    "stage": path.stage,
+                    "through": list(path.through),
+                    "seeds": [model.seed for model in evaluated.answering[path.stage]],
+                    "score": interval(score, models, evaluated.seed).record(),
+                }
+                for path, models in zip(paths, answers, strict=True)
+            ],
+            "effects": effects,
+            "steps": steps,
+        }
+
+    def _weight(self, path: LatticePath, of: Sequence[str]) -> float:
+        """Of a path in the contrast that is the effect of the factors `of`."""
+        sign = 1.0
+        for factor in of:
+            sign *= 1.0 if factor in path.through else -1.0
+        return float(sign / 2 ** (len(self.factors) - 1))
+
+
+class _Contrasts:
+    """Weighted sums of the paths' scores, with their intervals."""
+
+    def __init__(
+        self,
+        observed: Sequence[float],
+        means: Sequence[NDArray[np.float64]],
+        parts: Sequence[NDArray[np.float64]],
+        examples: int,
+    ) -> None:
+        self.observed, self.means, self.parts, self.examples = observed, means, parts, examples
+
+    def measured(self, weights: Sequence[float]) -> Mapping[str, Any]:
+        from pipelines.evaluations.crossed import stretched
+
+        used = [(weight, number) for number, weight in enumerate(weights) if weight]
+        difference = sum(weight * self.observed[number] for weight, number in used)
+        found = variation([(weight, self.parts[number]) for weight, number in used])
+        drawn = sum(weight * self.means[number] for weight, number in used)
+        low, high = stretched(difference, drawn, found, reach=2.0)  # type: ignore[arg-type]
+        seeds = min(len(self.parts[number]) for _, number in used)
+        settled = settling(difference, found, seeds, self.examples)
+        return {
+            "difference": difference,
+            "low": low,
+            "high": high,
+            "p": found.p_value(difference),
+            "settled_by": {"seeds": settled.seeds, "items": settled.items},
+        }
+
+
+def _verdict(difference: float, adjusted: float) -> str:
+    return "cannot tell" if adjusted > LEVEL else "pays" if difference > 0 else "does not pay"

@@ -1,0 +1,93 @@
+"""The lattice of a recipe: all subsets, one tree of prefixes, the recipe's own stages where it has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.errors import RecipeError
+from pipelines.evaluations.stage_effects import StageEffects
+from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.lattice import LATTICE, lattice_of
+from pipelines.recipe.load import Library
+from pipelines.recipe.plan import plan
+from pipelines.recipe.schema import Recipe, Untrained
+from tests.steps import RECIPES, library_of
+
+BERT = Library(RECIPES).load("bert")
+
+
+def effects(recipe: Recipe) -> StageEffects:
+    found = recipe.stages[LATTICE].suite[0]
+    assert isinstance(found, StageEffects)
+    return found
+
+
+def test_every_subset_is_fine_tuned_once_over_shared_prefixes() -> None:
+    recipe = lattice_of(BERT, seeds=3)
+    paths = {path.through: path.stage for path in effects(recipe).paths}
+    assert len(paths) == 8
+    for through, name in paths.items():
+        start = recipe.stages[name].start
+        walked: list[str] = []
+        while isinstance(start, str):
+            walked.append(start)
+            start = recipe.stages[start].start
+        assert len(walked) == len(through)
+        assert isinstance(start, Untrained) == (through[:1] != ("general",))
+    plain = [name for name, stage in recipe.stages.items() if stage.kind.reads_plain_text]
+    assert len(plain) == 7, "general, two of domain, four of task: a prefix is trained once"
+
+
+def test_what_the_recipe_fine_tunes_itself_keeps_its_settings_and_its_models() -> None:
+    recipe = lattice_of(BERT, seeds=3)
+    paths = {path.through: path.stage for path in effects(recipe).paths}
+    assert paths[()] == "scratch" and paths["general", "domain"] == "from_domain"
+    assert paths["general", "domain", "task"] == "classify"
+    digests = {
+        name: DataSource(digest=name, path=name)
+        for name in ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
+    }
+    library = Library(RECIPES)
+    own = {step.label: step.fingerprint for step in plan(BERT, library, digests).steps}
+    ours = {step.label: step.fingerprint for step in plan(recipe, library, digests).steps}
+    for name in ("general", "domain", "task", "classify@2", "scratch@0", "from_general@1"):
+        assert ours[name] == own[name], "in the store already after a run of the recipe"
+    assert recipe.stages["scratch"].optimizer.lr == BERT.stages["scratch"].optimizer.lr
+    assert recipe.stages["classify.domain_only"].optimizer.lr == BERT.stages["classify"].optimizer.lr
+
+
+def test_sizes_are_the_same_paths_with_fewer_labels() -> None:
+    recipe = lattice_of(BERT, seeds=2, sizes=[10, 50])
+    found = effects(recipe)
+    assert found.sizes == [10, 50, None]
+    assert len(found.paths) == 24
+    assert recipe.stages["scratch.10"].budget.labelled == 10
+    assert recipe.stages["scratch.10"].start == recipe.stages["scratch"].start
+    assert len([name for name, stage in recipe.stages.items() if stage.kind.reads_plain_text]) == 7
+
+
+def test_one_seed_is_refused_with_the_reason() -> None:
+    with pytest.raises(RecipeError, match="one seed says nothing"):
+        lattice_of(BERT, seeds=1)
+
+
+def test_a_recipe_without_stages_before_fine_tuning_is_refused(tmp_path: Path) -> None:
+    text = "stages:\n  general: {kind: pretrain, corpus: general, tokenizer: wordpiece, backbone: transformer, head: masked_lm,\n"
+    text += "            corruption: token_mask, objective: masked_lm, strategy: full, budget: {tokens: 1000}}\n"
+    with pytest.raises(RecipeError, match="no stage whose worth could be asked"):
+        lattice_of(library_of(tmp_path, alone=text).load("alone"))
+    with pytest.raises(RecipeError, match="'clasify' is no fine-tuned stage.*Did you mean 'classify'"):
+        lattice_of(BERT, finetuned="clasify")
+
+
+def test_effects_need_every_path() -> None:
+    paths = [{"stage": "a", "through": []}, {"stage": "b", "through": ["general"]}]
+    assert StageEffects.model_validate({"factors": ["general"], "paths": paths}).sizes == [None]
+    with pytest.raises(ValueError, match="no path goes through general"):
+        StageEffects.model_validate(
+            {"factors": ["general", "task"], "paths": [*paths, {"stage": "c", "through": ["task"]}]}
+        )
+    with pytest.raises(ValueError, match="given twice"):
+        StageEffects.model_validate({"factors": ["general"], "paths": [*paths, paths[0]]})
