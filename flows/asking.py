@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, cast
@@ -19,7 +18,6 @@ from prefect.input.run_input import keyset_from_base_key
 from prefect.runtime import flow_run
 from pydantic import Field, ValidationError
 
-from pipelines.errors import StageError
 from tasks.promotion_page import described
 from tasks.promotion_record import Judge, Promotion
 
@@ -37,11 +35,10 @@ class Decide(RunInput):
     name: str = Field(title="Name", min_length=1, description="Yours: recorded on the model version.")
 
 
-def asked(promotion: Promotion, page: Path, wait_hours: float, leave_open: Callable[[], object]) -> Judge:
-    """What a person decided in Prefect's UI.
+def asked(promotion: Promotion, page: Path, wait_hours: float) -> Judge | None:
+    """What a person decided in Prefect's UI; None where nobody has within `wait_hours`.
 
-    Where nobody has within `wait_hours`, `leave_open` is called, which records that nothing was promoted, and StageError is
-    raised. A form that says nothing where words are asked for is shown again.
+    A form that says nothing where words are asked for is shown again.
     """
     deadline = time.monotonic() + 3600 * wait_hours
     print(
@@ -61,14 +58,10 @@ def asked(promotion: Promotion, page: Path, wait_hours: float, leave_open: Calla
             decision: Literal["promote", "reject"] = "promote" if found.promote else "reject"
             return Judge(decision=decision, reason=found.reason, name=found.name)
         except FlowPauseTimeout:
-            break
+            return None
         except ValidationError as error:
             text = f"**Not taken: {error.errors()[0]['loc'][0]}: {error.errors()[0]['msg']}**\n\n{described(promotion, page)}"
-    leave_open()
-    raise StageError(
-        f"nobody decided within {wait_hours:g} hours, so nothing was promoted; what was measured is in the store, and "
-        f"`cursus promote {promotion.candidate.fingerprint[:12]}` asks again ({promotion.sentence})"
-    )
+    return None
 
 
 def _resumed(form: type[Decide], key: str, deadline: float) -> Decide:

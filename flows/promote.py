@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from flows.asking import asked
 from flows.outcome import kept
 from flows.regime import compute
-from pipelines.errors import DataError
+from pipelines.errors import DataError, StageError
 from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.plan import Plan
 from pipelines.recipe.schema import Recipe
@@ -121,15 +121,20 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
         judged = _judged(config, root, store, contest, prepared, settings)
     check_predictions(judged.folder, prepared, contest)
     promotion = judge(root, store, contest, prepared, judged, settings, new_id())
-    by = None
+    by, left = None, None
     if promotion.verdict == "INCONCLUSIVE" and config.undecided == "ask":
         page = write_page(root, store, promotion, prepared)
         show(promotion, page)
         SHOWING.settle()
-        by = asked(promotion, page, settings.wait_hours, lambda: conclude(root, store, promotion, None))
-    promotion, later = conclude(root, store, promotion, by)
+        by = asked(promotion, page, settings.wait_hours)
+        left = f"nobody decided within {settings.wait_hours:g} hours" if by is None else None
+    promotion, later = conclude(root, store, promotion, by, left)
     page = write_page(root, store, promotion, prepared)
     show(promotion, page)
+    if left is not None:
+        SHOWING.settle()
+        again = f"`cursus promote {promotion.candidate.fingerprint[:12]}` asks again, and measures nothing anew"
+        raise StageError(f"{left}, so nothing was promoted; {again} ({promotion.sentence})")
     assert promotion.decision is not None
     said = promotion.sentence
     if by is not None:

@@ -77,10 +77,12 @@ def contestant(side: Side) -> Contestant:
     return Contestant(fingerprint=side.record.fingerprint, label=label(side.record), recipe=side.record.recipe)
 
 
-def conclude(root: Path, store: Store, promotion: Promotion, by: Judge | None) -> tuple[Promotion, str | None]:
+def conclude(
+    root: Path, store: Store, promotion: Promotion, by: Judge | None, left: str | None = None
+) -> tuple[Promotion, str | None]:
     """Record what was decided, then move the alias; the record, and why MLflow is told later where it is.
 
-    Without a person, GO promotes, NO-GO refuses, and INCONCLUSIVE is left open. Raises CursusError where another promotion
+    Without a person, GO promotes, NO-GO refuses, and INCONCLUSIVE is left open, for the reason `left` where there is one. Raises CursusError where another promotion
     has moved the alias since: it was not this champion that the candidate was compared with.
     """
     if by is not None:
@@ -107,7 +109,7 @@ def conclude(root: Path, store: Store, promotion: Promotion, by: Judge | None) -
             fingerprint=fingerprint,
             verdict=promotion.verdict,
             decided_by=by.name if by else GATE,
-            reason=by.reason if by else promotion.sentence,
+            reason=by.reason if by else left or promotion.sentence,
             evidence=promotion.evidence,
             champion=after.champion,
             former=after.former,

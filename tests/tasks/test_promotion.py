@@ -97,8 +97,9 @@ def test_go_moves_the_alias_no_go_leaves_it_and_a_person_may_overrule(
     concluded, _ = conclude(root, store, promotion(second, first, "NO-GO"), None)
     assert concluded.decision is not None and concluded.decision.action == "refused"
     assert on(root) == first.fingerprint
-    concluded, _ = conclude(root, store, promotion(second, first, "INCONCLUSIVE"), None)
+    concluded, _ = conclude(root, store, promotion(second, first, "INCONCLUSIVE"), None, "nobody came")
     assert concluded.decision is not None and concluded.decision.action == "left open"
+    assert concluded.decision.reason == "nobody came"
     assert on(root) == first.fingerprint
 
     by = Judge(decision="promote", reason=" wider coverage ", name="Ada")
