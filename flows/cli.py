@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -17,12 +17,10 @@ from flows.cli_reproduce import reproduce
 from flows.cli_store import store_app
 from flows.display import show_next, show_plan, show_recipe, show_scores
 from flows.export import export
+from flows.finished import finished_report
 from flows.telling import told
 from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
-
-if TYPE_CHECKING:
-    from pipelines.lineage.store import Store
 
 app = typer.Typer(
     name="cursus",
@@ -72,7 +70,6 @@ def run(
     from pipelines.lineage.store import Store
     from tasks.data_lock import prepare_in_turn
     from tasks.planning import load_recipe, make_plan, resolve_request, store_folder
-    from tasks.reports import latest_report
 
     request = resolve_request(root, dataset, recipe, tuple(variant or ()), smoke)
     loaded = load_recipe(root, request)
@@ -92,10 +89,8 @@ def run(
         return
     todo = plan.missing(stored)
     models: dict[str, str] = {}
-    report = latest_report(root, {step.fingerprint for step in plan.steps})
-    # without a report the run before was killed between its last stage and its end
-    done = not todo and report is not None and _all_told(root, store, report.parent.name)
-    if not done:
+    report = None if todo else finished_report(root, store, plan)
+    if report is None:
         typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True)
         from flows.execute import execute
 
@@ -120,18 +115,6 @@ def run(
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)
     show_next(console, plan, models)
-
-
-def _all_told(root: Path, store: Store, execution: str) -> bool:
-    """Tell MLflow what is left; whether it knows all of `execution`, or will when it is back.
-
-    Where a disk was full, what was to be told may not have been written down: such an execution is carried out once more.
-    """
-    from tasks.tracking import tell_what_is_left
-    from tasks.tracking_journal import settled, untold
-
-    tell_what_is_left(root, store)
-    return settled(root, execution) or untold(root)
 
 
 @app.command(rich_help_panel="Train")

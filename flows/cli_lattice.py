@@ -44,6 +44,7 @@ def lattice(
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
     from flows.display import show_plan
+    from flows.finished import finished_report
     from pipelines.lineage.store import Store
     from pipelines.recipe.lattice import SEEDS
     from tasks.data_lock import prepare_in_turn
@@ -70,12 +71,13 @@ def lattice(
         show_plan(console, plan, stored, store, threads)
         return
     todo = plan.missing(stored)
-    if todo:
+    report = None if todo else finished_report(root, store, plan)
+    if report is None:
         typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True)
         from flows.execute import execute
 
-        result = execute({**asked, "threads": threads}, root, flow="lattice")
-        console.print(f"report   {Path(result['report']).with_name('lattice.html')}", soft_wrap=True)
+        report = Path(execute({**asked, "threads": threads}, root, flow="lattice")["report"])
+    console.print(f"report   {report.with_name('lattice.html')}", soft_wrap=True)
     if smoke:
         console.print("every step ran; a smoke run measures nothing and is not recorded")
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 
 HTTP_SERVER_ERROR = 500
+REFUSED = re.compile(r"""[/:.%"']""")
+"""What MLflow allows in no model's name, and a recipe may have in a stage's."""
 
 
 class Recorder:
@@ -182,7 +185,7 @@ class Recorder:
         """
         experiment = self.client.get_run(run_id).info.experiment_id
         model = self.client.create_logged_model(
-            experiment, name=name, source_run_id=run_id, tags=dict(tags), model_type=kind
+            experiment, name=REFUSED.sub("-", name), source_run_id=run_id, tags=dict(tags), model_type=kind
         )
         place = urlparse(model.artifact_location)
         if place.scheme in ("", "file"):

@@ -47,7 +47,7 @@ def render_index(folder: Path) -> Path:
         "Executions",
         (
             Column("id", "Execution", _link),
-            text("started", "Started"),
+            Column("started", "Started", lambda moment: moment[:16].replace("T", " ")),
             text("recipe", "Recipe"),
             text("dataset", "Dataset"),
             number("steps", "Steps"),
@@ -79,4 +79,4 @@ def _score(one: Mapping[str, Any]) -> str:
 
 
 def _link(identifier: str) -> Markup:
-    return Markup('<a href="{id}/report.html" class="mono">{id}</a>').format(id=identifier)
+    return Markup('<a href="{id}/report.html" class="mono" style="white-space:nowrap">{id}</a>').format(id=identifier)

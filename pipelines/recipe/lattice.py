@@ -73,15 +73,15 @@ class _Lattice:
         paths: list[dict[str, Any]] = []
         for kept in range(len(self.factors) + 1):
             for through in combinations(self.factors, kept):
-                name = self.own.get(through) or f"{self.longest}.{_name(through)}"
+                name = self.own.get(through) or f"{self.longest}_{_name(through)}"
                 stage = self.recipe.stages[self.own.get(through, self.longest)]
                 fixed = stage.model_copy(update={"start": self._start(through), "seeds": seeds})
                 self.stages[name] = fixed
                 paths.append({"stage": name, "through": through})
                 for size in sizes:
                     few = fixed.budget.model_copy(update={"labelled": size})
-                    self.stages[f"{name}.{size}"] = fixed.model_copy(update={"budget": few})
-                    paths.append({"stage": f"{name}.{size}", "through": through, "labelled": size})
+                    self.stages[f"{name}_{size}"] = fixed.model_copy(update={"budget": few})
+                    paths.append({"stage": f"{name}_{size}", "through": through, "labelled": size})
         effects = {"name": Evaluation.of_paths, "factors": self.factors, "paths": paths}
         # what the recipe holds against its models stands beside these too
         beside = {

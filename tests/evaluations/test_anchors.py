@@ -37,7 +37,7 @@ def test_a_mistake_names_the_file_and_the_entry(tmp_path: Path) -> None:
 def record(kind: str, start: str | None, untrained: bool = False) -> dict[str, Any]:
     return {
         "kind": kind,
-        "identity": {"stage": {"start": {"untrained": "a"} if untrained else start}},
+        "identity": {"untrained": untrained},
         "parents": {"start": start} if start else {},
         "result": {"parameters": 1_000_000},
     }

@@ -93,10 +93,9 @@ def test_the_page_tells_of_effects_costs_and_curves() -> None:
     records, steps = {}, []
 
     def made(stage: str, kind: str, start: str | None, tokens: int, shape: bool = False) -> None:
-        identity = {"stage": {"start": {"untrained": "general"} if shape else "x"}}
         records[stage] = {
             "kind": kind,
-            "identity": identity,
+            "identity": {"untrained": shape},
             "parents": {"start": start} if start else {},
             "result": {"tokens": tokens},
             "environment": {"seconds": tokens / 10},

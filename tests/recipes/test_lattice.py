@@ -55,7 +55,7 @@ def test_what_the_recipe_fine_tunes_itself_keeps_its_settings_and_its_models() -
     for name in ("general", "domain", "task", "classify@2", "scratch@0", "from_general@1"):
         assert ours[name] == own[name], "in the store already after a run of the recipe"
     assert recipe.stages["scratch"].optimizer.lr == BERT.stages["scratch"].optimizer.lr
-    assert recipe.stages["classify.domain_only"].optimizer.lr == BERT.stages["classify"].optimizer.lr
+    assert recipe.stages["classify_domain_only"].optimizer.lr == BERT.stages["classify"].optimizer.lr
 
 
 def test_sizes_are_the_same_paths_with_fewer_labels() -> None:
@@ -63,8 +63,8 @@ def test_sizes_are_the_same_paths_with_fewer_labels() -> None:
     found = effects(recipe)
     assert found.sizes == [10, 50, None]
     assert len(found.paths) == 24
-    assert recipe.stages["scratch.10"].budget.labelled == 10
-    assert recipe.stages["scratch.10"].start == recipe.stages["scratch"].start
+    assert recipe.stages["scratch_10"].budget.labelled == 10
+    assert recipe.stages["scratch_10"].start == recipe.stages["scratch"].start
     assert len([name for name, stage in recipe.stages.items() if stage.kind.reads_plain_text]) == 7
 
 

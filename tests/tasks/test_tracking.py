@@ -156,6 +156,13 @@ def test_a_database_that_was_lost_is_rebuilt_from_the_store(root: Path, builder:
     assert [entry.path for entry in client.list_artifacts(runs["report"].info.run_id)] == ["evaluation.json"]
 
 
+def test_a_stage_may_have_a_name_that_mlflow_allows_for_no_model(root: Path, builder: Builder) -> None:
+    made = builder.step("classify.10%", "finetune", data={"train": builder.table("train", ["a"])})
+    recorder = Recorder(root)
+    assert Projection(recorder, builder.store).replay() == 1
+    assert recorder.model_of(made.fingerprint) is not None
+
+
 def test_what_was_half_told_is_completed(root: Path, builder: Builder) -> None:
     general = builder.step("general", "pretrain", data={"general": builder.table("general", ["one"])})
     recorder = Recorder(root)

@@ -38,8 +38,8 @@ def _edge(step: Mapping[str, Any], at: Mapping[str, tuple[float, float]], metric
     (x0, y0), (x1, y1) = at[step["from"]], at[step["to"]]
     x0, y0, y1 = x0 + BOX, y0 + TALL / 2, y1 + TALL / 2
     known = {"good": "var(--good)", "bad": "var(--bad)"}.get(JUDGED.get(step["verdict"], ""), "var(--muted)")
-    # labels stand at a third of the way, where edges into one box have not met yet
-    lx, ly = x0 + (x1 - x0) * 0.36, y0 + (y1 - y0) * 0.36 - 4
+    # near the box they leave, where edges do not cross yet
+    lx, ly = x0 + (x1 - x0) * 0.26, y0 + (y1 - y0) * 0.26 - 4
     return Markup(
         '<g style="color:{c}"><title>{a} added: {d} ({l} to {h}), {v}</title>'
         '<line x1="{x0}" y1="{y0}" x2="{x1}" y2="{y1}" stroke="currentColor" stroke-width="{w}"/>'

@@ -44,11 +44,10 @@ def _before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> Cost:
     tokens, seconds = 0, 0.0
     record = records.get(fingerprint)
     while record is not None:
-        stage = record["identity"].get("stage", {})
         if record["kind"] in PLAIN_TEXT:
             tokens += record["result"].get("tokens") or 0
             seconds += record["environment"]["seconds"]
         # random weights take only the shape of what they start from
-        shaped = isinstance(stage.get("start"), Mapping) and "untrained" in stage["start"]
-        record = None if shaped else records.get(record["parents"].get("start", ""))
+        untrained = record["identity"].get("untrained", False)
+        record = None if untrained else records.get(record["parents"].get("start", ""))
     return Cost(tokens, seconds / 60)

@@ -92,8 +92,7 @@ def _made(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> tuple[t
         if record["kind"] in PLAIN_TEXT:
             kinds.append(record["kind"])
         compressed = compressed or record["kind"] == "compress"
-        start = record["identity"].get("stage", {}).get("start")
-        if isinstance(start, Mapping) and "untrained" in start:
+        if record["identity"].get("untrained"):  # the shape of what it starts from, and random weights
             break
         record = records.get(record["parents"].get("start", ""))
     return tuple(reversed(kinds)), compressed, parameters
