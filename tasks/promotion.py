@@ -82,8 +82,9 @@ def conclude(
 ) -> tuple[Promotion, str | None]:
     """Record what was decided, then move the alias; the record, and why MLflow is told later where it is.
 
-    Without a person, GO promotes, NO-GO refuses, and INCONCLUSIVE is left open, for the reason `left` where there is one. Raises CursusError where another promotion
-    has moved the alias since: it was not this champion that the candidate was compared with.
+    Without a person, GO promotes, NO-GO refuses, and INCONCLUSIVE is left open, for the reason `left` where there is one.
+    Raises CursusError where another promotion has moved the alias since, for it was not this champion that the candidate was
+    compared with, and where the candidate is no longer in the store.
     """
     if by is not None:
         action: Action = "promoted" if by.decision == "promote" else "refused"
@@ -98,6 +99,10 @@ def conclude(
             raise CursusError(
                 f"another promotion has made {(here.champion or 'none')[:8]} the {promotion.alias} of {promotion.model} since "
                 f"this candidate was compared with {compared[:8]}; nothing is promoted, run `cursus promote` again"
+            )
+        if action == "promoted" and store.get(fingerprint) is None:
+            raise CursusError(
+                f"{fingerprint[:12]} is no longer in the store; nothing is promoted, make it again with `cursus run`"
             )
         after = Standing(fingerprint, here.champion) if action == "promoted" and here.champion != fingerprint else here
         decision = Decision(
