@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pydantic import ValidationError
+
 from pipelines.asking import family_of
 from pipelines.components import discover
 from pipelines.errors import DataError, RecipeError
@@ -211,4 +213,8 @@ def _suite(settings: PromotionSettings, family: TaskFamily, champion: bool) -> l
         # what is not measured here is told by the criterion that asks for it
         if member is not None and (member.reads is None or family.name in member.reads):  # type: ignore[attr-defined]
             found.setdefault(asked["name"], asked)
-    return [Evaluation.model_validate(asked) for asked in found.values()]
+    try:
+        return [Evaluation.model_validate(asked) for asked in found.values()]
+    except ValidationError as invalid:
+        said = invalid.errors()[0]["msg"].removeprefix("Value error, ")
+        raise RecipeError(f"params.yaml: promotion.criteria: {said}") from None

@@ -26,6 +26,10 @@ class Robustness(Criterion, name="robustness"):
     """Points of the metric that an attack may cost; None for no such limit."""
     metric: str | None = None
     """A metric of the task family; None for its first."""
+    attacks: tuple[str, ...] = Field(("swapped_letters", "letter_case", "punctuation"), min_length=1)
+    """What is done to the test examples, each by itself."""
+    rate: float = Field(0.2, gt=0, le=1)
+    """Share of words that an attack changes."""
 
     def problem(self, metrics: tuple[str, ...]) -> str | None:
         if self.metric is None or self.metric in metrics:
@@ -33,7 +37,7 @@ class Robustness(Criterion, name="robustness"):
         return f"the task has no metric {self.metric!r}.{did_you_mean(self.metric, metrics)}"
 
     def evaluations(self, champion: bool) -> tuple[dict[str, Any], ...]:
-        return ({"name": "robustness"},)
+        return ({"name": "robustness", "attacks": list(self.attacks), "rate": self.rate, "metric": self.metric},)
 
     def judge(self, evidence: Evidence) -> Outcome:
         section = evidence.section("attacks", "stages")
