@@ -124,11 +124,12 @@ def _leaves(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
         for name, inner in value.items():
             yield from _leaves(f"{prefix}.{name}" if prefix else str(name), inner)
     elif isinstance(value, (list, tuple)):
-        yield prefix, ", ".join(str(item["name"] if isinstance(item, Mapping) else item) for item in value)
-        for item in value:
+        # what has no name of its own is known by its place
+        names = [item.get("name", place) if isinstance(item, Mapping) else item for place, item in enumerate(value)]
+        yield prefix, ", ".join(map(str, names))
+        for name, item in zip(names, value, strict=True):
             if isinstance(item, Mapping):
-                inner = {name: part for name, part in item.items() if name != "name"}
-                yield from _leaves(f"{prefix}.{item['name']}", inner)
+                yield from _leaves(f"{prefix}.{name}", {key: part for key, part in item.items() if key != "name"})
     elif value is not None:
         yield prefix, str(value)
 

@@ -15,6 +15,7 @@ import difflib
 import importlib
 import pkgutil
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import (
@@ -63,6 +64,11 @@ class Component(BaseModel):
     def usually(cls) -> Self:
         """The family's usual member with its defaults."""
         return cls.model_validate(cls.usual)
+
+    @property
+    def reads_files(self) -> tuple[Path, ...]:
+        """Files whose content decides what it does: their digests are part of a stage's identity."""
+        return ()
 
     @model_validator(mode="wrap")
     @classmethod

@@ -38,6 +38,7 @@ FAMILIES = (
     "schedules",
     "compressions",
     "runtimes",
+    "attacks",
     "evaluations",
     "gate",
 )

@@ -44,6 +44,10 @@ class Evaluation(Component):
         """The stages this evaluation names: each must be among those that its stage starts from."""
         return ()
 
+    def unfit(self, family: str | None, language: str | None) -> str | None:
+        """Why what its keys ask for says nothing of a task of `family` in `language`; None when it does, or is not known."""
+        return None
+
     @abstractmethod
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         """This section's record: JSON values only, from which tables and plots are made.

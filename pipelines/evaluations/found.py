@@ -79,7 +79,8 @@ def score_tables(judged: Iterable[Judged]) -> list[ScoreTable]:
         for name, section in one.sections.items():
             metrics = tuple(section.get("metrics", ()))
             entries = section.get("stages", ())
-            if metrics and entries:
+            # what attacks cost stands side by side with what was scored without them, on a page of its own
+            if metrics and entries and "attacks" not in section:
                 prompted = any("by_shots" in entry for entry in entries)
                 rows = _prompted(entries, metrics) if prompted else _stages(beside, entries, metrics)
                 tables.append(ScoreTable(one.stage, name, prompted, metrics, tuple(rows), section))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from pipelines.answering import Answerer
     from pipelines.inference import Predictor
     from pipelines.task_families import Answer, Row
 
@@ -66,6 +68,7 @@ class Evaluated:
         self._answers: dict[Path, list[Answer]] = {}
         self._statistics: dict[Path, NDArray[np.float64]] = {}
         self._predictors: dict[Path, Predictor] = {}
+        self._answerers: dict[Path, Answerer] = {}
         self._probabilities: dict[Path, NDArray[np.float32]] = {}
 
     @cached_property
@@ -180,11 +183,24 @@ class Evaluated:
 
     def answers(self, subject: Subject) -> list[Answer]:
         """What `subject` answers to each test example; computed once."""
+        if subject.folder not in self._answers:
+            if self.weighs_classes(subject):
+                self._answers[subject.folder] = [self.labels[choice] for choice in self.predictions(subject)]
+            else:
+                self._answers[subject.folder] = self.answers_to(subject, self.rows)
+        return self._answers[subject.folder]
+
+    def answers_to(self, subject: Subject, rows: Sequence[Row]) -> list[Answer]:
+        """What `subject` answers to any examples of the family."""
         from pipelines.answering import Answerer
 
-        if subject.folder not in self._answers:
-            self._answers[subject.folder] = Answerer(subject.folder, self.threads).answer(self.rows)
-        return self._answers[subject.folder]
+        if self.weighs_classes(subject):
+            predictor = self.predictor(subject)
+            chosen = predictor.predict([str(row["text"]) for row in rows]).argmax(axis=1)
+            return [predictor.labels[index] for index in chosen]
+        if subject.folder not in self._answerers:
+            self._answerers[subject.folder] = Answerer(subject.folder, self.threads)
+        return self._answerers[subject.folder].answer(rows)
 
     def statistics(self, subject: Subject) -> NDArray[np.float64]:
         """[N, K]: the family's statistics of those answers; computed once."""

@@ -46,6 +46,10 @@ class WordVectors(Evaluation, name="word_vectors"):
     shown: PositiveInt = Field(8, le=100)
     """Words shown where none is named."""
 
+    @property
+    def reads_files(self) -> tuple[Path, ...]:
+        return tuple(Path(path) for path in (self.analogies, self.similarity) if path is not None)
+
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         models: list[dict[str, Any]] = []
         headline: dict[str, float] = {}

@@ -36,7 +36,7 @@ class Setting:
 def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Problem | None:
     """The first thing wrong with a stage, or None. `resolve` gives the stage that a reference names."""
     if stage.kind is Kind.EVALUATE:
-        return check_judging(stage, resolve, setting.family)
+        return check_judging(stage, resolve, setting.family, setting.language)
     return (
         _check_start(stage, resolve)
         or _check_corpus(stage)

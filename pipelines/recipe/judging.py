@@ -11,8 +11,10 @@ from pipelines.recipe.fitting import Problem, fitting, listed
 from pipelines.recipe.schema import Kind, Stage
 
 
-def check_judging(stage: Stage, resolve: Callable[[str], Stage], family: str | None) -> Problem | None:
-    """The first thing wrong with an evaluate stage on a dataset of `family` (None: not known), or None."""
+def check_judging(
+    stage: Stage, resolve: Callable[[str], Stage], family: str | None, language: str | None = None
+) -> Problem | None:
+    """The first thing wrong with an evaluate stage on a dataset of `family` in `language` (None: not known), or None."""
     if not stage.suite:
         return "suite", "an evaluate stage needs at least one evaluation"
     names = [evaluation.name for evaluation in stage.suite]
@@ -50,6 +52,8 @@ def check_judging(stage: Stage, resolve: Callable[[str], Stage], family: str | N
                 )
         if family is not None and (undefined := _undefined(evaluation, family)):
             return "suite", undefined
+        if unfit := evaluation.unfit(family, language):
+            return "suite", f"{evaluation.name}: {unfit}"
     return None
 
 

@@ -6,7 +6,7 @@ fingerprints, the digests of the tables it reads, the code of its parts, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from pipelines.components import Component
 from pipelines.errors import RecipeError
 from pipelines.heads import Head
-from pipelines.lineage.fingerprint import digest_folder, fingerprint, library_versions
+from pipelines.lineage.fingerprint import digest_file, digest_folder, fingerprint, library_versions
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.source import source_hash
 from pipelines.recipe.checkpoint import resolve_checkpoint
@@ -202,14 +202,41 @@ def identified(
     }
     if stage.kind is Kind.EVALUATE:
         identity["subjects"] = sorted(parents)
+    if files := _files(stage):
+        identity["files"] = files
     return Step(recipe, name, seed, stage, several, parents, data, family, checkpoint, identity, fingerprint(identity))
 
 
 def _modules(stage: Stage) -> list[str]:
     """The modules of the parts a stage is made of."""
+    modules = {type(part).__module__ for part in _parts(stage)}
+    companions = [name for objective in stage.objective for name in objective.companion_heads]
+    return sorted(modules | {type(Head.model_validate(name)).__module__ for name in companions})
+
+
+def _files(stage: Stage) -> list[str]:
+    """The digests of the files that its parts read. Raises RecipeError for one that is not there."""
+    paths = [(part.name, path) for part in _parts(stage) for path in part.reads_files]
+    if missing := next(((name, path) for name, path in paths if not path.is_file()), None):
+        raise RecipeError(
+            f"{missing[0]}: there is no file {missing[1]}; name one from where you run this, or by its whole path"
+        )
+    return [digest_file(path) for _, path in paths]
+
+
+def _parts(stage: Stage) -> list[Component]:
+    """The parts a stage is made of, and what those are made of."""
     single = (stage.tokenizer, stage.segmentation, stage.layout, stage.backbone, stage.head, stage.schedule)
     several = (stage.corruption, stage.objective, stage.strategy, stage.compression, stage.suite)
     values = (*single, *(value for axis in several for value in axis))
-    modules = {type(value).__module__ for value in values if isinstance(value, Component)}
-    companions = [name for objective in stage.objective for name in objective.companion_heads]
-    return sorted(modules | {type(Head.model_validate(name)).__module__ for name in companions})
+    return [part for value in values if isinstance(value, Component) for part in _within(value)]
+
+
+def _within(part: Component) -> Iterator[Component]:
+    """`part`, and the components that its keys hold, at any depth."""
+    yield part
+    for key in type(part).model_fields:
+        value = getattr(part, key)
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, Component):
+                yield from _within(one)

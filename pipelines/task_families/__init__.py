@@ -113,6 +113,13 @@ class TaskFamily(Component):
             for name, kind in self.columns.items()
         }
 
+    def quoted(self, row: Row) -> dict[str, list[tuple[int, int]]]:
+        """Column of text → the characters of it that other columns quote by their place: first, and behind the last.
+
+        What changes an example and must leave its answer right leaves these as they are.
+        """
+        return {}
+
     @abstractmethod
     def labels(self, rows: Sequence[Row]) -> list[str]:
         """The closed set of answers (or of tags) in a fixed order; empty where answers are open."""

@@ -75,6 +75,11 @@ class SpanExtraction(TaskFamily, name="span_extraction"):
         ]
         return result
 
+    def quoted(self, row: Row) -> dict[str, list[tuple[int, int]]]:
+        """The answers."""
+        places = zip(row["answer_starts"], row["answer_texts"], strict=True)
+        return {"context": [(start, start + len(text)) for start, text in places]}
+
     def labels(self, rows: Sequence[Row]) -> list[str]:
         """None: any words may be an answer."""
         return []

@@ -62,6 +62,10 @@ class SpanPairClassification(TextClassification, name="span_pair_classification"
             result[index] = nearest(result["context"], result[span], start)
         return result
 
+    def quoted(self, row: Row) -> dict[str, list[tuple[int, int]]]:
+        """Both spans."""
+        return {"context": [(row[index], row[index] + len(row[span])) for span, index in _SPANS]}
+
     def source(self, row: Row, labels: Sequence[str]) -> str:
         """`text: … first: … second: … label:`, both spans between `*` in the text (Raffel et al. 2019, appendix D.5)."""
         text = row["context"]

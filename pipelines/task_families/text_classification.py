@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class TextClassification(TaskFamily, name="text_classification"):
-    """One label for one text; macro-F1, accuracy and Matthews correlation as scikit-learn defines them."""
+    """One label for one text; macro-F1, accuracy, Matthews correlation and micro-F1 as scikit-learn defines them."""
 
     paper: ClassVar[str] = "Matthews 1975; Gorodkin 2004"
     columns: ClassVar[dict[str, str]] = {"text": "string", "label": "string"}
     target: ClassVar[tuple[str, ...]] = ("label",)
     hub_category: ClassVar[str | None] = "text-classification"
-    metrics: ClassVar[tuple[str, ...]] = ("macro_f1", "accuracy", "mcc")
+    metrics: ClassVar[tuple[str, ...]] = ("macro_f1", "accuracy", "mcc", "micro_f1")
 
     of_one_text: ClassVar[bool] = True
 
@@ -50,8 +50,9 @@ class TextClassification(TaskFamily, name="text_classification"):
         return np.asarray(pairs, dtype=np.float64).reshape(-1, 2)
 
     def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
-        """Macro-F1 over the labels that occur as right or given, accuracy, and Matthews correlation for any number of
-        labels (0 where it is not defined). An answer that is no label is wrong, and no label of its own."""
+        """Macro-F1 over the labels that occur as right or given, accuracy, Matthews correlation for any number of labels
+        (0 where it is not defined), and micro-F1. An answer that is no label is wrong, and no label of its own: where
+        there is none such, micro-F1 is accuracy."""
         import numpy as np
 
         right, given = statistics.astype(np.int64).T + 2
@@ -68,6 +69,7 @@ class TextClassification(TaskFamily, name="text_classification"):
             "macro_f1": float(f1.mean()) if len(f1) else 0.0,
             "accuracy": float(hits.sum() / items),
             "mcc": float(shared / np.sqrt(spread)) if spread > 0 else 0.0,
+            "micro_f1": float(2 * hits[2:].sum() / occurring.sum()) if occurring.any() else 0.0,
         }
 
     def source(self, row: Row, labels: Sequence[str]) -> str:

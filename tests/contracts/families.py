@@ -13,6 +13,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "shift_positions": {"positions": 64},
     "classification": {"ladder": ["scratch", "classify"]},
     "footprint": {"stages": ["classify", "small"]},
+    "robustness": {"attacks": ["letter_case"]},
     "stage_effects": {
         "factors": ["general"],
         "paths": [{"stage": "scratch", "through": []}, {"stage": "classify", "through": ["general"]}],

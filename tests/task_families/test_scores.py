@@ -50,6 +50,7 @@ def test_an_answer_that_is_no_label_is_wrong_and_no_label_of_its_own() -> None:
         "macro_f1": 1.0,
         "accuracy": 1.0,
         "mcc": 0.0,
+        "micro_f1": 1.0,
     }
 
 
@@ -155,7 +156,7 @@ def test_generation_is_scored_as_sacrebleu_does(tokenizer: str) -> None:
     assert found["chrf"] == pytest.approx(CHRF().corpus_score(answers, [gold]).score / 100, abs=EXACT)
     assert found["bleu"] == pytest.approx(BLEU(tokenize=tokenizer).corpus_score(answers, [gold]).score / 100, abs=EXACT)
     assert 0.05 < found["bleu"] < 0.9 and 0.05 < found["chrf"] < 0.9
-    assert scores("text_generation", ["x"], [""]) == {"chrf": 0.0, "bleu": 0.0, "exact_match": 0.0}
+    assert set(scores("text_generation", ["x"], [""]).values()) == {0.0}
     assert scores("text_generation", ["the  same"], ["the same"])["exact_match"] == 1.0
 
 

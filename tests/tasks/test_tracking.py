@@ -261,6 +261,15 @@ def test_a_broken_database_is_one_warning_and_no_error(
     assert untold(root), "the next run may find a database that works"
 
 
+def test_what_has_no_name_is_known_by_its_place() -> None:
+    settings = {
+        "suite": [{"name": "effects", "paths": [{"stage": "a", "through": []}, {"stage": "b", "through": ["x"]}]}]
+    }
+    found = {param.key: param.value for param in parameters(settings)}
+    assert found["suite"] == "effects" and found["suite.effects.paths"] == "0, 1"
+    assert found["suite.effects.paths.1.stage"] == "b" and found["suite.effects.paths.1.through"] == "x"
+
+
 def test_settings_become_flat_parameters_that_mlflow_takes() -> None:
     settings = {
         "kind": "pretrain",

@@ -6,6 +6,10 @@ from pipelines.evaluations.page.axes import percent, points
 
 NAMES = {
     "macro_f1": "macro-F1",
+    "micro_f1": "micro-F1",
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rouge_l": "ROUGE-L",
     "f1": "F1",
     "mcc": "Matthews correlation",
     "spearman": "Spearman correlation",
@@ -16,7 +20,7 @@ NAMES = {
 }
 """Names that are not the metric's own with spaces."""
 CORRELATIONS = frozenset({"mcc", "spearman", "pearson"})
-OUT_OF_A_HUNDRED = frozenset({"chrf", "bleu"})
+OUT_OF_A_HUNDRED = frozenset({"chrf", "bleu", "rouge1", "rouge2", "rouge_l"})
 
 
 def metric_name(metric: str) -> str:

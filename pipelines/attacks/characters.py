@@ -1,0 +1,24 @@
+"""Changes to single Han characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+CHINESE = frozenset({"zh"})
+_HAN = re.compile("[\u3400-\u9fff]")
+
+
+def change_characters(text: str, rate: float, random: Generator, others: Mapping[int, Sequence[str]]) -> str:
+    """`text` with each Han character exchanged with the chance `rate`: `others` says, by its place, for what."""
+
+    def one(found: re.Match[str]) -> str:
+        drawn = random.random() < rate
+        known = others.get(found.start(), ()) if drawn else ()
+        return known[int(random.integers(len(known)))] if known else found[0]
+
+    return _HAN.sub(one, text)

@@ -1,0 +1,135 @@
+"""What is left of a score when the examples are attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pipelines.evaluations.page.axes import percent
+from pipelines.evaluations.page.scores import Row, draw_scores
+from pipelines.evaluations.page.table import Column, Table, difference, estimate, number, text, verdict
+from pipelines.evaluations.page.wording import difference as written
+from pipelines.evaluations.page.wording import measured_in, metric_name, score
+from pipelines.evaluations.pages import Page, Report
+
+LONGEST = 220
+"""Characters shown of an example."""
+CLEAN = "no attack"
+
+
+class RobustnessPage(Page, name="robustness"):
+    """Clean and attacked scores side by side."""
+
+    title = "Robustness"
+
+    def found(self, report: Report) -> dict[str, Any] | None:
+        sections = [
+            {
+                **section,
+                "judged": judged,
+                "metric_name": metric_name(section["metric"]),
+                "drawn": [{"stage": one["stage"], "svg": _drawn(one, section["metric"])} for one in section["stages"]],
+            }
+            for judged, section in report.sections("attacks")
+        ]
+        return {"sections": sections} if sections else None
+
+    def sentences(self, content: Mapping[str, Any]) -> list[str]:
+        told = []
+        for section in content["sections"]:
+            metric, last = section["metric"], section["stages"][-1]
+            felt = [name for name in section["attacks"] if last["loss"][name][metric]["high"] < 0]
+            if not felt:
+                told.append(
+                    f"No attack costs {last['stage']} anything that these {section['examples']} examples can show."
+                )
+                continue
+            worst = min(felt, key=lambda name: float(last["loss"][name][metric]["difference"]))
+            lost = last["loss"][worst][metric]
+            low, high = (written(lost[end], metric) for end in ("low", "high"))
+            before, after = (one[metric]["mean"] for one in (last["clean"], last["attacked"][worst]))
+            told.append(
+                f"{len(felt)} of {len(section['attacks'])} attacks cost {last['stage']} something for certain, "
+                f"{_plain(worst)} most: {written(lost['difference'], metric)} {measured_in(metric)} ({low} to {high}), "
+                f"from {score(before, metric)} to {score(after, metric)}."
+            )
+        return told
+
+    def tables(self, content: Mapping[str, Any]) -> list[Table]:
+        return [table for section in content["sections"] for table in _tables(section)]
+
+
+def _tables(section: Mapping[str, Any]) -> Iterator[Table]:
+    metric, judged = section["metric"], section["judged"]
+    stages = [one["stage"] for one in section["stages"]]
+    clean = {one["stage"]: one["clean"][metric] for one in section["stages"]}
+    yield Table(
+        f"{judged}-attacked",
+        "Clean and attacked",
+        (
+            Column("attack", "Attack", _plain),
+            number("changed", "Examples changed", percent),
+            *(estimate(stage, stage, metric) for stage in stages),
+        ),
+        [
+            {"attack": CLEAN, **clean},
+            *(
+                {
+                    "attack": name,
+                    "changed": section["changed"][name],
+                    **{one["stage"]: one["attacked"][name][metric] for one in section["stages"]},
+                }
+                for name in section["attacks"]
+            ),
+        ],
+    )
+    yield Table(
+        f"{judged}-losses",
+        "What each attack costs",
+        (
+            text("stage", "Model"),
+            Column("attack", "Attack", _plain),
+            difference("loss", f"Difference, {measured_in(metric)}", metric),
+            verdict("verdict"),
+        ),
+        [
+            {
+                "stage": one["stage"],
+                "attack": name,
+                "loss": one["loss"][name][metric],
+                "verdict": one["loss"][name][metric]["verdict"],
+            }
+            for one in section["stages"]
+            for name in section["attacks"]
+        ],
+    )
+    yield Table(
+        f"{judged}-examples",
+        "Some attacked examples",
+        (Column("attack", "Attack", _plain), Column("clean", "Clean", _cut), Column("attacked", "Attacked", _cut)),
+        section["shown"],
+    )
+
+
+def _drawn(stage: Mapping[str, Any], metric: str) -> str:
+    found = {CLEAN: stage["clean"], **stage["attacked"]}
+    rows = [
+        Row(
+            _plain(name),
+            one[metric]["mean"],
+            one[metric]["low"],
+            one[metric]["high"],
+            tuple(one[metric]["per_seed"]),
+            name == CLEAN,
+        )
+        for name, one in found.items()
+    ]
+    return draw_scores(rows, metric)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"

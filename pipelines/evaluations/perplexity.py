@@ -1,0 +1,70 @@
+"""Perplexity of models that read from left to right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field, PositiveInt
+
+from pipelines.evaluations import Evaluation
+from pipelines.vocabulary import Field as Batched
+from pipelines.vocabulary import Signal
+
+if TYPE_CHECKING:
+    from pipelines.evaluations.held_out import HeldOut
+    from pipelines.evaluations.stage import Evaluated
+    from pipelines.opening import Opened
+
+
+class Perplexity(Evaluation, name="perplexity"):
+    """How well language models predict the texts of the test table: perplexity a token, and bits a byte (Jelinek et al. 1977).
+
+    Each token is predicted from those before it in its row, the first from the token that ends a document. Perplexities
+    compare models of the same tokenizer only; bits a byte compare all.
+    """
+
+    paper = "Jelinek et al. 1977"
+    judges = "language models"
+    needs_signals = frozenset({Signal.NEXT_LOGITS})
+
+    texts: PositiveInt = 500
+    """Test texts that are read, the same by every model: drawn by the seed where the table has more."""
+    length: int = Field(256, ge=8)
+    """Tokens in a row, at most; fewer where a body reads fewer."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"texts": min(self.texts, 4), "length": min(self.length, 32)})
+
+    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+        from pipelines.evaluations.held_out import measure
+
+        return measure(evaluated, self.texts, self.length, next_token_losses, self.name)
+
+
+def next_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]:
+    """The negative log-likelihood of each text in nats, every token after those before it in its row."""
+    import torch
+
+    from pipelines.evaluations.held_out import batches
+
+    tokenizer = opened.tokenizer
+    start = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
+    rows = [[int(start), *row] for text in texts for row in text.rows]
+    owners = [number for number, text in enumerate(texts) for _ in text.rows]
+    losses = [0.0] * len(texts)
+    with torch.inference_mode():
+        for chosen in batches(rows):
+            width = max(len(rows[row]) for row in chosen)
+            ids = torch.full((len(chosen), width), int(tokenizer.pad_token_id))
+            mask = torch.zeros_like(ids)
+            for place, row in enumerate(chosen):
+                ids[place, : len(rows[row])] = torch.tensor(rows[row])
+                mask[place, : len(rows[row])] = 1
+            batch = {Batched.INPUT_IDS: ids, Batched.ATTENTION_MASK: mask}
+            said = opened.record.head.signals(opened.network, batch, frozenset({Signal.NEXT_LOGITS}))
+            chances = said[Signal.NEXT_LOGITS][:, :-1].double().log_softmax(-1)
+            told = chances.gather(2, ids[:, 1:, None]).squeeze(2) * mask[:, 1:]
+            for place, row in enumerate(chosen):
+                losses[owners[row]] -= float(told[place].sum())
+    return losses

@@ -1,0 +1,103 @@
+"""Pseudo-perplexity of models that fill masked tokens in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field, PositiveInt
+
+from pipelines.errors import RecipeError
+from pipelines.evaluations import Evaluation
+from pipelines.vocabulary import Field as Batched
+from pipelines.vocabulary import Signal
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+    from pipelines.evaluations.held_out import HeldOut
+    from pipelines.evaluations.stage import Evaluated
+    from pipelines.opening import Opened
+
+ASKED = frozenset({Batched.INPUT_IDS, Batched.ATTENTION_MASK, Batched.MASKED_POSITIONS})
+OF_SPANS = frozenset({Batched.SPAN_EDGES, Batched.SPAN_OFFSETS})
+"""Fields of a head on masked tokens that another of its signals reads."""
+
+
+class PseudoPerplexity(Evaluation, name="pseudo_perplexity"):
+    """How well masked language models predict each token of the test table's texts from all others (Salazar et al. 2020, eq. 3).
+
+    Every token is masked in a row of its own, so that a text of n tokens is read n times. These are not the likelihoods of
+    texts: compare them between masked models, and with perplexities not at all.
+    """
+
+    paper = "arXiv:1910.14659"
+    judges = "language models"
+    needs_signals = frozenset({Signal.MASKED_LOGITS})
+
+    texts: PositiveInt = 100
+    """Test texts that are read, the same by every model: drawn by the seed where the table has more."""
+    length: int = Field(64, ge=8)
+    """Tokens in a row, at most: each is read as often as it has tokens."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"texts": min(self.texts, 2), "length": min(self.length, 16)})
+
+    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+        """Raises RecipeError for a stage whose head predicts masked tokens in an order of its own."""
+        from pipelines.evaluations.held_out import measure
+
+        return measure(evaluated, self.texts, self.length, masked_token_losses, self.name)
+
+
+def masked_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]:
+    """The negative pseudo-log-likelihood of each text in nats: the sum over its tokens, each predicted from the others."""
+    import torch
+
+    from pipelines.evaluations.held_out import batches
+
+    head, tokenizer = opened.record.head, opened.tokenizer
+    if more := head.needs - ASKED - OF_SPANS:
+        raise RecipeError(
+            f"evaluation pseudo_perplexity: the head {head.name} needs {', '.join(sorted(more))} to predict a token; judge a "
+            "stage that was trained on masked tokens alone"
+        )
+    masked = tokenizer.mask_token_id
+    first, last = _frame(tokenizer)
+    before = len(first)
+    framed = [[*first, *row, *last] for text in texts for row in text.rows]
+    owners = [number for number, text in enumerate(texts) for _ in text.rows]
+    sizes = [len(row) for text in texts for row in text.rows]
+    asked = [(number, place) for number, size in enumerate(sizes) for place in range(size)]
+    losses = [0.0] * len(texts)
+    with torch.inference_mode():
+        for chosen in batches([framed[number] for number, _ in asked]):
+            width = max(len(framed[asked[one][0]]) for one in chosen)
+            ids = torch.full((len(chosen), width), int(tokenizer.pad_token_id))
+            mask, positions, wanted = torch.zeros_like(ids), [], []
+            for line, one in enumerate(chosen):
+                number, place = asked[one]
+                row = framed[number]
+                ids[line, : len(row)] = torch.tensor(row)
+                mask[line, : len(row)] = 1
+                wanted.append(row[before + place])
+                ids[line, before + place] = masked
+                positions.append(line * width + before + place)
+            batch = {
+                Batched.INPUT_IDS: ids,
+                Batched.ATTENTION_MASK: mask,
+                Batched.MASKED_POSITIONS: torch.tensor(positions),
+            }
+            said = head.signals(opened.network, batch, frozenset({Signal.MASKED_LOGITS}))[Signal.MASKED_LOGITS]
+            told = said.double().log_softmax(-1).gather(1, torch.tensor(wanted)[:, None]).squeeze(1)
+            for one, likelihood in zip(chosen, told.tolist(), strict=True):
+                losses[owners[asked[one][0]]] -= likelihood
+    return losses
+
+
+def _frame(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int]]:
+    """The tokens that a text stands between."""
+    backend = tokenizer.backend_tokenizer
+    bare, framed = (list(backend.encode("a", add_special_tokens=added).ids) for added in (False, True))
+    begin = next(at for at in range(len(framed)) if framed[at : at + len(bare)] == bare)
+    return framed[:begin], framed[begin + len(bare) :]

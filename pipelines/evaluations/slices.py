@@ -1,0 +1,180 @@
+"""Where a model is good and where it is not: scores by class, by length, by source, by how much it had never read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import PositiveInt
+
+from pipelines.components import did_you_mean
+from pipelines.errors import RecipeError
+from pipelines.evaluations import Evaluation
+from pipelines.evaluations.resampling import interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipelines.evaluations.resampling import Score
+    from pipelines.evaluations.stage import Evaluated
+    from pipelines.task_families import Answer, Row
+
+RESAMPLES = 400
+SMALLEST = 10
+"""Examples below which a group is too small to score."""
+MOST_SOURCES = 12
+_RUN = re.compile(r"[\u3400-\u9fff]+|[^\W\u3400-\u9fff]+")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some of the test examples."""
+
+    name: str
+    rows: NDArray[np.int64]
+
+
+class Slices(Evaluation, name="slices"):
+    """The family's score over parts of the test table, with intervals, and precision, recall and F1 of every class.
+
+    Parts: quartiles of length in characters; quartiles of the share of words that no training example holds (of pairs of
+    neighbouring characters, in Chinese); the sources that the table names, where they are few. Groups of fewer than ten
+    examples are counted and not scored. Classes are scored one against the rest, as scikit-learn does, where an answer is one
+    of a closed set; pooled over seeds.
+    """
+
+    metric: str | None = None
+    """The score of every part; None for the family's first."""
+    classes: PositiveInt = 30
+    """Classes shown, the most frequent ones."""
+
+    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+        """Raises RecipeError for a metric that the family does not have."""
+        family = evaluated.family
+        metric = self.metric or family.metrics[0]
+        if metric not in family.metrics:
+            raise RecipeError(
+                f"evaluation {self.name}: {family.name} has no metric {metric!r}.{did_you_mean(metric, family.metrics)}"
+            )
+
+        def score(statistics: NDArray[np.float64]) -> float:
+            return family.scores(statistics)[metric]
+
+        texts = [family.text(row) for row in evaluated.rows]
+        parts = {
+            "length": ("characters", by_quartile([len(text) for text in texts])),
+            "unknown_words": (
+                "percent",
+                by_quartile([100 * share for share in unknown_shares(texts, _known(evaluated))]),
+            ),
+            "source": ("", by_source(evaluated.rows)),
+        }
+        return {
+            "metric": metric,
+            "examples": len(texts),
+            "resamples": RESAMPLES,
+            "slices": [
+                {"by": by, "unit": unit, "groups": [_scored(evaluated, group, score) for group in groups]}
+                for by, (unit, groups) in parts.items()
+                if len(groups) > 1
+            ],
+            "classes": self._classes(evaluated),
+        }
+
+    def _classes(self, evaluated: Evaluated) -> list[dict[str, Any]]:
+        labels = set(evaluated.labels)
+        if not labels or not all(isinstance(right, str) and right in labels for right in evaluated.gold):
+            return []
+        support = Counter(evaluated.gold)
+        shown = sorted(support, key=lambda label: (-support[label], label))[: self.classes]
+        said = {
+            stage: [evaluated.answers(subject) for subject in models] for stage, models in evaluated.answering.items()
+        }
+        return [
+            {
+                "label": label,
+                "examples": support[label],
+                "stages": {stage: of_class(label, evaluated.gold, answers) for stage, answers in said.items()},
+            }
+            for label in shown
+        ]
+
+
+def of_class(label: str, gold: Sequence[Answer], models: Sequence[Sequence[Answer]]) -> dict[str, float]:
+    """Precision, recall and F1 of `label` against the rest over the answers of all `models`; 0 where nothing is to divide by."""
+    hits = sum(right == given == label for answers in models for right, given in zip(gold, answers, strict=True))
+    given = sum(answer == label for answers in models for answer in answers)
+    asked = len(models) * sum(right == label for right in gold)
+    return {
+        "precision": hits / given if given else 0.0,
+        "recall": hits / asked if asked else 0.0,
+        "f1": 2 * hits / (given + asked) if given + asked else 0.0,
+    }
+
+
+def by_quartile(values: Sequence[float]) -> list[Group]:
+    """The examples in up to four groups of ascending value, named by the lowest and the highest; equal values stay together."""
+    import numpy as np
+
+    found = np.asarray(values, dtype=np.float64)
+    edges = np.unique(np.quantile(found, [0.25, 0.5, 0.75], method="lower"))
+    number = np.searchsorted(edges, found, side="left")
+    groups = [np.flatnonzero(number == one) for one in range(len(edges) + 1)]
+    return [Group(_span(found[rows].min(), found[rows].max()), rows) for rows in groups if len(rows)]
+
+
+def _span(low: float, high: float) -> str:
+    first, last = f"{low:,.0f}", f"{high:,.0f}"
+    return first if first == last else f"{first}–{last}"
+
+
+def by_source(rows: Sequence[Row]) -> list[Group]:
+    """The examples by the file they stand in; none where the table names no source, or too many to lay side by side."""
+    import numpy as np
+
+    column = "origin" if "origin" in rows[0] else "source"
+    told = rows[0].get(column)
+    if not isinstance(told, str):
+        return []
+    # a source is a file and the place in it
+    names = [re.sub(r"[:@]\d+$", "", str(row[column])) for row in rows]
+    known = sorted(set(names))
+    if len(known) > MOST_SOURCES:
+        return []
+    return [Group(name, np.flatnonzero(np.asarray(names) == name)) for name in known]
+
+
+def unknown_shares(texts: Sequence[str], known: frozenset[str]) -> list[float]:
+    """For each text, the share of its words that are not in `known`; 0 for one without words."""
+    shares = []
+    for text in texts:
+        words = units(text)
+        shares.append(sum(word not in known for word in words) / len(words) if words else 0.0)
+    return shares
+
+
+def units(text: str) -> list[str]:
+    """The words of `text` without case; of a run of Han characters, every two that are neighbours."""
+    found = []
+    for word in _RUN.findall(text.lower()):
+        han = len(word) > 1 and "\u3400" <= word[0] <= "\u9fff"
+        found += [word[at : at + 2] for at in range(len(word) - 1)] if han else [word]
+    return found
+
+
+def _known(evaluated: Evaluated) -> frozenset[str]:
+    return frozenset(word for row in evaluated.examples("train") for word in units(evaluated.family.text(row)))
+
+
+def _scored(evaluated: Evaluated, group: Group, score: Score) -> dict[str, Any]:
+    """A group's name and size, and its score under every stage; none where it is too small."""
+    scores = {}
+    if len(group.rows) >= SMALLEST:
+        for stage, models in evaluated.answering.items():
+            statistics = [evaluated.statistics(subject)[group.rows] for subject in models]
+            scores[stage] = interval(score, statistics, evaluated.seed, RESAMPLES).record()
+    return {"name": group.name, "examples": len(group.rows), "stages": scores}

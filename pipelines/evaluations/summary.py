@@ -1,0 +1,126 @@
+"""One score over several tasks, by GLUE's rule: the mean over tasks, a task of several metrics counting as their mean.
+
+python -m pipelines.evaluations.summary reports data/store                    # CSV of what was judged on two tasks or more
+python -m pipelines.evaluations.summary reports data/store rte=accuracy stsb_en=pearson+spearman
+
+Wang et al. 2018, arXiv:1804.07461, §3. A system is a stage of a recipe; its score on a task is the mean over seeds. Means over
+different tasks do not compare, so a system that lacks one of them has none.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.components import did_you_mean
+from pipelines.errors import RecipeError
+from pipelines.evaluations.found import ScoreTable, read_judged, score_tables
+from pipelines.evaluations.index import EXECUTION
+from pipelines.evaluations.page.axes import percent
+from pipelines.evaluations.page.table import Table, number, text
+
+Metrics = Mapping[str, Sequence[str]]
+"""Dataset → the metrics that count there; of a dataset that is not named, those that its verdicts are about."""
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """What a system scored on one task."""
+
+    recipe: str
+    stage: str
+    dataset: str
+    score: float
+    metrics: tuple[str, ...]
+
+
+def summary_table(executions: Iterable[Mapping[str, Any]], store: Path, metrics: Metrics | None = None) -> Table | None:
+    """A row a system, a column a task, and the mean; None where no system was judged on two tasks.
+
+    `executions` are `execution.json` documents, of which a later one of the same recipe and dataset counts. Raises RecipeError
+    for a metric that a dataset was not judged by.
+    """
+    scores = {
+        (one.recipe, one.stage, one.dataset): one
+        for execution in sorted(executions, key=lambda execution: str(execution["started"]))
+        for one in task_scores(execution, store, metrics or {})
+    }
+    systems: dict[tuple[str, str], dict[str, float]] = {}
+    for (recipe, stage, dataset), one in scores.items():
+        systems.setdefault((recipe, stage), {})[dataset] = one.score
+    several = {system: found for system, found in systems.items() if len(found) > 1}
+    if not several:
+        return None
+    tasks = sorted({dataset for found in several.values() for dataset in found})
+    rows = [
+        {
+            "recipe": recipe,
+            "stage": stage,
+            **found,
+            "mean": sum(found.values()) / len(tasks) if len(found) == len(tasks) else None,
+        }
+        for (recipe, stage), found in several.items()
+    ]
+    rows.sort(key=lambda row: (row["mean"] is None, -float(row["mean"] or 0), row["recipe"], row["stage"]))
+    return Table(
+        "summary",
+        "Over several tasks",
+        (
+            text("recipe", "Recipe"),
+            text("stage", "Model"),
+            *(number(task, f"{task}, {_names(scores.values(), task)}", percent) for task in tasks),
+            number("mean", "Mean of tasks", percent),
+        ),
+        rows,
+    )
+
+
+def task_scores(execution: Mapping[str, Any], store: Path, metrics: Metrics) -> list[TaskScore]:
+    """The score of every stage that `execution` judged on its dataset; the first of its tables that has a stage counts."""
+    dataset = str(execution["dataset"])
+    steps = [(step["stage"], step["fingerprint"]) for step in execution["steps"] if step["kind"] == "evaluate"]
+    found: dict[str, TaskScore] = {}
+    for table in score_tables(read_judged(store, steps)):
+        if table.prompted:
+            continue
+        counted = tuple(metrics.get(dataset) or (table.record.get("verdict_metric", table.metrics[0]),))
+        _refuse_unknown(counted, table, dataset)
+        for row in table.rows:
+            if not row.baseline and row.name not in found and all(metric in row.scores for metric in counted):
+                mean = sum(float(row.scores[metric]["mean"]) for metric in counted) / len(counted)
+                found[row.name] = TaskScore(execution["recipe"], row.name, dataset, mean, counted)
+    return list(found.values())
+
+
+def _refuse_unknown(counted: Sequence[str], table: ScoreTable, dataset: str) -> None:
+    unknown = next((metric for metric in counted if metric not in table.metrics), None)
+    if unknown is not None:
+        raise RecipeError(f"{dataset} was not judged by {unknown!r}.{did_you_mean(unknown, table.metrics)}")
+
+
+def _names(scores: Iterable[TaskScore], task: str) -> str:
+    return " + ".join(next(one.metrics for one in scores if one.dataset == task))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the table of the executions in a folder of reports, whose results are in a store, as CSV."""
+    if len(arguments) < 2 or not all("=" in chosen for chosen in arguments[2:]):
+        raise SystemExit("usage: python -m pipelines.evaluations.summary REPORTS STORE [dataset=metric+metric …]")
+    reports, store = map(Path, arguments[:2])
+    executions = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(reports.glob(f"*/{EXECUTION}"))]
+    chosen = {name: tuple(told.split("+")) for name, _, told in (one.partition("=") for one in arguments[2:])}
+    try:
+        table = summary_table(executions, store, chosen)
+    except RecipeError as error:
+        raise SystemExit(str(error)) from None
+    if table is None:
+        raise SystemExit(f"{reports}: no stage of a recipe was judged on two datasets or more")
+    print(table.csv(), end="")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,56 @@
+"""`cursus lattice` as a user runs it: refused before anything is prepared, planned, computed once, shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.flows.conftest import Cursus
+
+SHORT = """
+base: bert
+stages:
+  domain: null
+  task: null
+  from_domain: null
+  from_general: null
+  small: null
+  int8: null
+  classify: {like: scratch, start: general}
+  scratch:
+    kind: finetune
+    start: {untrained: general}
+    corpus: task
+    head: sequence_classification
+    objective: cross_entropy
+    strategy: full
+    budget: {epochs: 1, length: 64}
+  report: {kind: evaluate, start: [classify], corpus: task, suite: [baselines, scores]}
+"""
+
+
+@pytest.fixture
+def recipe(checkout: Path) -> str:
+    (checkout / "recipes" / "short.yaml").write_text(SHORT, encoding="utf-8")
+    return "short"
+
+
+def test_a_lattice_is_computed_once_and_has_a_page(recipe: str, cursus: Cursus, checkout: Path) -> None:
+    refused = cursus("lattice", recipe, "--smoke", "--seeds", "1")
+    assert refused.returncode == 2 and "one seed says nothing" in refused.stderr + refused.stdout
+    planned = cursus("lattice", recipe, "--smoke", "--seeds", "2", "--dry-run")
+    assert "test examples and 2 seeds a path show a difference" in planned.stdout
+    assert "6 of 6 steps to compute" in planned.stdout
+    done = cursus("lattice", recipe, "--smoke", "--seeds", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (page,) = (checkout / "reports").glob("*/lattice.html")
+    assert str(page) in done.stdout
+    shown = page.read_text(encoding="utf-8")
+    assert "the stage general" in shown and "from scratch" in shown
+    execution = json.loads((page.parent / "execution.json").read_text(encoding="utf-8"))
+    assert [step["stage"] for step in execution["steps"]].count("classify") == 2
+    again = cursus("lattice", recipe, "--smoke", "--seeds", "2")
+    assert again.returncode == 0 and "steps to compute" not in again.stderr
+    assert not (checkout / "docs" / "lattices.md").exists(), "a smoke run measures nothing"
