@@ -137,11 +137,15 @@ def judging(contest: Contest, prepared: Prepared, settings: PromotionSettings, r
             raise RecipeError(f"params.yaml: promotion.criteria.{criterion.name}: {problem}")
     sides = {CHAMPION: contest.champion, CANDIDATE: contest.candidate}
     present = {name: side for name, side in sides.items() if side is not None}
+    suite = _suite(settings, family, contest.champion is not None)
+    for evaluation in suite:
+        if (unfit := evaluation.unfit(family.name, prepared.language)) is not None:
+            raise RecipeError(f"params.yaml: promotion.criteria: {unfit}")
     stage = Stage(
         kind=Kind.EVALUATE,
         start=tuple(present),
         corpus=("task",),
-        suite=tuple(_suite(settings, family, contest.champion is not None)),
+        suite=tuple(suite),
     )
     parents = {f"subject:{name}@{side.record.seed}": side.record.fingerprint for name, side in present.items()}
     tables = {name: source for name, source in sources(root, prepared).items() if name in LABELLED}

@@ -137,6 +137,9 @@ def test_the_judging_step_is_identified_by_what_it_compares(
     assert list(step.parents) == ["subject:champion@0", "subject:candidate@0"], "the champion is what is compared with"
     alone = replace(contest, champion=None)
     assert judging(alone, prepared, settings, root).fingerprint != step.fingerprint
+    chinese = PromotionSettings.model_validate({"criteria": {"robustness": {"attacks": ["homophones"]}}})
+    with pytest.raises(RecipeError, match=r"params.yaml: promotion\.criteria: homophones"):
+        judging(contest, prepared, chinese, root)
     asks = PromotionSettings.model_validate({"criteria": {"quality": {"metric": "f1"}}})
     with pytest.raises(RecipeError, match=r"promotion\.criteria\.quality: the task has no metric 'f1'"):
         judging(contest, prepared, asks, root)
