@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.cli_lattice import lattice
+from flows.cli_promote import promote, rollback
 from flows.cli_reproduce import reproduce
 from flows.cli_store import store_app
 from flows.display import show_next, show_plan, show_recipe, show_scores
@@ -217,6 +218,8 @@ def predict(
 
 app.command(rich_help_panel="Train")(lattice)
 app.command(rich_help_panel="Use")(export)
+app.command(rich_help_panel="Use")(promote)
+app.command(rich_help_panel="Use")(rollback)
 app.command(rich_help_panel="Look")(reproduce)
 app.add_typer(store_app, name="store", rich_help_panel="Look")
 

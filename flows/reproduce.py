@@ -116,6 +116,7 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
             result.write()
             if result.first is not None:
                 break
+    result.keep(store)
     _show(result)
     if result.first is not None:
         raise ReproductionError(f"{result.sentence} What was made is in {target.root}.")

@@ -88,12 +88,20 @@ class Registry:
 
     def register(self, name: str, provenance: Provenance, store: Store, scores: Mapping[str, float]) -> str:
         """Offer an artifact as the candidate of `name`; its version."""
+        version = self.version(name, provenance, store)
+        for score, value in scores.items():
+            self.recorder.client.set_model_version_tag(name, version, f"cursus.score.{score}", f"{value:.4f}")
+        self.recorder.client.set_registered_model_alias(name, CANDIDATE, version)
+        return version
+
+    def version(self, name: str, provenance: Provenance, store: Store) -> str:
+        """The version of `name` that an artifact is, made where it is none yet. No alias moves."""
         client = self.recorder.client
         folder = store.root / provenance.fingerprint
         known = {model.name for model in client.search_registered_models()}
         if name not in known:
             client.create_registered_model(name, description=description(name))
-        version = self._version_of(name, provenance.fingerprint)
+        version = self.version_of(name, provenance.fingerprint)
         if version is None:
             run = run_of(self.recorder, provenance, folder)
             if provenance.kind in ANSWERS:
@@ -106,10 +114,15 @@ class Registry:
                 name, f"models:/{model}", run, tags=_tags(provenance), model_id=model, await_creation_for=0
             )
             version = str(made.version)
-        for score, value in scores.items():
-            client.set_model_version_tag(name, version, f"cursus.score.{score}", f"{value:.4f}")
-        client.set_registered_model_alias(name, CANDIDATE, version)
         return version
+
+    def fingerprint_at(self, name: str, alias: str) -> str | None:
+        """The fingerprint of the version that `alias` is on; None where there is no such model, alias or tag."""
+        (model,) = self.recorder.client.search_registered_models(f"name = '{name}'") or [None]
+        version = model.aliases.get(alias) if model is not None else None
+        if version is None:
+            return None
+        return self.recorder.client.get_model_version(name, str(version)).tags.get("cursus.fingerprint")
 
     def resolve(self, reference: str) -> tuple[str, str]:
         """What `cursus-classifier`, `cursus-classifier@candidate` or `models:/cursus-classifier/1` names.
@@ -152,7 +165,8 @@ class Registry:
     def _versions(self, name: str) -> list[ModelVersion]:
         return list(self.recorder.client.search_model_versions(f"name = '{name}'"))
 
-    def _version_of(self, name: str, fingerprint: str) -> str | None:
+    def version_of(self, name: str, fingerprint: str) -> str | None:
+        """The version of `name` with this fingerprint; None where there is none."""
         for version in self._versions(name):
             if version.tags.get("cursus.fingerprint") == fingerprint:
                 return str(version.version)

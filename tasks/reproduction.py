@@ -2,6 +2,7 @@
 
 data/store/.reproduced/<model>-1/                    a store of its own; kept where something differs
 data/store/.reproduced/<model>-1/reproduction.json   what has been compared so far
+data/store/.reproduced/records/<model>.json          the latest that came to an end, also where its store is gone
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pipelines.lineage.store import Store
 
 RESULT = "reproduction.json"
 FOLDER = ".reproduced"
+RECORDS = "records"
 
 
 class Compared(BaseModel):
@@ -81,6 +83,14 @@ class Reproduction(BaseModel):
         aside.write_text(self.model_dump_json(indent=1), encoding="utf-8")
         os.replace(aside, self.folder / RESULT)
 
+    def keep(self, store: Store) -> None:
+        """What came of it, beside the store that has the model: whoever promotes it asks."""
+        folder = store.root / FOLDER / RECORDS
+        folder.mkdir(parents=True, exist_ok=True)
+        aside = folder / f".{self.fingerprint}"
+        aside.write_text(self.model_dump_json(indent=1), encoding="utf-8")
+        os.replace(aside, folder / f"{self.fingerprint}.json")
+
     @classmethod
     def read(cls, folder: Path) -> Self | None:
         """What was written in `folder`; None where nothing was, or is not whole."""
@@ -88,6 +98,14 @@ class Reproduction(BaseModel):
             return cls.model_validate_json((folder / RESULT).read_bytes())
         except (OSError, ValidationError):
             return None
+
+
+def proof(store: Store, model: str) -> Reproduction | None:
+    """What the latest attempt to make `model` again found; None where none came to an end."""
+    try:
+        return Reproduction.model_validate_json((store.root / FOLDER / RECORDS / f"{model}.json").read_bytes())
+    except (OSError, ValidationError):
+        return None
 
 
 def place(store: Store, model: str, into: Path | None) -> Path:

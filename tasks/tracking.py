@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.lineage.store import Artifact, Store
+from tasks.champions import settle_champions
 from tasks.outbox import Outbox
 from tasks.projection import Projection
+from tasks.promotion_journal import PromotionJournal
 from tasks.recorder import Recorder
+from tasks.registry import Registry
 from tasks.system_metrics import Sampler
 from tasks.teller import Teller
 from tasks.tracked_values import TrackedStep
@@ -210,7 +213,7 @@ class Tracker:
 
 def tell_what_is_left(root: Path, store: Store) -> None:
     """Catch up with executions that ended while MLflow was away, where there are any; a warning where it still is."""
-    if untold(root):
+    if untold(root) or PromotionJournal(store).untold():
         recorder = Recorder(root)
         try:
             catch_up(recorder, store)
@@ -237,4 +240,6 @@ def catch_up(recorder: Recorder, store: Store) -> int:
             # one that breaks off was not all there was to tell
             if entries and isinstance(entries[-1], ExecutionEnded):
                 settle(recorder.root, journal.execution)
-    return Projection(recorder, store).replay()
+    missing = Projection(recorder, store).replay()
+    settle_champions(Registry(recorder), store)
+    return missing

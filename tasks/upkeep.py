@@ -7,6 +7,7 @@ from pathlib import Path
 from pipelines.errors import StoreError
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import Kept, remove, unneeded
+from tasks.promotion_journal import PromotionJournal
 from tasks.recorder import Recorder
 from tasks.registry import Registry
 from tasks.tracking_journal import offered
@@ -25,7 +26,7 @@ def removable(root: Path, store: Store, days: float) -> list[Kept]:
         raise StoreError(
             f"MLflow of {root} does not answer, so what its registered models need is not known; nothing is removed"
         ) from error
-    return unneeded(store, registered | offered(root), days * DAY)
+    return unneeded(store, registered | offered(root) | PromotionJournal(store).needed(), days * DAY)
 
 
 def collect(root: Path, store: Store, days: float) -> list[Kept]:

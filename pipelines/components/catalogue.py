@@ -41,6 +41,7 @@ FAMILIES = (
     "attacks",
     "evaluations",
     "probes",
+    "gate",
 )
 """Packages of `pipelines` that hold a family each, in the order text meets them."""
 PARTS = (

@@ -9,7 +9,8 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlparse
 
 import psutil
 import pytest
@@ -19,7 +20,21 @@ from tasks.processes import MARK
 from tasks.services import Services, down, up
 from tests.corpora.small_dataset import write_small_dataset
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 REPOSITORY = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+NO_CHROMIUM = "no chromium on this machine (Debian: apt-get install chromium)"
 NOT_SOURCE = {
     ".git",
     ".venv",
@@ -122,3 +137,32 @@ def first(start: Start) -> Launch:
 def servers(first: Launch, start: Start) -> Services:
     """The running servers of the copy, repaired where a test before this one has broken them."""
     return start().services
+
+
+@pytest.fixture(scope="module")
+def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("screenshots")
+
+
+@pytest.fixture
+def strangers() -> list[str]:
+    """Addresses outside this machine that a page has asked for."""
+    return []
+
+
+@pytest.fixture
+def page(strangers: list[str]) -> Iterator[Page]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        page.set_default_timeout(30_000)
+        page.on("request", lambda request: strangers.append(request.url) if leaves(request.url) else None)
+        yield page
+        browser.close()
+
+
+def leaves(url: str) -> bool:
+    address = urlparse(url)
+    return address.scheme in {"http", "https", "ws", "wss"} and address.hostname != "127.0.0.1"

@@ -5,9 +5,7 @@ Screenshots of every step lie in pytest's temporary folder, under `screenshots`.
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
@@ -16,56 +14,15 @@ import pytest
 
 from tasks.services import Services
 
-from .conftest import ask
+from .conftest import CHROMIUM, NO_CHROMIUM, ask
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PATIENCE = 600
 """Seconds for a smoke run of a small dataset: 90 on two free cores, many times that beside other work."""
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium on this machine (Debian: apt-get install chromium)"
-)
-
-
-@pytest.fixture(scope="module")
-def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("screenshots")
-
-
-@pytest.fixture
-def strangers() -> list[str]:
-    """Addresses outside this machine that a page has asked for."""
-    return []
-
-
-@pytest.fixture
-def page(strangers: list[str]) -> Iterator[Page]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.set_default_timeout(30_000)
-        page.on("request", lambda request: strangers.append(request.url) if leaves(request.url) else None)
-        yield page
-        browser.close()
-
-
-def leaves(url: str) -> bool:
-    address = urlparse(url)
-    return address.scheme in {"http", "https", "ws", "wss"} and address.hostname != "127.0.0.1"
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 
 def field(page: Page, title: str) -> Locator:

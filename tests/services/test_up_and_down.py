@@ -33,7 +33,7 @@ def test_up_starts_all_three_on_loopback_within_forty_seconds(first: Launch, pro
     assert any(f"Port {taken_port} is used by another program" in line for line in first.said)
     assert listening_addresses(project) == {"127.0.0.1"}
     deployed = {deployment["name"] for deployment in ask(f"{services.prefect_url}/api/deployments/filter", {})}
-    assert deployed == {"regime", "urgent", "nightly", "data", "stage", "reproduce"}
+    assert deployed == {"regime", "urgent", "nightly", "data", "stage", "reproduce", "promote", "lattice"}
     automations = ask(f"{services.prefect_url}/api/automations/filter", {})
     assert [automation["name"] for automation in automations] == ["crash-zombie-runs"]
     # the promise is 40 s on a free machine; one that also runs other tests may take twice as long

@@ -1,0 +1,186 @@
+"""May this model take the champion's place? Candidate and champion answer the same test examples, and the gate judges.
+
+candidate, champion ─▶ judging step (evaluate, kept in the store) ─▶ criteria ─▶ GO            the alias moves
+                                                                           ├─▶ NO-GO         it stays
+                                                                           └─▶ INCONCLUSIVE  a person decides
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Completed
+from pydantic import BaseModel, ConfigDict, Field
+
+from flows.asking import asked
+from flows.outcome import kept
+from flows.regime import compute
+from pipelines.errors import DataError, StageError
+from pipelines.lineage.store import Artifact, Store
+from pipelines.recipe.plan import Plan
+from pipelines.recipe.schema import Recipe
+from pipelines.training import hardware
+from tasks.contest import Contest, check_predictions, judging, open_contest, refuse_other_items
+from tasks.data_damage import damaged
+from tasks.data_lock import data_as_it_is
+from tasks.datasets import Prepared, open_prepared
+from tasks.environment import prepare_environment, project_root, state_folder
+from tasks.flow_runs import recorded, tell_ended
+from tasks.planning import store_folder
+from tasks.progress import Progress
+from tasks.promotion import conclude, judge, new_id
+from tasks.promotion_page import show, write_page
+from tasks.promotion_record import Promotion
+from tasks.promotion_settings import PromotionSettings
+from tasks.showing import SHOWING
+from tasks.stages import Context
+from tasks.tracking import Tracker
+from tasks.training_settings import load_training
+
+
+class PromoteConfig(BaseModel):
+    """Which model, to which alias."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str | None = Field(
+        None,
+        description="A registered model, a stage, or a fingerprint's first digits; what the latest run ended in when empty.",
+    )
+    to: str = Field("champion", description="The alias that moves to it.")
+    alone: bool = Field(False, description="Judge it by itself, without comparing it with the present champion.")
+    undecided: Literal["ask", "leave"] = Field(
+        "ask", description="Whether an INCONCLUSIVE verdict waits here for a person, or is left as it is."
+    )
+    threads: int | None = Field(None, ge=1, description="Processor cores for the judging step; all when empty.")
+
+
+class PromoteResult(BaseModel):
+    """What came of it."""
+
+    sentence: str
+    promotion: Promotion | None = None
+    """None where the model was the champion already."""
+    page: Path | None = None
+    told_later: str | None = None
+    """Why MLflow is told when it is back."""
+
+
+NAMES = {"promoted": "Promoted", "refused": "Refused", "left open": "Undecided"}
+"""What was decided → what the UI calls the state that the flow run ends in."""
+
+
+def _run_name() -> str:
+    """What the UI calls a run."""
+    config = PromoteConfig.model_validate(flow_run.parameters.get("config") or {})
+    return f"{config.model or 'the latest model'} to {config.to}"
+
+
+@flow(name="promote", flow_run_name=_run_name, validate_parameters=True)
+def promote(config: PromoteConfig = PromoteConfig()) -> State[PromoteResult]:  # noqa: B008  # Prefect shows the defaults in its form
+    """Judge a candidate against the champion on the same test examples; GO promotes it, NO-GO does not, else a person decides.
+
+    Raises CursusError, before anything is computed, for models that cannot be compared; nothing is promoted then.
+    """
+    root = project_root()
+    prepare_environment(root)
+    tell_ended(root)
+
+    def carry_out() -> PromoteResult:
+        with recorded(root):
+            result = _carry_out(config, root)
+            SHOWING.settle()
+        return result
+
+    result = kept(carry_out)
+    decision = result.promotion.decision if result.promotion else None
+    return Completed(name=NAMES[decision.action] if decision else "Completed", message=result.sentence, data=result)
+
+
+def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
+    store = Store(store_folder(root))
+    settings = PromotionSettings.load(root)
+    with ExitStack() as opened:
+        opened.enter_context(store.used())
+        contest = open_contest(root, store, config.model, config.to, compare=not config.alone)
+        if contest.standing.champion == contest.candidate.record.fingerprint:
+            return PromoteResult(sentence=f"{contest.candidate.name} is the {config.to} of {contest.model} already.")
+        dataset = contest.candidate.dataset
+        opened.enter_context(data_as_it_is(dataset, root))
+        prepared = open_prepared(dataset, root)
+        if names := damaged(prepared):
+            raise DataError(f"{prepared.tables[names[0]]}: is not as it was prepared; run `cursus data {dataset}`")
+        refuse_other_items(contest, prepared, store)
+        judged = _judged(config, root, store, contest, prepared, settings)
+    check_predictions(judged.folder, prepared, contest)
+    promotion = judge(root, store, contest, prepared, judged, settings, new_id())
+    by, left = None, None
+    if promotion.verdict == "INCONCLUSIVE" and config.undecided == "ask":
+        page = write_page(root, store, promotion, prepared)
+        show(promotion, page)
+        SHOWING.settle()
+        by = asked(promotion, page, settings.wait_hours)
+        left = f"nobody decided within {settings.wait_hours:g} hours" if by is None else None
+    promotion, later = conclude(root, store, promotion, by, left)
+    page = write_page(root, store, promotion, prepared)
+    show(promotion, page)
+    if left is not None:
+        SHOWING.settle()
+        again = f"`cursus promote {promotion.candidate.fingerprint[:12]}` asks again, and measures nothing anew"
+        raise StageError(f"{left}, so nothing was promoted; {again} ({promotion.sentence})")
+    assert promotion.decision is not None
+    said = promotion.sentence
+    if by is not None:
+        said = f"{promotion.decision.action} by {by.name}: {by.reason} ({promotion.sentence})"
+    return PromoteResult(sentence=said, promotion=promotion, page=page, told_later=later)
+
+
+def _judged(
+    config: PromoteConfig,
+    root: Path,
+    store: Store,
+    contest: Contest,
+    prepared: Prepared,
+    settings: PromotionSettings,
+) -> Artifact:
+    """The judging step's artifact, computed where the store has not got it."""
+    step = judging(contest, prepared, settings, root)
+    plan = Plan(Recipe(name=step.recipe, stages={step.name: step.stage}), (step,))
+    training = load_training(root)
+    identifier = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{step.fingerprint[:4]}"
+    with ExitStack() as opened:
+        claims = opened.enter_context(ExitStack())  # let go after the launcher below has ended its processes
+        progress = opened.enter_context(Progress())
+        log = state_folder(root) / "logs" / f"promotion-{identifier}.log"
+        launcher = opened.enter_context(training.launcher.open(root, log))
+        tracker, began = Tracker(root), time.monotonic()
+        planned = [{"step": step.label, "fingerprint": step.fingerprint}]
+        tracker.begin_execution(identifier, step.recipe, prepared.name, planned, store)
+        context = Context(
+            root=root,
+            store=store,
+            tracker=tracker,
+            tables=prepared.tables,
+            language=prepared.language,
+            launcher=launcher,
+            training=training,
+            progress=progress,
+        )
+        for fingerprint in step.parents.values():
+            found = store.get(fingerprint)
+            assert found is not None, "its record has just been read"
+            context.artifacts[fingerprint] = found
+        try:
+            compute(plan, context, config.threads or hardware.cores(), claims)
+        except BaseException as error:
+            tracker.finish_execution("FAILED" if isinstance(error, Exception) else "KILLED", {})
+            raise
+        tracker.finish_execution("FINISHED", {"seconds": time.monotonic() - began})
+    return context.artifacts[step.fingerprint]

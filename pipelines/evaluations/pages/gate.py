@@ -1,0 +1,118 @@
+"""The page of a promotion: who was held against whom, every criterion with its reason, and what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from pipelines.evaluations.page.axes import Scale, horizontal_axis, ticks
+from pipelines.evaluations.page.table import Column, Table, text
+from pipelines.evaluations.pages import Page, Report
+
+COLOURS = {
+    "met": "good",
+    "missed": "bad",
+    "undecided": "unsure",
+    "GO": "good",
+    "NO-GO": "bad",
+    "INCONCLUSIVE": "unsure",
+}
+"""Outcome or verdict → the class of its colour."""
+SHORT = 12
+"""Digits shown of a fingerprint."""
+
+
+class Gate(Page, name="gate"):
+    """Shown of an execution whose record holds `criteria`: a promotion."""
+
+    title = "Gate"
+
+    def found(self, report: Report) -> dict[str, Any] | None:
+        criteria = report.execution.get("criteria")
+        if criteria is None:
+            return None
+        promotion = report.execution["promotion"]
+        measured = [one for one in criteria if "border" in one["evidence"]]
+        return {
+            **promotion,
+            "coloured": coloured(promotion["verdict"]),
+            "plots": [{"criterion": one["criterion"], "svg": draw(one)} for one in measured],
+        }
+
+    def sentences(self, content: Mapping[str, Any]) -> list[str]:
+        against = content["champion"]
+        held = f"the {content['alias']} {against['label']}" if against else f"no {content['alias']} yet"
+        return [
+            f"{content['verdict']}: {content['candidate']['label']} against {held}, on the {content['examples']} test examples of "
+            f"{content['dataset']}."
+        ]
+
+    def tables(self, content: Mapping[str, Any]) -> list[Table]:
+        sides = [("candidate", content["candidate"]), (content["alias"], content["champion"])]
+        criteria = Table(
+            "criteria",
+            "Criteria",
+            (text("criterion", "Criterion"), Column("outcome", "Outcome", coloured), text("reason", "Reason")),
+            content["outcomes"],
+        )
+        models = Table(
+            "models",
+            "Models",
+            (
+                text("role", "Role"),
+                text("recipe", "Recipe"),
+                text("label", "Stage"),
+                Column("fingerprint", "Fingerprint", _short),
+            ),
+            [{"role": role, **side} for role, side in sides if side is not None],
+        )
+        return [criteria, models, *_decisions(content)]
+
+
+def coloured(word: str) -> Markup:
+    """An outcome or a verdict in its colour."""
+    return Markup('<span class="verdict {c}">{w}</span>').format(c=COLOURS.get(word, "note"), w=word)
+
+
+def draw(outcome: Mapping[str, Any]) -> Markup:
+    """What was measured with its interval, and the border that it must keep, the side that is asked for shaded."""
+    known = outcome["evidence"]
+    width, left, right, top, bottom = 960, 24, 24, 8, 50
+    every = [known["low"], known["high"], known["value"], known["border"]]
+    margin = 0.12 * ((max(every) - min(every)) or abs(max(every)) or 1.0)
+    x = Scale(min(every) - margin, max(every) + margin, left, width - right)
+    edge, y = x(known["border"]), (top + bottom) / 2
+    start, end = (edge, width - right) if known["above"] else (left, edge)
+    parts = [
+        Markup('<rect x="{a}" y="{t}" width="{w}" height="{h}" style="fill:var(--panel)"/>').format(
+            a=start, t=top, w=round(end - start, 2), h=bottom - top
+        ),
+        horizontal_axis(x, ticks(x.first, x.last, 8), top, bottom, "{:g}".format),
+        Markup('<line x1="{e}" x2="{e}" y1="{t}" y2="{b}" style="stroke:var(--ink);stroke-width:1.6"/>').format(
+            e=edge, t=top, b=bottom
+        ),
+        Markup(
+            '<g style="color:var(--{c})"><line class="interval" x1="{a}" x2="{z}" y1="{y}" y2="{y}"/>'
+            '<circle class="mean" cx="{m}" cy="{y}" r="5.5"/></g>'
+        ).format(
+            c=COLOURS.get(outcome["outcome"], "muted"), a=x(known["low"]), z=x(known["high"]), m=x(known["value"]), y=y
+        ),
+    ]
+    said = f"{outcome['criterion']}: {known['value']:g}, interval {known['low']:g} to {known['high']:g}, border {known['border']:g}"
+    return Markup('<svg viewBox="0 0 {w} {h}" role="img" aria-label="{s}"><title>{s}</title>{p}</svg>').format(
+        w=width, h=bottom + 26, s=said, p=Markup("").join(parts)
+    )
+
+
+def _decisions(content: Mapping[str, Any]) -> list[Table]:
+    decision = content["decision"]
+    if decision is None:
+        return []
+    columns = (text("action", "Decision"), text("decided_by", "By"), text("at", "At"), text("reason", "Reason"))
+    return [Table("decision", "Decision", columns, [decision])]
+
+
+def _short(fingerprint: str) -> Markup:
+    return Markup('<code title="{whole}">{short}</code>').format(whole=fingerprint, short=fingerprint[:SHORT])

@@ -1,0 +1,112 @@
+"""What a model of any task costs to serve: bytes, and milliseconds from examples to answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import PositiveInt
+
+from pipelines.evaluations import Evaluation
+from pipelines.evaluations.footprint import BATCHES, SERVED, THREADS
+from pipelines.evaluations.statistics import RESAMPLES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipelines.evaluations.stage import Evaluated
+
+TAILS = (0.025, 0.975)
+"""The ends of an interval over rounds: percentiles of its resamples."""
+
+
+class Serving(Evaluation, name="serving"):
+    """Bytes and latency of the judged stages side by side, for every task family; the first is what others are compared with.
+
+    Latency is from examples to answers, tokenizer included, on one thread, over real test examples. The models take turns,
+    in an order that turns too, so that a busy neighbour slows all of them alike.
+    """
+
+    measured = frozenset({"latency_ms", "times"})
+
+    rounds: PositiveInt = 60
+    """Measured calls with one example; a third as many with thirty-two."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"rounds": 3})
+
+    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+        from pipelines.answering import Answerer
+
+        chosen = {stage: models[0] for stage, models in evaluated.answering.items()}
+        answerers = {stage: Answerer(subject.folder, THREADS) for stage, subject in chosen.items()}
+        taken = {size: self._taken(answerers, evaluated.rows, size) for size in BATCHES}
+        first, *_, last = [*chosen, *chosen]
+        times = {str(size): _quotient(taken[size][last], taken[size][first], evaluated.seed) for size in BATCHES}
+        served: list[dict[str, Any]] = []
+        for stage, subject in chosen.items():
+            parts = [path for name in SERVED if (path := subject.folder / name).is_file()]
+            served.append(
+                {
+                    "stage": stage,
+                    "seed": subject.seed,
+                    "bytes": sum(path.stat().st_size for path in parts),
+                    "latency_ms": {str(size): _median(taken[size][stage], evaluated.seed) for size in BATCHES},
+                }
+            )
+        headline = {f"megabytes/{one['stage']}": one["bytes"] / 1e6 for one in served}
+        headline |= {f"latency_ms/{one['stage']}": one["latency_ms"]["1"]["median"] for one in served}
+        return {"served": served, "of": first, "times": times, "threads": THREADS, "headline": headline}
+
+    def _taken(
+        self, answerers: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], size: int
+    ) -> dict[str, NDArray[np.float64]]:
+        """Stage → milliseconds [R] of each call with `size` examples."""
+        import numpy as np
+
+        rounds = self.rounds if size == 1 else max(1, self.rounds // 3)
+        batches = [[rows[(start * size + line) % len(rows)] for line in range(size)] for start in range(rounds)]
+        for answerer in answerers.values():  # the first calls allocate
+            answerer.answer(batches[0])
+            answerer.answer(batches[-1])
+        taken: dict[str, list[float]] = {stage: [] for stage in answerers}
+        for turn, batch in enumerate(batches):
+            order = list(answerers) if turn % 2 == 0 else list(answerers)[::-1]
+            for stage in order:
+                started = time.perf_counter()
+                answerers[stage].answer(batch)
+                taken[stage].append((time.perf_counter() - started) * 1000)
+        return {stage: np.asarray(values) for stage, values in taken.items()}
+
+
+def _median(taken: NDArray[np.float64], seed: int) -> dict[str, float]:
+    """The median of calls, with its 95 % interval over them."""
+    import numpy as np
+
+    low, high = np.quantile(np.median(taken[_drawn(len(taken), seed)], axis=1), TAILS)
+    found = {
+        "median": float(np.median(taken)),
+        "low": float(low),
+        "high": float(high),
+        "p90": float(np.quantile(taken, 0.9)),
+    }
+    return {key: round(value, 3) for key, value in found.items()} | {"calls": len(taken)}
+
+
+def _quotient(taken: NDArray[np.float64], of: NDArray[np.float64], seed: int) -> dict[str, float]:
+    """The quotient of two medians, with its 95 % interval over the rounds, in each of which both made the same call."""
+    import numpy as np
+
+    drawn = _drawn(len(taken), seed)
+    low, high = np.quantile(np.median(taken[drawn], axis=1) / np.median(of[drawn], axis=1), TAILS)
+    found = {"quotient": float(np.median(taken) / np.median(of)), "low": float(low), "high": float(high)}
+    return {key: round(value, 4) for key, value in found.items()}
+
+
+def _drawn(rounds: int, seed: int) -> NDArray[np.int64]:
+    """[R, rounds]: the rounds of each resample."""
+    import numpy as np
+
+    return np.random.default_rng(seed).integers(0, rounds, size=(RESAMPLES, rounds))

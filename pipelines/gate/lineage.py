@@ -1,0 +1,17 @@
+"""Lineage: is everything that the candidate was made from there, and as it was published?"""
+
+from __future__ import annotations
+
+from pipelines.gate import Criterion, Outcome
+from pipelines.gate.evidence import Evidence
+
+
+class Lineage(Criterion, name="lineage"):
+    """Every ancestor is in the store, its files have the digests they were published with, and its record is whole."""
+
+    def judge(self, evidence: Evidence) -> Outcome:
+        found = evidence.descent
+        if found.flaws:
+            more = f", and {len(found.flaws) - 1} more" if len(found.flaws) > 1 else ""
+            return self.missed(f"{found.flaws[0]}{more}", flaws=list(found.flaws))
+        return self.met(f"all {found.steps} steps are in the store, as they were published", steps=found.steps)

@@ -1,0 +1,39 @@
+"""Size: what the served folder may weigh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from pipelines.gate import Criterion, Outcome
+from pipelines.gate.evidence import CANDIDATE, CHAMPION, Evidence
+
+
+class ModelSize(Criterion, name="model_size"):
+    """The bytes of what is served lie within a budget: in megabytes, or as a multiple of the champion's."""
+
+    at_most_mb: float | None = Field(None, gt=0)
+    """Millions of bytes; None for no such budget."""
+    times_champion: float | None = Field(1.25, gt=0)
+    """Multiple of the champion's bytes; None for no such budget."""
+
+    def evaluations(self, champion: bool) -> tuple[dict[str, Any], ...]:
+        return ({"name": "serving"},)
+
+    def judge(self, evidence: Evidence) -> Outcome:
+        section = evidence.section("served")
+        if section is None:
+            return self.undecided("the bytes of the served folders were not measured")
+        sizes = {one["stage"]: one["bytes"] / 1e6 for one in section["served"]}
+        own = sizes[CANDIDATE]
+        budgets: list[tuple[float, str]] = []
+        if self.at_most_mb is not None:
+            budgets.append((self.at_most_mb, f"at most {self.at_most_mb:g} MB"))
+        if self.times_champion is not None and evidence.champion:
+            whole = f"at most {self.times_champion:g} times the champion's {sizes[CHAMPION]:.2f} MB"
+            budgets.append((self.times_champion * sizes[CHAMPION], whole))
+        if not budgets:
+            return self.not_asked("there is no champion yet to be measured by, and model_size.at_most_mb is not set")
+        budget, asked = min(budgets)
+        return self.bounded(f"{own:.2f} MB, asked for {asked}", own, own, own, budget, above=False)

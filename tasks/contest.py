@@ -1,0 +1,224 @@
+"""A candidate and the champion that it would follow, and the step that judges both on the same examples.
+
+contest = open_contest(root, store, "cursus-classifier", "champion")     # refuses what cannot be compared, before compute
+step = judging(contest, prepared, settings)                             # an evaluate stage, kept in the store like any other
+check_predictions(folder, prepared)                                     # both answered every test example
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import ValidationError
+
+from pipelines.asking import family_of
+from pipelines.components import discover
+from pipelines.errors import DataError, RecipeError
+from pipelines.evaluations import Evaluation
+from pipelines.evaluations.stage import PREDICTIONS
+from pipelines.gate.evidence import CANDIDATE, CHAMPION
+from pipelines.inference import read_json
+from pipelines.lineage.provenance import DataSource, Provenance
+from pipelines.lineage.store import Store
+from pipelines.opening import RECORD
+from pipelines.recipe.plan import Step, identified
+from pipelines.recipe.schema import Kind, Stage
+from pipelines.task_families import TaskFamily
+from tasks.champions import former, standing
+from tasks.datasets import Prepared
+from tasks.final import ANSWERS
+from tasks.lineage import ancestry, label, latest_model, resolve
+from tasks.planning import sources
+from tasks.promotion_journal import Standing
+from tasks.promotion_settings import PromotionSettings
+from tasks.registry import CANDIDATE as OFFERED
+from tasks.registry import task_model_name
+
+ALIAS = re.compile(r"[a-z][a-z0-9_-]*")
+RECIPE, STAGE = "promotion", "judge"
+LABELLED = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A model of a contest."""
+
+    record: Provenance
+    folder: Path
+    lineage: Mapping[str, Provenance]
+    """Its record and its ancestors', parents first."""
+    train: DataSource
+    """The labelled table that it was trained on."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.record.recipe}/{label(self.record)} ({self.record.fingerprint[:8]})"
+
+    @property
+    def dataset(self) -> str:
+        return PurePosixPath(self.train.path).parent.name
+
+    @property
+    def family(self) -> TaskFamily:
+        return family_of(self.folder)
+
+    @property
+    def labels(self) -> list[str]:
+        """The classes or tags that it knows, sorted; none where answers are open."""
+        config = read_json(self.folder / "config.json")
+        noted = (config.get(RECORD) or {}).get("labels")
+        return sorted(noted if noted is not None else config.get("id2label", {}).values())
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Who is compared with whom, for which alias of which registered model."""
+
+    model: str
+    alias: str
+    candidate: Side
+    champion: Side | None
+    standing: Standing
+    """When the contest was opened."""
+
+
+def open_contest(root: Path, store: Store, reference: str | None, alias: str, compare: bool = True) -> Contest:
+    """The contest of the model that `reference` names (None: what the latest run ended in) with the present champion.
+
+    Without `compare` it is judged alone. Raises CursusError for a name that names nothing, DataError for a model that
+    answers no task and for two that cannot be compared: other tasks, datasets or labels.
+    """
+    if ALIAS.fullmatch(alias) is None or alias == OFFERED or alias.startswith(former("")):
+        raise RecipeError(
+            f"{alias!r} is no alias to promote to: it begins with a letter and has small letters, digits, _ and -; {OFFERED} and "
+            f"{former('…')} are kept by runs and by rollbacks"
+        )
+    fingerprint = latest_model(root) if reference is None else resolve(root, store, reference)[1]
+    candidate = _side(store, fingerprint)
+    model = task_model_name(candidate.folder)
+    there = standing(root, store, model, alias)
+    champion = None
+    if compare and there.champion is not None and there.champion != fingerprint:
+        champion = _side(store, there.champion)
+        _refuse_strangers(candidate, champion, alias)
+    return Contest(model, alias, candidate, champion, there)
+
+
+def refuse_other_items(contest: Contest, prepared: Prepared, store: Store) -> None:
+    """Raise DataError for a model that was not made to be judged on today's test items: it may have been trained on them."""
+    judged_on: dict[str, set[str]] = {}
+    for record in store.all():
+        if Kind(record.kind) is Kind.EVALUATE and "test" in record.data:
+            for subject in record.parents.values():
+                judged_on.setdefault(subject, set()).add(record.data["test"].digest)
+    for side, what in ((contest.candidate, CANDIDATE), (contest.champion, f"present {contest.alias}")):
+        if side is None or side.train.digest == prepared.digests["train"]:
+            continue
+        if prepared.digests["test"] in judged_on.get(side.record.fingerprint, set()):
+            continue
+        raise DataError(
+            f"the {what} {side.name} was trained on {side.train.path} with the md5 {side.train.digest[:8]}, which is "
+            f"{prepared.digests['train'][:8]} today, and was never judged on today's test items: it may have learned some of "
+            f"them. Train it again on today's data (`cursus run {side.record.recipe} --data {side.dataset}`), or bring the data "
+            "back"
+            + ("" if side is contest.candidate else ", or judge the candidate alone with `cursus promote --alone`")
+        )
+
+
+def judging(contest: Contest, prepared: Prepared, settings: PromotionSettings, root: Path) -> Step:
+    """The step that answers the same test table with both models. Raises RecipeError where a criterion asks for the impossible."""
+    family = contest.candidate.family
+    for criterion in settings.criteria:
+        if (problem := criterion.problem(family.metrics)) is not None:
+            raise RecipeError(f"params.yaml: promotion.criteria.{criterion.name}: {problem}")
+    sides = {CHAMPION: contest.champion, CANDIDATE: contest.candidate}
+    present = {name: side for name, side in sides.items() if side is not None}
+    suite = _suite(settings, family, contest.champion is not None)
+    for evaluation in suite:
+        if (unfit := evaluation.unfit(family.name, prepared.language)) is not None:
+            raise RecipeError(f"params.yaml: promotion.criteria: {unfit}")
+    stage = Stage(
+        kind=Kind.EVALUATE,
+        start=tuple(present),
+        corpus=("task",),
+        suite=tuple(suite),
+    )
+    parents = {f"subject:{name}@{side.record.seed}": side.record.fingerprint for name, side in present.items()}
+    tables = {name: source for name, source in sources(root, prepared).items() if name in LABELLED}
+    return identified(RECIPE, STAGE, stage, 0, False, parents, tables, family, None)
+
+
+def check_predictions(folder: Path, prepared: Prepared, contest: Contest) -> None:
+    """Raise DataError where a model has not answered every test example, each once."""
+    from pyarrow import parquet
+
+    size = parquet.read_metadata(prepared.tables["test"]).num_rows
+    table = parquet.read_table(folder / PREDICTIONS, columns=["stage", "index"])
+    for side, name in ((contest.candidate, CANDIDATE), (contest.champion, CHAMPION)):
+        if side is None:
+            continue
+        answered = sorted(row["index"] for row in table.to_pylist() if row["stage"] == name)
+        if answered != list(range(size)):
+            raise DataError(
+                f"{folder / PREDICTIONS}: the {name} {side.name} has {len(answered)} predictions for {size} test items; "
+                f"nothing is compared. Delete {folder} and run again"
+            )
+
+
+def _side(store: Store, fingerprint: str) -> Side:
+    lineage = ancestry(store, fingerprint)
+    record, folder = lineage[fingerprint], store.folder(fingerprint)
+    if record.kind not in ANSWERS:
+        raise DataError(
+            f"{record.recipe}/{label(record)} ({fingerprint[:8]}) answers no task, so there is nothing to judge it by; name the "
+            "model that was fine-tuned from it"
+        )
+    # parents come first: what is nearer wins
+    read = [one.data["train"] for one in lineage.values() if "train" in one.data]
+    if not read:
+        raise DataError(f"{record.recipe}/{label(record)} ({fingerprint[:8]}): its lineage names no labelled table")
+    return Side(record, folder, lineage, read[-1])
+
+
+def _refuse_strangers(candidate: Side, champion: Side, alias: str) -> None:
+    """DataError for two models that no test table can compare."""
+    pair = f"the candidate {candidate.name} and the {alias} {champion.name} cannot be compared: "
+    if candidate.family != champion.family:
+        raise DataError(f"{pair}one answers {candidate.family.name}, the other {champion.family.name}")
+    if candidate.dataset != champion.dataset:
+        raise DataError(
+            f"{pair}one was trained on {candidate.dataset}, the other on {champion.dataset}. Train both on one dataset, or "
+            "judge the candidate alone with --alone"
+        )
+    if candidate.labels != champion.labels:
+        only = [
+            sorted(set(one.labels) - set(other.labels)) for one, other in ((candidate, champion), (champion, candidate))
+        ]
+        told = [
+            f"only the {name} knows {', '.join(labels)}"
+            for name, labels in zip((CANDIDATE, alias), only, strict=True)
+            if labels
+        ]
+        raise DataError(f"{pair}their labels differ, {' and '.join(told)}. --alone judges the candidate by itself")
+
+
+def _suite(settings: PromotionSettings, family: TaskFamily, champion: bool) -> list[Evaluation]:
+    """The evaluations that the criteria ask for, each once, as far as they are defined for the family."""
+    discover("pipelines.evaluations")
+    found: dict[str, dict[str, Any]] = {}
+    # whatever is asked, the answers are scored: they are what a person looks at
+    scores = {"name": Evaluation.usual}
+    for asked in [one for criterion in settings.criteria for one in criterion.evaluations(champion)] + [scores]:
+        member = Evaluation.members.get(asked["name"])
+        # what is not measured here is told by the criterion that asks for it
+        if member is not None and (member.reads is None or family.name in member.reads):  # type: ignore[attr-defined]
+            found.setdefault(asked["name"], asked)
+    try:
+        return [Evaluation.model_validate(asked) for asked in found.values()]
+    except ValidationError as invalid:
+        said = invalid.errors()[0]["msg"].removeprefix("Value error, ")
+        raise RecipeError(f"params.yaml: promotion.criteria: {said}") from None

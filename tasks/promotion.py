@@ -1,0 +1,160 @@
+"""Judging a contest from its evidence, and carrying out what was decided."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pipelines.errors import CursusError
+from pipelines.evaluations.stage import EVALUATION
+from pipelines.gate import Outcome
+from pipelines.gate.evidence import Evidence
+from pipelines.gate.verdict import verdict
+from pipelines.lineage.store import Artifact, Store
+from tasks.champions import former, standing, tell
+from tasks.contest import Contest, Side
+from tasks.datasets import Prepared
+from tasks.lineage import label
+from tasks.promotion_facts import descent, overlaps
+from tasks.promotion_journal import PromotionJournal, Standing
+from tasks.promotion_record import GATE, Action, Contestant, Decision, Judge, Promotion, now
+from tasks.promotion_settings import PromotionSettings
+
+
+def new_id() -> str:
+    """`promotion-20260301-101500-3f2a`."""
+    return f"promotion-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}"
+
+
+def judge(
+    root: Path,
+    store: Store,
+    contest: Contest,
+    prepared: Prepared,
+    judged: Artifact,
+    settings: PromotionSettings,
+    identifier: str,
+) -> Promotion:
+    """Every criterion's answer and the verdict, written into reports/. `judged` is the judging step's artifact."""
+    document = json.loads((judged.folder / EVALUATION).read_text(encoding="utf-8"))
+    known = overlaps(prepared, dict(contest.candidate.lineage))
+    evidence = Evidence(
+        metrics=contest.candidate.family.metrics,
+        examples=known.tested,
+        champion=contest.champion is not None,
+        sections=tuple(document["sections"].values()),
+        overlaps=known,
+        descent=descent(store, contest.candidate.record.fingerprint),
+    )
+    outcomes = [criterion.judge(evidence) for criterion in settings.criteria]
+    unasked = [
+        Outcome(criterion=name, outcome="not asked", reason="not named under promotion.criteria in params.yaml")
+        for name in settings.unasked
+    ]
+    promotion = Promotion(
+        id=identifier,
+        began=now(),
+        model=contest.model,
+        alias=contest.alias,
+        dataset=prepared.name,
+        family=contest.candidate.family.name,
+        metrics=contest.candidate.family.metrics,
+        examples=known.tested,
+        candidate=contestant(contest.candidate),
+        champion=contestant(contest.champion) if contest.champion else None,
+        outcomes=[*outcomes, *unasked],
+        verdict=verdict(outcomes),
+        evidence=judged.fingerprint,
+    )
+    promotion.write(root)
+    return promotion
+
+
+def contestant(side: Side) -> Contestant:
+    """A model as the record names it."""
+    return Contestant(fingerprint=side.record.fingerprint, label=label(side.record), recipe=side.record.recipe)
+
+
+def conclude(
+    root: Path, store: Store, promotion: Promotion, by: Judge | None, left: str | None = None
+) -> tuple[Promotion, str | None]:
+    """Record what was decided, then move the alias; the record, and why MLflow is told later where it is.
+
+    Without a person, GO promotes, NO-GO refuses, and INCONCLUSIVE is left open, for the reason `left` where there is one.
+    Raises CursusError where another promotion has moved the alias since, for it was not this champion that the candidate was
+    compared with, and where the candidate is no longer in the store.
+    """
+    if by is not None:
+        action: Action = "promoted" if by.decision == "promote" else "refused"
+    else:
+        action = {"GO": "promoted", "NO-GO": "refused", "INCONCLUSIVE": "left open"}[promotion.verdict]  # type: ignore[assignment]
+    journal = PromotionJournal(store)
+    fingerprint = promotion.candidate.fingerprint
+    with journal.alone():
+        here = journal.standing(promotion.model, promotion.alias)
+        compared = promotion.champion.fingerprint if promotion.champion else None
+        if action == "promoted" and compared is not None and here.champion != compared:
+            raise CursusError(
+                f"another promotion has made {(here.champion or 'none')[:8]} the {promotion.alias} of {promotion.model} since "
+                f"this candidate was compared with {compared[:8]}; nothing is promoted, run `cursus promote` again"
+            )
+        if action == "promoted" and store.get(fingerprint) is None:
+            raise CursusError(
+                f"{fingerprint[:12]} is no longer in the store; nothing is promoted, make it again with `cursus run`"
+            )
+        after = Standing(fingerprint, here.champion) if action == "promoted" and here.champion != fingerprint else here
+        decision = Decision(
+            promotion=promotion.id,
+            at=now(),
+            action=action,
+            model=promotion.model,
+            alias=promotion.alias,
+            fingerprint=fingerprint,
+            verdict=promotion.verdict,
+            decided_by=by.name if by else GATE,
+            reason=by.reason if by else left or promotion.sentence,
+            evidence=promotion.evidence,
+            champion=after.champion,
+            former=after.former,
+        )
+        journal.add(decision)
+    concluded = promotion.model_copy(update={"decision": decision})
+    concluded.write(root)
+    return concluded, tell(root, store)
+
+
+def roll_back(root: Path, store: Store, model: str, alias: str, name: str, reason: str) -> tuple[Decision, str | None]:
+    """Put the alias back on the model that it was on before; doing it twice is where one began.
+
+    The decision, and why MLflow is told later where it is. Raises CursusError where there is none to go back to.
+    """
+    standing(root, store, model, alias)
+    journal = PromotionJournal(store)
+    with journal.alone():
+        here = journal.standing(model, alias)
+        if here.champion is None:
+            known = sorted({each.model for each in journal.decisions() if each.champion})
+            raise CursusError(
+                f"{model} has no {alias}, so there is nothing to roll back. Models that have one: {', '.join(known) or 'none'}"
+            )
+        if here.former is None:
+            raise CursusError(
+                f"{model}: {here.champion[:8]} is its first {alias}, there is no {former(alias)} to go back to"
+            )
+        decision = Decision(
+            at=now(),
+            action="rolled back",
+            model=model,
+            alias=alias,
+            fingerprint=here.former,
+            verdict=None,
+            decided_by=name,
+            reason=reason,
+            evidence=None,
+            champion=here.former,
+            former=here.champion,
+        )
+        journal.add(decision)
+    return decision, tell(root, store)

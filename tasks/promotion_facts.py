@@ -1,0 +1,83 @@
+"""What a promotion knows without asking a model: the leakage ledger of the dataset, and the candidate's lineage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from pipelines.corpora.leaks import leaked
+from pipelines.corpora.ledger import LEDGER, totals
+from pipelines.corpora.tables import read_rows
+from pipelines.errors import DataError, StoreError
+from pipelines.gate.evidence import Descent, Overlaps
+from pipelines.lineage.fingerprint import fingerprint as identified_by
+from pipelines.lineage.provenance import Provenance
+from pipelines.lineage.store import Store
+from tasks.datasets import Prepared
+from tasks.lineage import label
+from tasks.reproduction import proof
+
+
+def overlaps(prepared: Prepared, lineage: dict[str, Provenance]) -> Overlaps:
+    """What the ledger of a prepared dataset says. Raises DataError where it is not there."""
+    from pyarrow import parquet
+
+    path = prepared.folder / "decontaminated" / LEDGER
+    if not path.is_file():
+        raise DataError(f"{path}: the leakage ledger is missing; run `cursus data {prepared.name}`")
+    left_in: Counter[str] = Counter()
+    removed = 0
+    for each in totals(read_rows(path)):
+        # what a published set keeps within itself is told by its test examples, below
+        if each["action"] == "drop":
+            removed += each["texts"]
+        elif each["action"] == "warn":
+            left_in[f"{each['table']}/{each['part']} ({each['kind']})"] += each["texts"]
+    read = {
+        table: source.digest
+        for record in lineage.values()
+        for table, source in record.data.items()
+        if (prepared.folder.name == Path(source.path).parent.name)
+    }
+    return Overlaps(
+        dataset=prepared.name,
+        left_in=dict(left_in),
+        removed=removed,
+        leaked=len(leaked(prepared.tables["test"])),
+        tested=parquet.read_metadata(prepared.tables["test"]).num_rows,
+        trained_on_this=all(prepared.digests.get(table) == digest for table, digest in read.items()),
+    )
+
+
+def descent(store: Store, model: str) -> Descent:
+    """The lineage of an artifact: every file of every ancestor is read and compared with what was published."""
+    flaws: list[str] = []
+    commits: dict[str, str | None] = {}
+    waiting, seen = [model], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            artifact = store.get(name)
+        except StoreError as flaw:
+            flaws.append(str(flaw))
+            continue
+        if artifact is None:
+            flaws.append(f"the ancestor {name[:12]} is not in the store")
+            continue
+        record = artifact.provenance
+        if record.fingerprint != name or identified_by(record.identity) != name:
+            flaws.append(f"{artifact.folder}: the record is that of another artifact")
+            continue
+        commits[label(record)] = record.environment.commit
+        waiting += record.parents.values()
+    found = proof(store, model)
+    return Descent(
+        steps=len(seen),
+        flaws=tuple(flaws),
+        commits=commits,
+        identical=found.identical if found else None,
+        reproduction=found.sentence.rstrip(".") if found else "",
+    )

@@ -1,0 +1,83 @@
+"""A promotion as people see it: Markdown for Prefect's UI, and a page of its own under reports/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipelines.evaluations.pages.gate import Gate
+from pipelines.gate import Outcome
+from pipelines.lineage.provenance import Provenance
+from pipelines.lineage.store import Store
+from tasks.datasets import Prepared
+from tasks.lineage import ancestry
+from tasks.promotion_record import Promotion
+from tasks.reports import records_of
+from tasks.showing import SHOWING
+
+ARTIFACT = "gate"
+"""Key of what is shown in Prefect's UI."""
+
+
+def described(promotion: Promotion, page: Path | None) -> str:
+    """The evidence as Markdown: who, the verdict, a line a criterion."""
+    against = promotion.champion
+    held = f"the {promotion.alias} {against.label} {against.fingerprint[:8]}" if against else "no champion, alone"
+    lines = [
+        f"# {promotion.verdict}",
+        "",
+        f"**{promotion.model}**: the candidate {promotion.candidate.label} {promotion.candidate.fingerprint[:8]} against "
+        f"{held}, on the {promotion.examples} test examples of {promotion.dataset}.",
+        "",
+        # a list: the form's window is too narrow for a table
+        *(f"- {one.criterion} **{one.outcome}**: {one.reason}" for one in sorted(promotion.outcomes, key=_first)),
+        "",
+    ]
+    if (decided := promotion.decision) is not None:
+        lines += [f"**{decided.action}** by {decided.decided_by} at {decided.at}: {decided.reason}", ""]
+    if page is not None:
+        lines.append(f"[The page of this promotion]({page.resolve().as_uri()}), measured by {promotion.evidence[:12]}")
+    return "\n".join(lines)
+
+
+def show(promotion: Promotion, page: Path | None) -> None:
+    """The criteria and their reasons as artifacts of the flow run."""
+    SHOWING.text(ARTIFACT, described(promotion, page), promotion.sentence)
+    rows = [{"criterion": one.criterion, "outcome": one.outcome, "reason": one.reason} for one in promotion.outcomes]
+    SHOWING.table(f"{ARTIFACT}-criteria", rows, f"{promotion.model}: {promotion.verdict}")
+
+
+def write_page(root: Path, store: Store, promotion: Promotion, prepared: Prepared) -> Path:
+    """Write the promotion's pages: the gate, and the report of what its judging step measured; the gate's file."""
+    from pipelines.evaluations.report import render_report
+
+    folder = promotion.write(root).parent
+    record = Provenance.read(store.folder(promotion.evidence))
+    step = {
+        "stage": record.stage,
+        "seed": record.seed,
+        "kind": record.kind,
+        "fingerprint": record.fingerprint,
+        "cached": True,
+        "seconds": record.environment.seconds,
+        "parents": record.parents,
+    }
+    told = promotion.model_dump(mode="json")
+    execution = {
+        "id": promotion.id,
+        "recipe": record.recipe,
+        "paper": "",
+        "dataset": promotion.dataset,
+        "started": promotion.began,
+        "seconds": record.environment.seconds,
+        "steps": [step],
+        "promotion": told,
+        "criteria": told["outcomes"],
+    }
+    records = records_of(store, ancestry(store, record.fingerprint))
+    render_report(execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html")
+    return folder / f"{Gate.name}.html"
+
+
+def _first(outcome: Outcome) -> int:
+    """What decides comes first."""
+    return ("missed", "undecided", "met", "not asked").index(outcome.outcome)

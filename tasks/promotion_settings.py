@@ -1,0 +1,74 @@
+"""What a promotion asks for, as params.yaml says under `promotion:`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError, field_validator, model_validator
+
+from pipelines.components import discover, refuse_unknown_keys
+from pipelines.corpora.settings import FILE, read_params
+from pipelines.errors import RecipeError
+from pipelines.gate import Criterion
+
+USUAL: dict[str, dict[str, Any]] = {
+    "quality": {},
+    "latency": {},
+    "model_size": {},
+    "leakage": {},
+    "lineage": {},
+    "reproducible": {"commit": "any"},
+}
+"""What is asked where params.yaml does not say."""
+
+
+class PromotionSettings(BaseModel):
+    """The block `promotion:` of params.yaml."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    criteria: tuple[SerializeAsAny[Criterion], ...] = Field(default=USUAL, validate_default=True)
+    """In the file a mapping of criterion to its settings; what is not named is not asked."""
+    wait_hours: float = Field(72.0, gt=0)
+    """Hours that a verdict left open waits for a person in Prefect's UI, before nothing is promoted."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, value: Any) -> Any:
+        refuse_unknown_keys("promotion", value, cls.model_fields)
+        return value
+
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return [
+            {"name": name, **({} if settings is None else _mapping(name, settings))} for name, settings in value.items()
+        ]
+
+    @property
+    def unasked(self) -> list[str]:
+        """The criteria that exist and are not asked."""
+        discover("pipelines.gate")
+        return sorted(set(Criterion.members) - {criterion.name for criterion in self.criteria})
+
+    @classmethod
+    def load(cls, root: Path) -> Self:
+        """The block of `root`/params.yaml. RecipeError when it asks for something that there is not."""
+        try:
+            return cls.model_validate(dict(read_params(root).get("promotion") or {}))
+        except ValidationError as invalid:
+            error = invalid.errors()[0]
+            where = ".".join(["promotion", *(str(part) for part in error["loc"][:1])])
+            raise RecipeError(f"{FILE}: {where}: {error['msg'].removeprefix('Value error, ')}") from None
+
+
+def _mapping(name: Any, settings: Any) -> Mapping[str, Any]:
+    if not isinstance(settings, Mapping):
+        raise ValueError(
+            f"{name}: expected a mapping of its settings, got {settings!r}; {{}} asks for it as it usually is"
+        )
+    return settings
