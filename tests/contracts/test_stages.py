@@ -38,7 +38,8 @@ TRIED = stages_that_try({part for part in where_used() if part[0] not in ("evalu
 
 
 def test_every_part_is_run_by_a_recipe_or_by_a_test_that_is_named_here() -> None:
-    unused = {part for part in EVERY if part[0] not in (*OF_DATASETS, OF_EXPORTS, OF_EVALUATIONS, OF_PROMOTIONS)} - set(where_used())
+    elsewhere = (*OF_DATASETS, OF_EXPORTS, OF_EVALUATIONS, OF_PROMOTIONS)
+    unused = {part for part in EVERY if part[0] not in elsewhere} - set(where_used())
     assert unused == set(ELSEWHERE), "a part of no recipe is listed with the test that runs it, and no other part is"
     for (_, name), test in ELSEWHERE.items():
         assert name in (ROOT / test).read_text(encoding="utf-8"), f"{test} does not run {name}"
