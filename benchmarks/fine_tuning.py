@@ -28,7 +28,7 @@ PACKAGES = (
     "http",
     "logging",
     "multiprocessing",
-    "tkinter",
+    "importlib",
     "urllib",
     "concurrent",
 )

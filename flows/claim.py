@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from flows.display import show_reach
 from pipelines.components import did_you_mean
 from pipelines.corpora.settings import load_settings
 from pipelines.errors import RecipeError
@@ -51,6 +52,7 @@ def measure(
     console.print(f"{owner} on {chosen}: preparing the data")
     prepared = prepare_in_turn(chosen, root, lambda step: console.print(f"  {step}"), console.print)
     plan, store = make_plan(root, request, prepared), Store(store_folder(root))
+    show_reach(console, prepared, seeds or claim.seeds)
     todo = plan.missing({step.fingerprint for step in plan.steps if store.get(step.fingerprint)})
     if todo:
         console.print(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …")

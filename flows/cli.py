@@ -15,7 +15,7 @@ from flows.cli_lattice import lattice
 from flows.cli_promote import promote, rollback
 from flows.cli_reproduce import reproduce
 from flows.cli_store import store_app
-from flows.display import show_next, show_plan, show_recipe, show_scores
+from flows.display import compared_seeds, show_next, show_plan, show_reach, show_recipe, show_scores
 from flows.export import export
 from flows.finished import finished_report
 from flows.telling import told
@@ -84,10 +84,12 @@ def run(
     if until is not None:
         plan = plan.ancestors(until)
     stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
+    todo = plan.missing(stored)
+    if (dry_run or todo) and (seeds := compared_seeds(plan)) is not None:
+        show_reach(console, prepared, seeds)
     if dry_run:
         show_plan(console, plan, stored, store, threads)
         return
-    todo = plan.missing(stored)
     models: dict[str, str] = {}
     report = None if todo else finished_report(root, store, plan)
     if report is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,9 +12,6 @@ from rich.table import Table
 
 from flows.telling import told
 from tasks.environment import prepare_environment, project_root
-
-if TYPE_CHECKING:
-    from tasks.datasets import Prepared
 
 console = Console(highlight=False)
 
@@ -43,7 +40,7 @@ def lattice(
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
-    from flows.display import show_plan
+    from flows.display import show_plan, show_reach
     from flows.finished import finished_report
     from pipelines.lineage.store import Store
     from pipelines.recipe.lattice import SEEDS
@@ -66,7 +63,7 @@ def lattice(
     )
     plan, store = make_plan(root, request, prepared), Store(store_folder(root))
     stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
-    _show_reach(prepared, seeds or SEEDS)
+    show_reach(console, prepared, seeds or SEEDS)
     if dry_run:
         show_plan(console, plan, stored, store, threads)
         return
@@ -85,19 +82,6 @@ def lattice(
 
     _show_stages(record_lattice(root, request.variants, plan, store, prepared))
     console.print(f"recorded {root / PAGE}", soft_wrap=True)
-
-
-def _show_reach(prepared: Prepared, seeds: int) -> None:
-    """Before anything is computed: what this comparison could show at all."""
-    from pipelines.evaluations.significance import DISAGREEMENT, POWER, SEED_DEVIATION, detectable
-
-    items = prepared.summary["tables"]["test"]["documents"]
-    console.print(
-        f"{items:,} test examples and {seeds} seeds a path show a difference between two paths of "
-        f"{100 * detectable(items, seeds):.1f} points four times in five"
-        f" (power {POWER:.0%}, two models apart on {DISAGREEMENT:.0%} of the examples, seeds by {100 * SEED_DEVIATION:g} point)",
-        soft_wrap=True,
-    )
 
 
 def _show_stages(record: dict[str, Any]) -> None:

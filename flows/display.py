@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pipelines.lineage.store import Store
     from pipelines.recipe.plan import Plan
     from pipelines.recipe.schema import Recipe, Stage
+    from tasks.datasets import Prepared
 
 
 def show_recipe(console: Console, recipe: Recipe) -> None:
@@ -50,6 +51,29 @@ def show_plan(console: Console, plan: Plan, stored: set[str], store: Store, thre
         table.add_row(step.label, step.stage.kind, step.fingerprint[:12], state, tokens, minutes)
     console.print(table)
     console.print(f"{len(todo)} of {len(plan.steps)} steps to compute, about {total:.0f} minutes")
+
+
+def compared_seeds(plan: Plan) -> int | None:
+    """Seeds of each of the stages that an evaluate stage of `plan` compares, the fewest; None where none does."""
+    found: list[int] = []
+    for judging in plan.steps:
+        named = {name for one in judging.stage.suite for name in one.subjects}
+        seeds = [sum(step.name == name for step in plan.steps) for name in named]
+        found += [min(seeds)] if len(named) > 1 else []
+    return max(1, min(found)) if found else None
+
+
+def show_reach(console: Console, prepared: Prepared, seeds: int) -> None:
+    """Before anything is computed: the smallest difference between two stages that could be seen at all."""
+    from pipelines.evaluations.significance import DISAGREEMENT, SEED_DEVIATION, detectable
+
+    items = prepared.summary["tables"]["test"]["documents"]
+    console.print(
+        f"{items:,} test examples and {seeds} seed{'s' if seeds > 1 else ''} of each side show a difference of "
+        f"{100 * detectable(items, seeds):.1f} points four times in five (were the two apart on {DISAGREEMENT:.0%} of the "
+        f"examples, and seeds by {100 * SEED_DEVIATION:g} point)",
+        soft_wrap=True,
+    )
 
 
 def show_scores(console: Console, store: Store, plan: Plan) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.evaluations import Evaluation
-from pipelines.evaluations.statistics import METRICS, RESAMPLES, Verdict, interval, paired_difference
+from pipelines.evaluations.ladder import climbed
+from pipelines.evaluations.statistics import METRICS, RESAMPLES, Difference, Verdict, interval, paired_difference
 
 if TYPE_CHECKING:
     from pipelines.evaluations.stage import Evaluated
@@ -17,8 +17,8 @@ PAYS: dict[Verdict, str] = {"better": "pays", "worse": "does not pay", "cannot t
 class Classification(Evaluation, name="classification"):
     """Accuracy and macro-F1 on the test table: mean over seeds, each seed, 95 % interval over seeds and texts.
 
-    Consecutive stages of the ladder are compared on the same texts, and the last with the first. A step pays when the
-    95 % interval of its difference lies above zero, does not pay when it lies below, and otherwise one cannot tell.
+    Consecutive stages of the ladder are compared on the same texts, and the last with the first. A step pays when
+    its difference is above zero after Holm's correction over all steps, does not pay when below, and otherwise one cannot tell.
     """
 
     paper = "doi:10.1214/07-AOAS122"
@@ -50,7 +50,6 @@ class Classification(Evaluation, name="classification"):
                     record.setdefault("clean", {})[metric] = clean.record()
                     headline[f"test_clean/{metric}/{stage}"] = clean.mean
             stages.append(record)
-        steps = list(pairwise(self.ladder))
         return {
             "metrics": list(METRICS),
             "examples": int(truth.size),
@@ -58,20 +57,19 @@ class Classification(Evaluation, name="classification"):
             "resamples": RESAMPLES,
             "verdict_metric": self.metric,
             "stages": stages,
-            "ladder": [self._compare(evaluated, before, after) for before, after in steps],
-            "whole_ladder": self._compare(evaluated, self.ladder[0], self.ladder[-1]) if len(steps) > 1 else None,
+            **self._climbed(evaluated),
             "headline": headline,
         }
 
-    def _compare(self, evaluated: Evaluated, before: str, after: str) -> dict[str, Any]:
-        first, second = evaluated.stage_predictions(before), evaluated.stage_predictions(after)
-        differences = {
-            metric: paired_difference(metric, evaluated.truth, first, second, len(evaluated.labels), evaluated.seed)
-            for metric in METRICS
-        }
-        return {
-            "from": before,
-            "to": after,
-            **{metric: difference.record() for metric, difference in differences.items()},
-            "verdict": PAYS[differences[self.metric].verdict],
-        }
+    def _climbed(self, evaluated: Evaluated) -> dict[str, Any]:
+        def compare(before: str, after: str) -> dict[str, Difference]:
+            first, second = evaluated.stage_predictions(before), evaluated.stage_predictions(after)
+            return {
+                metric: paired_difference(metric, evaluated.truth, first, second, len(evaluated.labels), evaluated.seed)
+                for metric in METRICS
+            }
+
+        found = climbed(self.ladder, self.metric, compare, evaluated)
+        for step in (*found["ladder"], *([found["whole_ladder"]] if found["whole_ladder"] else [])):
+            step["verdict"] = PAYS[step["verdict"]]
+        return found

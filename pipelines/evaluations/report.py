@@ -168,7 +168,7 @@ def _data(summary: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, A
         }
         for table, result in verdict.get("tables", {}).items()
     }
-    order = ("general", "domain", "task_text", "train", "validation", "test")
+    order = ("general", "general_heldout", "domain", "task_text", "train", "validation", "test")
     tables = summary.get("tables", {})
     return {
         "language": summary.get("language", ""),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
+from pipelines.evaluations.ladder import climbed
 from pipelines.evaluations.resampling import RESAMPLES, interval, paired_difference
 
 if TYPE_CHECKING:
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
 
     from pipelines.evaluations.resampling import Score
     from pipelines.evaluations.stage import Evaluated
+    from pipelines.evaluations.statistics import Difference
 
 
 class Scores(Evaluation, name="scores"):
     """The family's metrics on the test table: mean over seeds, each seed, 95 % interval over seeds and examples.
 
-    Consecutive stages of the ladder are compared on the same examples, and the last with the first: better when the 95 %
-    interval of the difference lies above zero, worse when below, else one cannot tell.
+    Consecutive stages of the ladder are compared on the same examples, and the last with the first: better when the
+    difference is above zero after Holm's correction over all steps, worse when below, else one cannot tell.
     """
 
     paper = "doi:10.1214/07-AOAS122"
@@ -56,7 +58,6 @@ class Scores(Evaluation, name="scores"):
                     record.setdefault("clean", {})[metric] = clean.record()
                     headline[f"test_clean/{metric}/{stage}"] = clean.mean
             stages.append(record)
-        steps = list(pairwise(self.ladder))
         return {
             "family": family.name,
             "metrics": list(family.metrics),
@@ -65,24 +66,15 @@ class Scores(Evaluation, name="scores"):
             "resamples": RESAMPLES,
             "verdict_metric": verdict_on,
             "stages": stages,
-            "ladder": [self._compare(evaluated, verdict_on, before, after) for before, after in steps],
-            "whole_ladder": self._compare(evaluated, verdict_on, self.ladder[0], self.ladder[-1])
-            if len(steps) > 1
-            else None,
+            **climbed(self.ladder, verdict_on, partial(self._compare, evaluated), evaluated),
             "headline": headline,
         }
 
-    def _compare(self, evaluated: Evaluated, verdict_on: str, before: str, after: str) -> dict[str, Any]:
+    def _compare(self, evaluated: Evaluated, before: str, after: str) -> dict[str, Difference]:
         first, second = self._statistics(evaluated, before), self._statistics(evaluated, after)
-        differences = {
+        return {
             metric: paired_difference(self._score(evaluated, metric), first, second, evaluated.seed)
             for metric in evaluated.family.metrics
-        }
-        return {
-            "from": before,
-            "to": after,
-            **{metric: difference.record() for metric, difference in differences.items()},
-            "verdict": differences[verdict_on].verdict,
         }
 
     @staticmethod

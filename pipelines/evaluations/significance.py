@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import DataError
 from pipelines.evaluations.crossed import CONFIDENCE, Variation
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.evaluations.resampling import Score
+    from pipelines.evaluations.statistics import Difference
 
 ROUNDS = 2000
 POWER = 0.8
@@ -92,6 +93,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
     from statsmodels.stats.multitest import multipletests
 
     return [float(value) for value in multipletests(list(p_values), method="holm")[1]] if p_values else []
+
+
+def judged(differences: Sequence[Difference]) -> list[dict[str, Any]]:
+    """The records of one family of comparisons: verdicts are those that stand when Holm's procedure holds the chance of any
+    mistake among all of them to 5 %, and `p` is the adjusted one."""
+    records = []
+    for apart, adjusted in zip(differences, holm([one.p_value for one in differences]), strict=True):
+        verdict = apart.verdict if adjusted < 1 - CONFIDENCE else "cannot tell"
+        records.append({**apart.record(), "p": adjusted, "verdict": verdict})
+    return records
 
 
 def detectable(items: int, seeds: int, disagreement: float = DISAGREEMENT, deviation: float = SEED_DEVIATION) -> float:

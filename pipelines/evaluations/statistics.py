@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pipelines.evaluations.crossed import stretched, variation
+from pipelines.evaluations.crossed import CONFIDENCE, stretched, variation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +57,19 @@ class Difference:
     def verdict(self) -> Verdict:
         """Better or worse only when the interval excludes zero."""
         return "better" if self.low > 0 else "worse" if self.high < 0 else "cannot tell"
+
+    @property
+    def p_value(self) -> float:
+        """That of the normal distribution whose interval ends where this one does on the side of zero: it lies below 5 %
+        exactly where the interval excludes zero."""
+        from scipy.stats import norm
+
+        if self.difference == 0:
+            return 1.0
+        reach = self.difference - self.low if self.difference > 0 else self.high - self.difference
+        if reach <= 0:
+            return 0.0
+        return float(2 * norm.sf(abs(self.difference) / reach * norm.isf((1 - CONFIDENCE) / 2)))
 
     def record(self) -> dict[str, object]:
         return {"difference": self.difference, "low": self.low, "high": self.high, "verdict": self.verdict}

@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import PositiveInt
 
 from pipelines.errors import DataError
+from pipelines.evaluations.significance import judged
 from pipelines.probes import LAYERS, Probe, Seen, Stage
-from pipelines.probes.records import judged
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:

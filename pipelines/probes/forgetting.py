@@ -10,9 +10,10 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError
+from pipelines.evaluations.significance import judged
 from pipelines.probes import Probe, Seen, Stage
 from pipelines.probes.held_out_loss import losses, way_of_asking
-from pipelines.probes.records import judged, scoring
+from pipelines.probes.records import scoring
 from pipelines.probes.regression import fitted
 from pipelines.probes.sentence_tasks import tasks_of
 

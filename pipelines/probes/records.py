@@ -15,16 +15,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pipelines.evaluations.resampling import RESAMPLES, interval, paired_difference
-from pipelines.evaluations.significance import holm
+from pipelines.evaluations.significance import judged
 
 if TYPE_CHECKING:
     from pipelines.evaluations.resampling import Score
-    from pipelines.evaluations.statistics import Difference
     from pipelines.probes import Probe, Stage
 
 DIGITS = 6
-LEVEL = 0.05
-"""Of the family of all comparisons together."""
 
 
 def by_layer(probe: Probe, stages: Sequence[Stage], seed: int) -> dict[str, Any]:
@@ -56,28 +53,6 @@ def by_layer(probe: Probe, stages: Sequence[Stage], seed: int) -> dict[str, Any]
             for stage in stages
         },
     }
-
-
-def judged(differences: Sequence[Difference]) -> list[dict[str, Any]]:
-    """The records of one family of comparisons: verdicts are those that stand when Holm's procedure holds the chance of any
-    mistake among all of them to 5 %. The p-value is that of the normal distribution whose interval ends where this one does on
-    the side of zero: it lies below 5 % exactly where the interval excludes zero."""
-    records = []
-    for apart, adjusted in zip(differences, holm([_p_value(one) for one in differences]), strict=True):
-        verdict = apart.verdict if adjusted < LEVEL else "cannot tell"
-        records.append({**apart.record(), "p": adjusted, "verdict": verdict})
-    return records
-
-
-def _p_value(apart: Difference) -> float:
-    from scipy.stats import norm
-
-    if apart.difference == 0:
-        return 1.0
-    reach = apart.difference - apart.low if apart.difference > 0 else apart.high - apart.difference
-    if reach <= 0:
-        return 0.0
-    return float(2 * norm.sf(abs(apart.difference) / reach * norm.ppf(1 - LEVEL / 2)))
 
 
 def rounded(value: Any) -> Any:

@@ -43,7 +43,7 @@ def write_small_dataset(root: Path) -> None:
     """params.yaml and texts/ under `root`."""
     (root / "texts" / "general").mkdir(parents=True)
     (root / "params.yaml").write_text(PARAMS)
-    blocks = [text.replace("\n\n", "\n") for text in documents("tkinter")[:60]]
+    blocks = [text.replace("\n\n", "\n") for text in documents("importlib")[:60]]
     (root / "texts" / "general" / "one.txt").write_text("\n\n".join(blocks))
     write_jsonl(root / "texts" / "general" / "two.jsonl", ({"text": text} for text in documents("http")[:60]))
     rows = ['"' + text.replace('"', '""') + '"' for text in documents("logging")[:60]]

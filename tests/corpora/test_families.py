@@ -89,7 +89,7 @@ def side_files(root: Path, name: str) -> str:
 def prepare_family(root: Path, name: str) -> None:
     """A dataset of the family under `root`, up to its tables."""
     (root / "params.yaml").write_text(PARAMS.format(family=name, more=side_files(root, name)))
-    write_jsonl(root / "general.jsonl", ({"text": text} for text in documents("tkinter")[:20]))
+    write_jsonl(root / "general.jsonl", ({"text": text} for text in documents("importlib")[:20]))
     write_jsonl(root / "domain.jsonl", ({"text": text} for text in documents("logging")[:20]))
     write_jsonl(root / "train.jsonl", (example(name, number) for number in range(30)))
     write_jsonl(root / "test.jsonl", (example(name, number) for number in range(30, 40)))

@@ -176,7 +176,7 @@ def test_paragraphs_taken_out_leave_the_others(parts: list[str], mark: str, gone
 def dataset(root: Path, extra: str = "") -> Path:
     """The small dataset up to deduplication, with near copies, copies and a repeated paragraph in `general`."""
     write_small_dataset(root)
-    long = [text for text in documents("tkinter")[60:] if len(text.split()) >= 60][:8]
+    long = [text for text in documents("importlib")[60:] if len(text.split()) >= 60][:8]
     line = " ".join(long[5].split())
     lines = [*long[:4], altered(long[0], 1, 0), long[1].upper(), line]
     lines += [f"{' '.join(long[place].split())}\n\n{line}" for place in (6, 7)]

@@ -84,6 +84,9 @@ def test_training_longer_pays_and_the_record_says_so(finished: tuple[Path, Resul
     assert (step["from"], step["to"], step["verdict"]) == ("scratch", "classify", "pays")
     assert step["accuracy"]["low"] > 0
     assert section["whole_ladder"] is None
+    assert (step["p_holm"] < 0.05) == (step["verdict"] != "cannot tell"), "of a single step nothing is corrected"
+    assert set(step["these_models"]) == {"randomisation", "mcnemar"}
+    assert all(0 < value <= 1 for value in step["these_models"].values())
     assert section["resamples"] >= 2000
 
 

@@ -17,14 +17,14 @@ from pipelines.selections import Pool, Selected, Selection, Unit
 from pipelines.selections.encoding import Encoded, Learned, evenly, rows_between, texts_at
 from pipelines.selections.searching import list_count, one_thread, probes
 from pipelines.vectors import Vectors
-from tests.small_corpus import documents
+from tests.small_corpus import MANY, documents
 
 VECTORS = {"name": "hashed_ngrams", "dimensions": 16, "buckets": 4096}
 
 
 @cache
 def texts() -> list[str]:
-    return documents("tkinter", "asyncio", "email", "http")[:400]
+    return documents(*MANY, "asyncio", "email", "http")[:400]
 
 
 def pool(folder: Path, domain: Sequence[str], own: Sequence[str], processes: int = 1, files: int = 3) -> Pool:

@@ -35,7 +35,7 @@ from pipelines.training.encoded_pieces import begins_word, extents
 from pipelines.training.token_shards import token_stream
 from pipelines.training.token_stream import MANIFEST, TOKENS, TokenStream, is_whole
 from tests.chinese_text import ARTICLES
-from tests.small_corpus import documents
+from tests.small_corpus import MANY, documents
 from tests.steps import ROOT
 from tests.streams import stream_of, table_of
 
@@ -117,7 +117,7 @@ def test_word_starts_are_kept_as_bits(segmentation: Segmentation, tmp_path: Path
 def test_a_beginning_is_read_and_several_tables_share_it(
     tokenizer: PreTrainedTokenizerFast, tmp_path: Path, small_pieces: None
 ) -> None:
-    large, small = documents("asyncio", "tkinter")[:400], documents("email")[:100]
+    large, small = documents("asyncio", *MANY)[:400], documents("email")[:100]
     tables = [table_of(large, tmp_path / "a.parquet", rows=10), table_of(small, tmp_path / "b.parquet", rows=10)]
     whole = token_stream(tables, tokenizer, None, None, tmp_path / "cache")
     assert len(whole.starts) == 500
@@ -180,7 +180,7 @@ def test_a_damaged_stream_is_made_anew(damage: str, tokenizer: PreTrainedTokeniz
 def test_killed_at_any_moment_the_next_attempt_goes_on(
     tokenizer: PreTrainedTokenizerFast, tmp_path: Path, small_pieces: None
 ) -> None:
-    texts = documents("asyncio", "tkinter", "email") * 2
+    texts = documents("asyncio", *MANY, "email") * 2
     table, cache = table_of(texts, tmp_path / "text.parquet", rows=50), tmp_path / "cache"
     tokenizer.save_pretrained(tmp_path / "tokenizer")
     command = [sys.executable, "-c", ENCODE, str(tmp_path / "tokenizer"), str(table), str(cache)]

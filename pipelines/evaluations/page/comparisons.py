@@ -77,9 +77,20 @@ def _tables(
                 text("what", "What was changed"),
                 text("compared", "Compared"),
                 difference("measured", capital(measured_in(verdict_on)), verdict_on),
+                number("p_holm", "p, Holm", "{:.3f}".format),
                 verdict("verdict"),
+                number("randomisation", "p, these models", "{:.3f}".format),
+                *([number("mcnemar", "McNemar", "{:.3f}".format)] if verdict_on == "accuracy" else []),
             ),
-            [{**step, "what": capital(step["what"]), "compared": f"{step['from']} → {step['to']}"} for step in steps],
+            [
+                {
+                    **step,
+                    **step.get("these_models", {}),
+                    "what": capital(step["what"]),
+                    "compared": f"{step['from']} → {step['to']}",
+                }
+                for step in steps
+            ],
         )
     return found
 
