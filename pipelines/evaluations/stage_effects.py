@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
-from pipelines.evaluations.crossed import variation
+from pipelines.evaluations.crossed import stretched, variation
 from pipelines.evaluations.resampling import RESAMPLES, contributions, interval, resampled
 from pipelines.evaluations.significance import holm, settling
 
@@ -186,8 +186,6 @@ class _Contrasts:
         self.observed, self.means, self.parts, self.examples = observed, means, parts, examples
 
     def measured(self, weights: Sequence[float]) -> Mapping[str, Any]:
-        from pipelines.evaluations.crossed import stretched
-
         used = [(weight, number) for number, weight in enumerate(weights) if weight]
         difference = sum(weight * self.observed[number] for weight, number in used)
         found = variation([(weight, self.parts[number]) for weight, number in used])

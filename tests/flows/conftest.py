@@ -29,7 +29,11 @@ finally:
 
 @pytest.fixture(scope="package")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("checkout")
+    return write_checkout(tmp_path_factory.mktemp("checkout"))
+
+
+def write_checkout(root: Path) -> Path:
+    """A checkout of its own in the folder `root`."""
     for name in ("pipelines", "tasks", "flows", "recipes", ".dvc"):
         shutil.copytree(
             ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
@@ -44,6 +48,10 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def environment(checkout: Path) -> dict[str, str]:
+    return users_shell(checkout)
+
+
+def users_shell(checkout: Path) -> dict[str, str]:
     """A user's shell: none of the settings that other tests make for themselves."""
     mine = {
         name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_", "CURSUS_"))
@@ -54,6 +62,11 @@ def environment(checkout: Path) -> dict[str, str]:
 @pytest.fixture(scope="package")
 def cursus(checkout: Path, environment: dict[str, str]) -> Cursus:
     """Run the command line of the checkout's own code."""
+    return command_line(checkout, environment)
+
+
+def command_line(checkout: Path, environment: dict[str, str]) -> Cursus:
+    """The command line of the code in `checkout`."""
 
     def run(*arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from tests.flows.conftest import Cursus
+from tests.flows.conftest import command_line, users_shell, write_checkout
 
 SHORT = """
 base: bert
@@ -31,13 +29,10 @@ stages:
 """
 
 
-@pytest.fixture
-def recipe(checkout: Path) -> str:
-    (checkout / "recipes" / "short.yaml").write_text(SHORT, encoding="utf-8")
-    return "short"
-
-
-def test_a_lattice_is_computed_once_and_has_a_page(recipe: str, cursus: Cursus, checkout: Path) -> None:
+def test_a_lattice_is_computed_once_and_has_a_page(tmp_path: Path) -> None:
+    checkout, recipe = write_checkout(tmp_path), "short"  # its own: other tests count what they find
+    (checkout / "recipes" / f"{recipe}.yaml").write_text(SHORT, encoding="utf-8")
+    cursus = command_line(checkout, users_shell(checkout))
     refused = cursus("lattice", recipe, "--smoke", "--seeds", "1")
     assert refused.returncode == 2 and "one seed says nothing" in refused.stderr + refused.stdout
     planned = cursus("lattice", recipe, "--smoke", "--seeds", "2", "--dry-run")
