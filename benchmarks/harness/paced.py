@@ -57,7 +57,8 @@ class Paced:
         self._begun = time.perf_counter()
         with log.open("w", encoding="utf-8") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", loop.module, str(loop.argument)],
+                # unbuffered: what it prints and what it dies of come in the order in which they were said
+                [sys.executable, "-u", "-m", loop.module, str(loop.argument)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,

@@ -161,7 +161,9 @@ def test_a_large_table_is_judged_by_rows_that_stand_for_it_with_the_same_counts(
             with pytest.raises(QualityError):
                 validate("small", root)
             asked = json.loads((home / "verdict.json").read_text())["tables"]["general"]["expectations"]
-            found.append({entry["meaning"]: (entry["success"], entry["unexpected_count"]) for entry in asked})
+            # what a sample says hangs on what is in it
+            counted = [entry for entry in asked if "sampled" not in entry["meaning"]]
+            found.append({entry["meaning"]: (entry["success"], entry["unexpected_count"]) for entry in counted})
             rows = sum(
                 pq.read_metadata(path).num_rows for path in home.glob(".unfinished/**/evidence-general-*/rows.parquet")
             )
