@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pipelines.components import Component
@@ -115,8 +114,3 @@ def _kept(change: Change, text: str) -> str:
 
 def _listed(words: frozenset[str]) -> str:
     return ", ".join(sorted(words))
-
-
-def reads(lexicon: str | None, shipped: str) -> Path:
-    """The file that an attack looks words up in: the user's, or the one of that name that comes with the package."""
-    return Path(lexicon) if lexicon is not None else Path(__file__).parent / "lexicons" / shipped

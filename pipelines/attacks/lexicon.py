@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
+from pipelines.attacks import Attack
 from pipelines.errors import DataError
+
+
+class LexiconAttack(Attack):
+    """An attack that looks up in a file what may stand for a word: the user's, or a short one that comes along."""
+
+    shipped: ClassVar[Mapping[str, str]]
+    """Language → the name of the lexicon that comes along."""
+
+    lexicon: str | None = None
+    """A file of word, tab, what may stand for it with tabs between; None for the short one that comes along."""
+
+    @property
+    def reads_files(self) -> tuple[Path, ...]:
+        # which of its own it reads hangs on the dataset, whose language is in every identity: all stand for it
+        return tuple(map(self.file, self.shipped)) if self.lexicon is None else (Path(self.lexicon),)
+
+    def file(self, language: str) -> Path:
+        """Where words of `language` are looked up."""
+        if self.lexicon is not None:
+            return Path(self.lexicon)
+        return Path(__file__).parent / "lexicons" / self.shipped[language]
+
+    def unfit(self, family: str | None, language: str | None) -> str | None:
+        if self.lexicon is None and language is not None and language not in self.shipped:
+            own = " and ".join(self.shipped)
+            return f"{self.name} comes with words of {own}, and this dataset's language is {language}; name a lexicon"
+        return super().unfit(family, language)
 
 
 @cache

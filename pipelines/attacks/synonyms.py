@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.attacks import Attack, reads
 from pipelines.attacks.characters import CHINESE
 from pipelines.attacks.letters import like
-from pipelines.attacks.lexicon import read_lexicon
+from pipelines.attacks.lexicon import LexiconAttack, read_lexicon
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-SHIPPED = {"en": "synonyms_en.tsv", "zh": "synonyms_zh.tsv"}
 
-
-class Synonyms(Attack, name="synonyms"):
+class Synonyms(LexiconAttack, name="synonyms"):
     """A word becomes another of its meaning, from a lexicon; the longest word that stands there is taken (Ren et al. 2019).
 
     Of the words of the text that the lexicon knows, a share `rate` is exchanged, up to what a lexicon leaves to choose.
@@ -26,18 +24,10 @@ class Synonyms(Attack, name="synonyms"):
 
     paper = "doi:10.18653/v1/P19-1103"
 
-    lexicon: str | None = None
-    """A file of word, tab, its synonyms with tabs between; None for the short English or Chinese one that comes along."""
-
-    @property
-    def reads_files(self) -> tuple[Path, ...]:
-        # which of its own it reads hangs on the dataset, whose language is in every identity: both stand for it
-        return (
-            (Path(self.lexicon),) if self.lexicon is not None else tuple(reads(None, name) for name in SHIPPED.values())
-        )
+    shipped: ClassVar[Mapping[str, str]] = {"en": "synonyms_en.tsv", "zh": "synonyms_zh.tsv"}
 
     def change(self, text: str, rate: float, random: Generator, language: str) -> str:
-        path = reads(self.lexicon, SHIPPED.get(language, ""))
+        path = self.file(language)
         known = read_lexicon(path)
 
         def exchange(found: re.Match[str]) -> str:
@@ -46,12 +36,6 @@ class Synonyms(Attack, name="synonyms"):
             return like(word, others[int(random.integers(len(others)))]) if drawn and others else word
 
         return _any_word(path, language).sub(exchange, text)
-
-    def unfit(self, family: str | None, language: str | None) -> str | None:
-        if self.lexicon is None and language is not None and language not in SHIPPED:
-            own = " and ".join(SHIPPED)
-            return f"{self.name} comes with words of {own}, and this dataset's language is {language}; name a lexicon"
-        return super().unfit(family, language)
 
 
 @cache

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from pipelines.components import Component
+from pipelines.components import Component, did_you_mean
+from pipelines.errors import RecipeError
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pipelines.evaluations.stage import Evaluated
+    from pipelines.task_families import TaskFamily
 
 
 class Evaluation(Component):
@@ -38,6 +40,14 @@ class Evaluation(Component):
     def tiny(self) -> Self:
         """The same evaluation at the smallest size that still has all its parts, for smoke runs."""
         return self
+
+    def chosen_metric(self, wanted: str | None, family: TaskFamily) -> str:
+        """The metric of `family` that is `wanted`, its first where None. Raises RecipeError for one that it has not got."""
+        if wanted is not None and wanted not in family.metrics:
+            raise RecipeError(
+                f"evaluation {self.name}: {family.name} has no metric {wanted!r}.{did_you_mean(wanted, family.metrics)}"
+            )
+        return wanted or family.metrics[0]
 
     @property
     def subjects(self) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ class Calibration(Evaluation, name="calibration"):
                 "seeds": [subject.seed for subject in models],
                 "ece": {kind: error(score, rows, evaluated.seed) for kind, score in scores.items()},
                 "overconfidence": interval(_overconfidence, rows, evaluated.seed).record(),
-                "brier": _brier(rows, evaluated.seed),
+                "brier": interval(partial(_mean, SQUARES), rows, evaluated.seed, reach=2.0).record(),
             }
             for name, column in (("confidence", CONFIDENCE), ("accuracy", RIGHT)):
                 record[name] = interval(partial(_mean, column), rows, evaluated.seed).record()
@@ -153,15 +153,6 @@ def error(score: Score, rows: Sequence[NDArray[np.float64]], seed: int, resample
     chance = float(np.quantile(perfect, 0.95))
     low = 0.0 if found.mean <= chance else max(0.0, found.low - bias)
     return found.record() | {"low": low, "high": max(found.high - bias, low), "by_chance": chance}
-
-
-def _brier(rows: Sequence[NDArray[np.float64]], seed: int) -> dict[str, Any]:
-    # halved, since an interval is of a score, which ends at one
-    half = interval(lambda some: _mean(SQUARES, some) / 2, rows, seed)
-    return {
-        **{name: 2 * getattr(half, name) for name in ("mean", "low", "high")},
-        "per_seed": [2 * one for one in half.per_seed],
-    }
 
 
 def _overconfidence(rows: NDArray[np.float64]) -> float:

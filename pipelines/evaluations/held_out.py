@@ -116,9 +116,8 @@ def _estimate(
     """
 
     def share(statistics: NDArray[np.float64]) -> float:
-        # an interval is of a score, which ends at one, and nothing is as unlikely as this
-        return float(statistics[:, 0].sum() / max(statistics[:, column].sum(), 1) / MOST_NATS)
+        return float(statistics[:, 0].sum() / max(statistics[:, column].sum(), 1))
 
-    found = interval(share, models, seed)
-    ends = {name: written(getattr(found, name) * MOST_NATS) for name in ("mean", "low", "high")}
-    return {**ends, "per_seed": [written(one * MOST_NATS) for one in found.per_seed]}
+    found = interval(share, models, seed, reach=MOST_NATS)
+    ends = {name: written(getattr(found, name)) for name in ("mean", "low", "high")}
+    return {**ends, "per_seed": [written(one) for one in found.per_seed]}

@@ -53,10 +53,7 @@ def _these_models(evaluated: Evaluated, metric: str, before: str, after: str) ->
     first, second = ([evaluated.statistics(model) for model in evaluated.answering[stage]] for stage in (before, after))
     if len(first) != len(second):
         return {}
-
-    def score(statistics: NDArray[np.float64]) -> float:
-        return evaluated.family.scores(statistics)[metric]
-
+    score = evaluated.family.scorer(metric)
     found = {"randomisation": randomisation(score, first, second, evaluated.seed, RESAMPLES)}
     if metric == "accuracy":
         gold = evaluated.gold

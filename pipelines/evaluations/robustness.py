@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, PositiveInt, SerializeAsAny, field_validator
 
 from pipelines.attacks import TEXTS, Attack
-from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.resampling import interval
@@ -67,11 +66,8 @@ class Robustness(Evaluation, name="robustness"):
         family = evaluated.family
         if unfit := self.unfit(family.name, evaluated.language):
             raise RecipeError(f"evaluation {self.name}: {unfit}")
-        metric = self.metric or family.metrics[0]
-        if metric not in family.metrics:
-            raise RecipeError(
-                f"evaluation {self.name}: {family.name} has no metric {metric!r}.{did_you_mean(metric, family.metrics)}"
-            )
+        metric = self.chosen_metric(self.metric, family)
+        score = family.scorer(metric)
         random = np.random.default_rng([evaluated.seed, 7])
         chosen = np.sort(random.permutation(len(evaluated.rows))[: self.examples])
         rows = [evaluated.rows[index] for index in chosen]
@@ -88,7 +84,7 @@ class Robustness(Evaluation, name="robustness"):
             record: dict[str, Any] = {
                 "stage": stage,
                 "seeds": [subject.seed for subject in models],
-                "clean": {metric: interval(_score(family, metric), clean, evaluated.seed).record()},
+                "clean": {metric: interval(score, clean, evaluated.seed).record()},
                 "attacked": {},
                 "loss": {},
             }
@@ -98,9 +94,9 @@ class Robustness(Evaluation, name="robustness"):
                     family.statistics(right, evaluated.answers_to(subject, changed), evaluated.labels)
                     for subject in models
                 ]
-                estimate = interval(_score(family, metric), heard, evaluated.seed)
+                estimate = interval(score, heard, evaluated.seed)
                 record["attacked"][name] = {metric: estimate.record()}
-                record["loss"][name] = {metric: _loss(_score(family, metric), clean, heard, evaluated.seed).record()}
+                record["loss"][name] = {metric: _loss(score, clean, heard, evaluated.seed).record()}
                 headline[f"robustness/{metric}/{stage}/{name}"] = estimate.mean
             stages.append(record)
         return {
@@ -126,10 +122,6 @@ class Robustness(Evaluation, name="robustness"):
         return attack.example(row, family, self.rate, random, evaluated.language)
 
 
-def _score(family: TaskFamily, metric: str) -> Score:
-    return lambda statistics: family.scores(statistics)[metric]
-
-
 def _loss(
     score: Score, clean: Sequence[NDArray[np.float64]], attacked: Sequence[NDArray[np.float64]], seed: int
 ) -> Difference:
@@ -138,9 +130,9 @@ def _loss(
 
     width = clean[0].shape[1]
     sides = [np.hstack(both) for both in zip(clean, attacked, strict=True)]
-    # halved, since an interval is of a score, which ends at one, and a correlation can lose two
-    half = interval(lambda rows: (score(rows[:, width:]) - score(rows[:, :width])) / 2, sides, seed)
-    return Difference(2 * half.mean, 2 * half.low, 2 * half.high)
+    # a correlation can lose two
+    lost = interval(lambda rows: score(rows[:, width:]) - score(rows[:, :width]), sides, seed, reach=2.0)
+    return Difference(lost.mean, lost.low, lost.high)
 
 
 def _changed(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pipelines.components import did_you_mean
-from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.ladder import climbed
 from pipelines.evaluations.resampling import RESAMPLES, interval, paired_difference
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.resampling import Score
     from pipelines.evaluations.stage import Evaluated
     from pipelines.evaluations.statistics import Difference
 
@@ -40,21 +37,17 @@ class Scores(Evaluation, name="scores"):
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         family = evaluated.family
-        if self.metric is not None and self.metric not in family.metrics:
-            raise RecipeError(
-                f"evaluation scores: {family.name} has no metric {self.metric!r}.{did_you_mean(self.metric, family.metrics)}"
-            )
-        verdict_on = self.metric or family.metrics[0]
+        verdict_on = self.chosen_metric(self.metric, family)
         stages, headline = [], {}
         for stage, models in evaluated.answering.items():
             record: dict[str, Any] = {"stage": stage, "seeds": [subject.seed for subject in models]}
             for metric in family.metrics:
-                estimate = interval(self._score(evaluated, metric), self._statistics(evaluated, stage), evaluated.seed)
+                estimate = interval(family.scorer(metric), self._statistics(evaluated, stage), evaluated.seed)
                 record[metric] = estimate.record()
                 headline[f"test/{metric}/{stage}"] = estimate.mean
                 if evaluated.clean is not None:
                     kept = [each[evaluated.clean] for each in self._statistics(evaluated, stage)]
-                    clean = interval(self._score(evaluated, metric), kept, evaluated.seed)
+                    clean = interval(family.scorer(metric), kept, evaluated.seed)
                     record.setdefault("clean", {})[metric] = clean.record()
                     headline[f"test_clean/{metric}/{stage}"] = clean.mean
             stages.append(record)
@@ -73,13 +66,9 @@ class Scores(Evaluation, name="scores"):
     def _compare(self, evaluated: Evaluated, before: str, after: str) -> dict[str, Difference]:
         first, second = self._statistics(evaluated, before), self._statistics(evaluated, after)
         return {
-            metric: paired_difference(self._score(evaluated, metric), first, second, evaluated.seed)
+            metric: paired_difference(evaluated.family.scorer(metric), first, second, evaluated.seed)
             for metric in evaluated.family.metrics
         }
-
-    @staticmethod
-    def _score(evaluated: Evaluated, metric: str) -> Score:
-        return lambda statistics: evaluated.family.scores(statistics)[metric]
 
     @staticmethod
     def _statistics(evaluated: Evaluated, stage: str) -> list[NDArray[np.float64]]:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import PositiveInt
 
-from pipelines.components import did_you_mean
-from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.resampling import interval
 
@@ -55,15 +53,8 @@ class Slices(Evaluation, name="slices"):
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         """Raises RecipeError for a metric that the family does not have."""
         family = evaluated.family
-        metric = self.metric or family.metrics[0]
-        if metric not in family.metrics:
-            raise RecipeError(
-                f"evaluation {self.name}: {family.name} has no metric {metric!r}.{did_you_mean(metric, family.metrics)}"
-            )
-
-        def score(statistics: NDArray[np.float64]) -> float:
-            return family.scores(statistics)[metric]
-
+        metric = self.chosen_metric(self.metric, family)
+        score = family.scorer(metric)
         texts = [family.text(row) for row in evaluated.rows]
         parts = {
             "length": ("characters", by_quartile([len(text) for text in texts])),

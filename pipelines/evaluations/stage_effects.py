@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
-from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.crossed import stretched, variation
@@ -79,11 +78,7 @@ class StageEffects(Evaluation, name="stage_effects"):
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         family = evaluated.family
-        metric = self.metric or family.metrics[0]
-        if metric not in family.metrics:
-            raise RecipeError(
-                f"evaluation stage_effects: {family.name} has no metric {metric!r}.{did_you_mean(metric, family.metrics)}"
-            )
+        metric = self.chosen_metric(self.metric, family)
         for path in self.paths:
             if len(evaluated.answering[path.stage]) < 2:
                 raise RecipeError(
@@ -112,10 +107,7 @@ class StageEffects(Evaluation, name="stage_effects"):
 
     def _of_size(self, evaluated: Evaluated, metric: str, labelled: int | None) -> dict[str, Any]:
         """Scores of all paths with so many labels, and every effect."""
-
-        def score(statistics: NDArray[np.float64]) -> float:
-            return evaluated.family.scores(statistics)[metric]
-
+        score = evaluated.family.scorer(metric)
         paths = [path for path in self.paths if path.labelled == labelled]
         answers = [[evaluated.statistics(model) for model in evaluated.answering[path.stage]] for path in paths]
         parts = [contributions(score, models) for models in answers]

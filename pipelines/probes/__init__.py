@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from pydantic import PositiveInt
+
 from pipelines.components import Component
 from pipelines.vocabulary import Ability
 
@@ -96,3 +98,17 @@ class Probe(Component):
         from pipelines.probes.records import by_layer
 
         return by_layer(self, stages, seed)
+
+
+class ExampleProbe(Probe):
+    """A probe that reads labelled examples."""
+
+    examples: PositiveInt = 500
+    """Sentences or texts that are read of each table, at most."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"examples": min(self.examples, 24)})
+
+    @property
+    def examples_read(self) -> int:
+        return self.examples

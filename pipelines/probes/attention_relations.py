@@ -11,7 +11,7 @@ from pydantic import PositiveInt
 
 from pipelines.errors import DataError
 from pipelines.evaluations.significance import judged
-from pipelines.probes import LAYERS, Probe, Seen, Stage
+from pipelines.probes import LAYERS, ExampleProbe, Seen, Stage
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ OFFSETS = (*range(-10, 0), *range(1, 11))
 BEST, BASELINE = "best", "baseline"
 
 
-class AttentionRelations(Probe, name="attention_relations"):
+class AttentionRelations(ExampleProbe, name="attention_relations"):
     """How often the word that a head attends to most is the head of the dependent, by relation (Clark et al. 2019, §4.2).
 
     The attention head of a relation, and the fixed offset that it is compared with, are chosen on the training table and scored
@@ -40,17 +40,11 @@ class AttentionRelations(Probe, name="attention_relations"):
     }
     metrics = ("accuracy",)
 
-    examples: PositiveInt = 500
-    """Sentences that are read of each table, at most."""
     least: PositiveInt = 20
     """Words of a relation in the training sentences from which it is looked at."""
 
     def tiny(self) -> Self:
-        return self.model_copy(update={"examples": min(self.examples, 24), "least": 1})
-
-    @property
-    def examples_read(self) -> int:
-        return self.examples
+        return super().tiny().model_copy(update={"least": 1})
 
     def look(self, model: ProbedModel) -> Seen:
         rows, others = (model.examples.rows(table)[: self.examples] for table in self.tables)

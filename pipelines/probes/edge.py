@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.probes import LAYERS, Probe, Seen
+from pipelines.probes import LAYERS, ExampleProbe, Seen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class Spans:
     labels: list[str]
 
 
-class Edge(Probe, name="edge"):
+class Edge(ExampleProbe, name="edge"):
     """Types of entities, or relations of words to their heads, told from their spans alone (Tenney et al. 2019).
 
     A learned mixture of the layers (Peters et al. 2018, eq. 1) is projected, pooled over each span by self-attention, and
@@ -47,8 +47,6 @@ class Edge(Probe, name="edge"):
     reads = frozenset({"tagging", "dependency_parsing"})
     metrics = ("accuracy",)
 
-    examples: PositiveInt = 500
-    """Sentences that are read of each table, at most."""
     projected: PositiveInt = 64
     """Width of the projected states and of the hidden layer; 256 in the paper."""
     epochs: PositiveInt = 10
@@ -57,11 +55,7 @@ class Edge(Probe, name="edge"):
     """Rate of Adam, which falls linearly to zero."""
 
     def tiny(self) -> Self:
-        return self.model_copy(update={"examples": min(self.examples, 24), "epochs": min(self.epochs, 2)})
-
-    @property
-    def examples_read(self) -> int:
-        return self.examples
+        return super().tiny().model_copy(update={"epochs": min(self.epochs, 2)})
 
     def look(self, model: ProbedModel) -> Seen:
         train, test = (model.vectors(table, self.examples) for table in self.tables)

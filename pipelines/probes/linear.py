@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from pipelines.errors import DataError
-from pipelines.probes import LAYERS, Probe, Seen
+from pipelines.probes import LAYERS, ExampleProbe, Seen
 from pipelines.probes.examples import flat, labels_of, types_of
 from pipelines.probes.regression import fitted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipelines.probes.model import ProbedModel
 
 
-class Linear(Probe, name="linear"):
+class Linear(ExampleProbe, name="linear"):
     """How well a linear map of a layer tells the labels of words or texts, and how much better than labels drawn by lot.
 
     The control task gives every word type a label drawn from the distribution of the real ones (Hewitt & Liang 2019, §2); of
@@ -33,17 +33,8 @@ class Linear(Probe, name="linear"):
     reads = frozenset({"tagging", "dependency_parsing", "text_classification"})
     metrics = ("accuracy", "selectivity", "control")
 
-    examples: PositiveInt = 500
-    """Sentences or texts that are read of each table, at most."""
     penalty: float = Field(1.0, gt=0)
     """Weight of the squared norm of the map, whose half is added to the summed loss."""
-
-    def tiny(self) -> Self:
-        return self.model_copy(update={"examples": min(self.examples, 24)})
-
-    @property
-    def examples_read(self) -> int:
-        return self.examples
 
     def look(self, model: ProbedModel) -> Seen:
         train, test = (model.vectors(table, self.examples) for table in self.tables)

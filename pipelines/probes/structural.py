@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError
-from pipelines.probes import LAYERS, Probe, Seen
+from pipelines.probes import LAYERS, ExampleProbe, Seen
 from pipelines.probes.trees import depths, distances, edges, spanning_tree
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ BATCH = 20
 """Sentences of a step of training, as in the paper's code."""
 
 
-class Structural(Probe, name="structural"):
+class Structural(ExampleProbe, name="structural"):
     """Whether a linear map of a layer makes squared distances of words those in the syntax tree, and squared lengths depths.
 
     The distance and depth probes of Hewitt & Manning 2019, with the paper's scores: undirected attachments of the least spanning
@@ -48,11 +48,7 @@ class Structural(Probe, name="structural"):
     """Rate of Adam, which falls linearly to zero."""
 
     def tiny(self) -> Self:
-        return self.model_copy(update={"examples": min(self.examples, 24), "epochs": min(self.epochs, 2)})
-
-    @property
-    def examples_read(self) -> int:
-        return self.examples
+        return super().tiny().model_copy(update={"epochs": min(self.epochs, 2)})
 
     def look(self, model: ProbedModel) -> Seen:
         train, test = (model.vectors(table, self.examples) for table in self.tables)

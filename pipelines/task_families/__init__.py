@@ -138,6 +138,10 @@ class TaskFamily(Component):
     def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
         """The value of every metric over the rows of `statistics`, as the benchmark of this family defines it."""
 
+    def scorer(self, metric: str) -> Callable[[NDArray[np.float64]], float]:
+        """The score called `metric` as a function of the statistics of any examples."""
+        return lambda statistics: self.scores(statistics)[metric]
+
     @abstractmethod
     def source(self, row: Row, labels: Sequence[str]) -> str:
         """The example as one text that ends where its answer should begin (Raffel et al. 2019, §2.4, appendix D)."""
