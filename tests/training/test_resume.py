@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,22 +108,32 @@ def damaged(path: Path, how: str) -> None:
     path.write_bytes(flipped if how == "a flipped bit" else content[:middle])
 
 
-@pytest.mark.parametrize("how", ["a flipped bit", "cut short"])
-def test_asked_to_end_it_leaves_a_checkpoint_and_a_damaged_one_is_passed_over(
-    how: str, trained: Trained, tmp_path: Path
-) -> None:
-    job = trained.job("general", tmp_path / "out")
+@pytest.fixture(scope="module")
+def asked_twice(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job that writes no checkpoint of its own accord and was asked to end, twice."""
+    root = tmp_path_factory.mktemp("asked-twice")
+    job = trained.job("general", root / "out")
     never = job.model_copy(update={"runtime": job.runtime.model_copy(update={"checkpoint_every": 10**6})})
-    with Local().open(ROOT, tmp_path / "log") as launcher:
+    with Local().open(ROOT, root / "log") as launcher:
         for moment in (14, 40):
             with pytest.raises(StageError, match="stage general ended without a result"):
                 launcher.run(never, Terminator(moment))
-        kept = sorted((job.out / SCRATCH / CHECKPOINTS).iterdir())
-        steps = [int(path.name[5:14]) for path in kept]
-        assert len(steps) == 2 and steps[0] >= 14 and steps[1] >= 40, "one for each time it was asked"
-        damaged(kept[-1], how)
-        last = Killer(None)
-        launcher.run(never, last)
+    return never
+
+
+@pytest.mark.parametrize("how", ["a flipped bit", "cut short"])
+def test_asked_to_end_it_leaves_a_checkpoint_and_a_damaged_one_is_passed_over(
+    how: str, asked_twice: Job, trained: Trained, tmp_path: Path
+) -> None:
+    job = asked_twice.model_copy(update={"out": tmp_path / "out"})
+    shutil.copytree(asked_twice.out, job.out)
+    kept = sorted((job.out / SCRATCH / CHECKPOINTS).iterdir())
+    steps = [int(path.name[5:14]) for path in kept]
+    assert len(steps) == 2 and steps[0] >= 14 and steps[1] >= 40, "one for each time it was asked"
+    damaged(kept[-1], how)
+    last = Killer(None)
+    with Local().open(ROOT, tmp_path / "log") as launcher:
+        launcher.run(job, last)
     (result,) = last.results
     assert result.resumed_from_step == steps[0]
     assert result.passed_over == (f"the checkpoint of step {steps[1]} is damaged",)
