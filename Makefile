@@ -10,6 +10,10 @@ START ?=
 DATA ?=
 MODEL ?=
 NAME ?=
+JOBS ?= 2
+
+# parts of the test suite, the longest first, so that no core waits for the last: folders of tests/, and the rest of them
+PARTS := flows training services launchers rest recipes
 
 BIN := .venv/bin
 COMMA := ,
@@ -28,7 +32,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help run test check bench faults up down lineage clean-venv
+.PHONY: help run test test-rest check bench faults up down lineage clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +40,16 @@ help: ## this list
 run: $(STAMP)-run $(if $(filter minilm,$(START)),$(STAMP)-minilm) ## raw text to an evaluated, registered model [BUDGET=hour] [START=minilm] [DATA=name]
 	@$(BIN)/cursus run $(RUN)
 
-test: $(STAMP)-test ## the whole test suite
-	@$(BIN)/python -m pytest
+test: $(STAMP)-test ## the whole test suite, two parts at a time [JOBS=2]
+	@echo "Testing in $(words $(PARTS)) parts, $(JOBS) at a time; each is printed when it is done …"
+	@$(MAKE) --no-print-directory --keep-going --output-sync=target --jobs=$(JOBS) $(PARTS:%=test-%) || { \
+	  echo "Failed:" >&2; cat .pytest_cache/*/v/cache/lastfailed >&2; exit 1; }
+
+test-rest:
+	@$(BIN)/python -m pytest -o cache_dir=.pytest_cache/rest tests $(filter-out --ignore=tests/rest,$(PARTS:%=--ignore=tests/%))
+
+test-%:
+	@$(BIN)/python -m pytest -o cache_dir=.pytest_cache/$* tests/$*
 
 check: $(STAMP)-test ## ruff, types, import contracts, known flaws of the locked versions
 	@$(BIN)/ruff check .

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from pipelines.lineage.provenance import Provenance
+from pipelines.lineage.store import Store
 from tests.corpora.small_dataset import write_small_dataset
 from tests.steps import ROOT
 
@@ -27,9 +31,49 @@ finally:
 """The command as it is installed, and what it imported."""
 
 
+class FirstRun(NamedTuple):
+    """A smoke run of everything, and what it left."""
+
+    checkout: Path
+    planned: subprocess.CompletedProcess[str]
+    """The plan, printed before."""
+    steps_before: list[Provenance]
+    """What the store held then."""
+    done: subprocess.CompletedProcess[str]
+    made: list[Provenance]
+    statuses: dict[str, int]
+    """Status to number of MLflow's runs."""
+
+
 @pytest.fixture(scope="package")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkout that is `checkout` to all tests but those that override it."""
     return write_checkout(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture(scope="package")
+def first(shared: Path) -> FirstRun:
+    """The first run of the shared checkout: the only one that computes everything."""
+    cursus, store = command_line(shared, users_shell(shared)), Store(shared / "data" / "store")
+    planned = cursus("run", "--smoke", "--dry-run")
+    before = list(store.all())
+    done = cursus("run", "--smoke", "--threads", "1", timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with sqlite3.connect(shared / ".cursus" / "mlflow.db") as database:
+        statuses = dict(database.execute("select status, count(*) from runs group by status"))
+    database.close()
+    return FirstRun(shared, planned, before, done, list(store.all()), statuses)
+
+
+def write_computed(root: Path, first: FirstRun) -> Path:
+    """A checkout of its own in the folder `root`, with the data and the store of the first run, which nobody was told of."""
+    left = shutil.ignore_patterns(".cursus", "reports", ".work", "tmp")
+    return Path(shutil.copytree(first.checkout, root, ignore=left, dirs_exist_ok=True))
+
+
+@pytest.fixture(scope="package")
+def checkout(shared: Path) -> Path:
+    return shared
 
 
 def write_checkout(root: Path) -> Path:

@@ -5,24 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
-import subprocess
 import time
 from pathlib import Path
 
-import pytest
-
 from pipelines.lineage.store import Store
-from tests.flows.conftest import Cursus
+from tests.flows.conftest import Cursus, FirstRun
 
 STATES = ("cached", "to compute")
-
-
-@pytest.fixture(scope="module")
-def first(cursus: Cursus) -> subprocess.CompletedProcess[str]:
-    """The first run."""
-    done = cursus("run", "--smoke", "--threads", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
 
 
 def states(table: str) -> dict[str, str]:
@@ -31,23 +20,20 @@ def states(table: str) -> dict[str, str]:
     return {row[1]: state for row in rows for state in STATES if len(row) > 4 and state in row}
 
 
-def test_the_plan_is_told_before_anything_is_computed(cursus: Cursus, checkout: Path) -> None:
-    done = cursus("run", "--smoke", "--dry-run")
+def test_the_plan_is_told_before_anything_is_computed(first: FirstRun) -> None:
+    done = first.planned
     assert done.returncode == 0, done.stderr
     told = states(done.stdout)
     assert {"general", "domain", "task", "classify@0", "small", "int8", "report"} <= set(told)
     assert set(told.values()) == {"to compute"} and f"{len(told)} of {len(told)} steps to compute" in done.stdout
-    assert not list(Store(checkout / "data" / "store").all()) and "torch" not in done.stderr
+    assert not first.steps_before and "torch" not in done.stderr
 
 
-def test_the_first_run_computes_registers_and_reports(
-    first: subprocess.CompletedProcess[str], cursus: Cursus, checkout: Path
-) -> None:
-    assert "registered cursus-classifier version 1" in first.stdout
+def test_the_first_run_computes_registers_and_reports(first: FirstRun, cursus: Cursus, checkout: Path) -> None:
+    assert "registered cursus-classifier version 1" in first.done.stdout
     store = Store(checkout / "data" / "store")
-    made = list(store.all())
-    assert all(store.get(record.fingerprint) for record in made)
-    assert {record.kind for record in made} == {
+    assert all(store.get(record.fingerprint) for record in first.made)
+    assert {record.kind for record in first.made} == {
         "pretrain",
         "adapt_domain",
         "adapt_task",
@@ -56,30 +42,29 @@ def test_the_first_run_computes_registers_and_reports(
         "evaluate",
     }
     (report,) = (checkout / "reports").glob("*/report.html")
-    assert str(report) in first.stdout
+    assert str(report) in first.done.stdout
     with sqlite3.connect(checkout / ".cursus" / "mlflow.db") as database:
-        statuses = dict(database.execute("select status, count(*) from runs group by status"))
         names = [name for (name,) in database.execute("select name from registered_models")]
     database.close()
-    assert statuses == {"FINISHED": len(made) + 1}, "one run for the execution, one for each step"
+    assert first.statuses == {"FINISHED": len(first.made) + 1}, "one run for the execution, one for each step"
     assert "cursus-classifier" in names
     told = cursus("predict", "--json", "Send a message to a list of addresses.")
     assert told.returncode == 0 and '"label"' in told.stdout
 
 
-def test_the_second_run_knows_everything(first: subprocess.CompletedProcess[str], cursus: Cursus) -> None:
+def test_the_second_run_knows_everything(first: FirstRun, cursus: Cursus) -> None:
     began = time.monotonic()
     done = cursus("run", "--smoke")
     seconds = time.monotonic() - began
     assert done.returncode == 0 and "everything is in the store" in done.stdout
     assert "imported:\n" in done.stderr, "a cached run is told without torch, prefect and mlflow"
     assert seconds < 20
-    table = first.stdout.partition("test scores")[2].partition("report")[0]
+    table = first.done.stdout.partition("test scores")[2].partition("report")[0]
     assert table and table in done.stdout, "the scores are those of the first run"
 
 
 def test_a_run_that_was_killed_after_its_last_stage_is_carried_to_its_end(
-    first: subprocess.CompletedProcess[str], cursus: Cursus, checkout: Path
+    first: FirstRun, cursus: Cursus, checkout: Path
 ) -> None:
     shutil.rmtree(checkout / "reports")  # what is written last
     done = cursus("run", "--smoke")
@@ -89,7 +74,7 @@ def test_a_run_that_was_killed_after_its_last_stage_is_carried_to_its_end(
 
 
 def test_what_a_full_disk_kept_mlflow_from_being_told_is_told_by_the_next_run(
-    first: subprocess.CompletedProcess[str], cursus: Cursus, checkout: Path
+    first: FirstRun, cursus: Cursus, checkout: Path
 ) -> None:
     """Neither a journal nor what MLflow wrote: only the store, and a report that it is whole."""
     state = checkout / ".cursus"
@@ -102,9 +87,7 @@ def test_what_a_full_disk_kept_mlflow_from_being_told_is_told_by_the_next_run(
     assert "everything is in the store" in cursus("run", "--smoke").stdout
 
 
-def test_a_new_rate_of_fine_tuning_leaves_pre_training_alone(
-    first: subprocess.CompletedProcess[str], cursus: Cursus, checkout: Path
-) -> None:
+def test_a_new_rate_of_fine_tuning_leaves_pre_training_alone(first: FirstRun, cursus: Cursus, checkout: Path) -> None:
     recipe = checkout / "recipes" / "bert.yaml"
     text = recipe.read_text()
     head, stage, tail = text.partition("\n  classify:\n")

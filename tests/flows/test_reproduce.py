@@ -10,12 +10,12 @@ import pytest
 
 from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
-from tests.flows.conftest import Cursus
+from tests.flows.conftest import Cursus, FirstRun
 
 
 @pytest.fixture(scope="module")
-def store(cursus: Cursus, checkout: Path) -> Store:
-    """With all of a smoke run; cached where other tests of this package made it."""
+def store(first: FirstRun, cursus: Cursus, checkout: Path) -> Store:
+    """With all of a smoke run, and MLflow told of it, whatever the tests before have taken away."""
     done = cursus("run", "--smoke", "--threads", "1", timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return Store(checkout / "data" / "store")

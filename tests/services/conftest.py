@@ -6,8 +6,10 @@ import json
 import shutil
 import socket
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlparse
@@ -34,6 +36,8 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+BUSY_SECONDS = 30
+"""How long a server may say that it is busy."""
 NO_CHROMIUM = "no chromium on this machine (Debian: apt-get install chromium)"
 NOT_SOURCE = {
     ".git",
@@ -62,11 +66,23 @@ def processes_of(root: Path) -> list[psutil.Process]:
 
 
 def ask(url: str, question: dict[str, Any] | None = None) -> Any:
-    """The JSON answer of a server on loopback: a GET, or a POST where there is a question."""
+    """The JSON answer of a server on loopback: a GET, or a POST where there is a question.
+
+    Prefect answers 503 where two of its transactions have met in SQLite ("database is locked"), has done nothing, and
+    expects to be asked again, as its own client does.
+    """
     body = None if question is None else json.dumps(question).encode()
     request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as response:
-        return json.load(response)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            with opener.open(request, timeout=10) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as refused:
+            if refused.code != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
+                raise
+        time.sleep(0.5)
 
 
 @pytest.fixture(scope="session")

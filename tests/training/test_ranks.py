@@ -173,9 +173,7 @@ def test_ranks_that_are_told_to_end_leave_one_checkpoint_and_no_process(trained:
     assert len(list((job.out / SCRATCH / CHECKPOINTS).glob("step-*"))) == 1
 
 
-def test_a_batch_that_ranks_cannot_share_is_refused_once(
-    trained: Trained, launcher: Launching, tmp_path: Path
-) -> None:
+def test_a_batch_that_ranks_cannot_share_is_refused_once(trained: Trained, launcher: Launching, tmp_path: Path) -> None:
     job = shortened(trained.job("general", tmp_path / "out"), devices=3)
     with pytest.raises(RecipeError, match=r"training\.devices: 3 ranks cannot share a batch of 8 parts evenly"):
         launcher.run(job, Silent())
