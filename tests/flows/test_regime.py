@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+import resource
 import shutil
 import sqlite3
-import time
 from pathlib import Path
 
 from pipelines.lineage.store import Store
@@ -53,12 +53,13 @@ def test_the_first_run_computes_registers_and_reports(first: FirstRun, cursus: C
 
 
 def test_the_second_run_knows_everything(first: FirstRun, cursus: Cursus) -> None:
-    began = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = cursus("run", "--smoke")
-    seconds = time.monotonic() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert done.returncode == 0 and "everything is in the store" in done.stdout
     assert "imported:\n" in done.stderr, "a cached run is told without torch, prefect and mlflow"
-    assert seconds < 20
+    assert seconds < 20, "of a processor: the machine may do other things"
     table = first.done.stdout.partition("test scores")[2].partition("report")[0]
     assert table and table in done.stdout, "the scores are those of the first run"
 
