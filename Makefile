@@ -12,8 +12,8 @@ MODEL ?=
 NAME ?=
 JOBS ?= 2
 
-# parts of the test suite, the longest first, so that no core waits for the last: folders of tests/, and the rest of them
-PARTS := flows training services launchers rest recipes
+# parts of the test suite, folders of tests/ and the rest of them: the longest first, and what waits beside what computes
+PARTS := flows rest training services launchers recipes
 
 BIN := .venv/bin
 COMMA := ,
