@@ -38,6 +38,8 @@ QUIET = [
 ]
 BUSY_SECONDS = 30
 """How long a server may say that it is busy."""
+PAGE_MILLISECONDS = 120_000
+"""How long a page may take to show or do something: seconds, where it is not drawn beside other work without a graphics card."""
 NO_CHROMIUM = "no chromium on this machine (Debian: apt-get install chromium)"
 NOT_SOURCE = {
     ".git",
@@ -173,7 +175,7 @@ def page(strangers: list[str]) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(PAGE_MILLISECONDS)
         page.on("request", lambda request: strangers.append(request.url) if leaves(request.url) else None)
         yield page
         browser.close()
