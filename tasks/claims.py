@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pipelines.errors import DataError
 from pipelines.evaluations.stage import EVALUATION
+from pipelines.lineage.disk import write_whole
 from pipelines.lineage.store import Store
 from pipelines.recipe.claims import COMPARISON, claim_of
 from pipelines.recipe.plan import Plan
@@ -90,9 +91,7 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
     folder = root / RECORDS
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{plan.recipe.name}.{name}.{prepared.name}.json"
-    aside = path.with_name(f".{path.name}")
-    aside.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(aside, path)
+    write_whole(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     (root / PAGE).write_text(render_page(root), encoding="utf-8")
     return record
 

@@ -20,6 +20,7 @@ from pipelines.evaluations.page.path_costs import factor_costs, path_costs
 from pipelines.evaluations.page.wording import difference, measured_in, metric_name, score, span
 from pipelines.evaluations.pages.lattice import settled_by
 from pipelines.evaluations.stage import EVALUATION
+from pipelines.lineage.disk import write_whole
 from pipelines.lineage.store import Store
 from pipelines.recipe.lattice import LATTICE
 from pipelines.recipe.plan import Plan
@@ -74,9 +75,7 @@ def record_lattice(root: Path, variants: Sequence[str], plan: Plan, store: Store
     folder = root / RECORDS
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{'-'.join((plan.recipe.name, *variants))}.{prepared.name}.json"
-    aside = path.with_name(f".{path.name}")
-    aside.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(aside, path)
+    write_whole(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     (root / PAGE).write_text(render_page(root), encoding="utf-8")
     return record
 

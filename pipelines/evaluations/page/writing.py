@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.evaluations.page import axes, table, wording
+from pipelines.lineage.disk import write_whole
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,7 +49,5 @@ def write_page(template: str, values: Mapping[str, Any], out: Path) -> Path:
     """Fill `template` with `values` into the file `out`, whole or not at all; its path."""
     page = environment().get_template(template).render(**values)
     out.parent.mkdir(parents=True, exist_ok=True)
-    aside = out.with_name(f".{out.name}")
-    aside.write_text(page, encoding="utf-8")
-    os.replace(aside, out)
+    write_whole(out, page)
     return out
