@@ -15,7 +15,7 @@ from typing import Any
 from pipelines.errors import DataError
 from pipelines.evaluations.page.axes import count
 from pipelines.evaluations.page.path_costs import factor_costs, path_costs
-from pipelines.evaluations.page.wording import difference, measured_in, metric_name, score, span
+from pipelines.evaluations.page.wording import capital, difference, measured_in, metric_name, score, span
 from pipelines.evaluations.pages.lattice import settled_by
 from pipelines.evaluations.stage import EVALUATION
 from pipelines.lineage.store import Store
@@ -111,7 +111,7 @@ def _paths(record: Mapping[str, Any]) -> list[str]:
         "",
         f"## {_name(record)} on {record['data']['dataset']}",
         "",
-        f"{capitalised(metric)} of every path, {examples['test']:,} test examples; "
+        f"{capital(metric_name(metric))} of every path, {examples['test']:,} test examples; "
         f"{record['cost']['models']} models in {record['cost']['seconds'] / 60:.0f} minutes of training and judging.",
         "",
         f"| stages before fine-tuning | {' | '.join(heads)} |",
@@ -137,9 +137,3 @@ def _name(record: Mapping[str, Any]) -> str:
 def _effect(effect: Mapping[str, Any], metric: str) -> str:
     ends = f"{difference(effect['low'], metric)}, {difference(effect['high'], metric)}"
     return f"{difference(effect['difference'], metric)} {measured_in(metric)} [{ends}]"
-
-
-def capitalised(metric: str) -> str:
-    """The metric's name at the beginning of a sentence."""
-    name = metric_name(metric)
-    return name[:1].upper() + name[1:]

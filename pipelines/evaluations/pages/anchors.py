@@ -56,9 +56,9 @@ class Published(Page, name="anchors"):
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
         far = {row["system"] for row in content["rows"] if row["scale"]}
-        return [
-            f"Published figures are of much larger models ({', '.join(sorted(far))}): compare gains, not scores."
-        ] * bool(far)
+        if not far:
+            return []
+        return [f"Published figures are of much larger models ({', '.join(sorted(far))}): compare gains, not scores."]
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
         return [
