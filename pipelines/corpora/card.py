@@ -11,6 +11,7 @@ from pipelines.corpora.card_facts import facts
 from pipelines.corpora.settings import load_dataset
 from pipelines.corpora.step import CORPORA, LABELLED, prepared, run_step
 from pipelines.lineage.disk import write_whole
+from pipelines.page_style import STYLE
 
 PAGES = Path(__file__).parent / "card_pages"
 
@@ -31,7 +32,7 @@ def card(dataset: str, root: Path) -> None:
             keep_trailing_newline=True,
         )
         pages.filters["cell"] = _cell
-        text = pages.get_template(name).render(**found, corpora=CORPORA, labelled=LABELLED)
+        text = pages.get_template(name).render(**found, style=STYLE, corpora=CORPORA, labelled=LABELLED)
         write_whole(home / name, text)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.evaluations.page import axes, table, wording
 from pipelines.lineage.disk import write_whole
+from pipelines.page_style import STYLE
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,7 +42,7 @@ def environment() -> Environment:
         "table": table.Table.html,
         "judged": table.judged,
     }
-    pages.globals["span"] = wording.span
+    pages.globals |= {"span": wording.span, "style": STYLE}
     return pages
 
 
