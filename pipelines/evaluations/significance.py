@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.evaluations.resampling import Score
-    from pipelines.evaluations.statistics import Difference
+    from pipelines.evaluations.statistics import Difference, Verdict
 
 ROUNDS = 2000
 POWER = 0.8
@@ -35,6 +35,8 @@ SEED_DEVIATION = 0.01
 """Standard deviation of a score between fine-tuning seeds, where nothing is known yet (Dodge et al. 2020, arXiv:2002.06305)."""
 MOST = 1000
 """More seeds or times more items than this are never the way."""
+PAYS: dict[Verdict, str] = {"better": "pays", "worse": "does not pay", "cannot tell": "cannot tell"}
+"""Verdicts on what a stage adds."""
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
@@ -95,12 +97,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in multipletests(list(p_values), method="holm")[1]] if p_values else []
 
 
-def judged(differences: Sequence[Difference]) -> list[dict[str, Any]]:
+def judged(differences: Sequence[Difference], p_values: Sequence[float] | None = None) -> list[dict[str, Any]]:
     """The records of one family of comparisons: verdicts are those that stand when Holm's procedure holds the chance of any
-    mistake among all of them to 5 %, and `p` is the adjusted one."""
+    mistake among all of them to 5 %, and `p` is the adjusted one. `p_values` are those of the intervals unless given."""
+    if p_values is None:
+        p_values = [one.p_value for one in differences]
     records = []
-    for apart, adjusted in zip(differences, holm([one.p_value for one in differences]), strict=True):
-        verdict = apart.verdict if adjusted < 1 - CONFIDENCE else "cannot tell"
+    for apart, adjusted in zip(differences, holm(p_values), strict=True):
+        side: Verdict = "better" if apart.difference > 0 else "worse"
+        verdict = side if adjusted < 1 - CONFIDENCE else "cannot tell"
         records.append({**apart.record(), "p": adjusted, "verdict": verdict})
     return records
 

@@ -12,15 +12,14 @@ from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.crossed import stretched, variation
 from pipelines.evaluations.resampling import RESAMPLES, contributions, interval, resampled
-from pipelines.evaluations.significance import holm, settling
+from pipelines.evaluations.significance import PAYS, judged, settling
+from pipelines.evaluations.statistics import Difference
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pipelines.evaluations.stage import Evaluated
-
-LEVEL = 0.05
 
 
 class LatticePath(BaseModel):
@@ -137,10 +136,12 @@ class StageEffects(Evaluation, name="stage_effects"):
             [one for one in effects if len(one["of"]) > 1],
             steps,
         ):
-            for one, adjusted in zip(family, holm([one["p"] for one in family]), strict=True):
-                one["p_holm"] = adjusted
-                one["verdict"] = _verdict(one["difference"], adjusted)
-                if one["verdict"] != "cannot tell":
+            apart = [Difference(one["difference"], one["low"], one["high"]) for one in family]
+            # exact where paths have few seeds, whose tails are heavier than those that an interval alone implies
+            told = judged(apart, [one["p"] for one in family])
+            for one, found in zip(family, told, strict=True):
+                one["p_holm"], one["verdict"] = found["p"], PAYS[found["verdict"]]
+                if found["verdict"] != "cannot tell":
                     one["settled_by"] = None
         return {
             "labelled": labelled,
@@ -192,7 +193,3 @@ class _Contrasts:
             "p": found.p_value(difference),
             "settled_by": {"seeds": settled.seeds, "items": settled.items},
         }
-
-
-def _verdict(difference: float, adjusted: float) -> str:
-    return "cannot tell" if adjusted > LEVEL else "pays" if difference > 0 else "does not pay"

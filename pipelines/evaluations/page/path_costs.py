@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-PLAIN_TEXT = ("pretrain", "adapt_domain", "adapt_task")
+from pipelines.lineage.weights import PLAIN_TEXT, continued
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,8 @@ def factor_costs(
 
 
 def _before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> Cost:
-    tokens, seconds = 0, 0.0
-    record = records.get(fingerprint)
-    while record is not None:
-        if record["kind"] in PLAIN_TEXT:
-            tokens += record["result"].get("tokens") or 0
-            seconds += record["environment"]["seconds"]
-        # random weights take only the shape of what they start from
-        untrained = record["identity"].get("untrained", False)
-        record = None if untrained else records.get(record["parents"].get("start", ""))
-    return Cost(tokens, seconds / 60)
+    read = [record for record in continued(fingerprint, records) if record["kind"] in PLAIN_TEXT]
+    return Cost(
+        sum(record["result"].get("tokens") or 0 for record in read),
+        sum(record["environment"]["seconds"] for record in read) / 60,
+    )
