@@ -51,9 +51,7 @@ def record_lattice(root: Path, variants: Sequence[str], plan: Plan, store: Store
         "measured": {key: value for key, value in section.items() if key not in ("headline", "stages")},
         "baselines": [{"name": row["name"], section["metric"]: row.get(section["metric"])} for row in baselines],
         "costs": {stage: asdict(cost) for stage, cost in costs.items()},
-        "factor_costs": {
-            name: asdict(cost) for name, cost in factor_costs(section["factors"], section["paths"], costs).items()
-        },
+        "factor_costs": {name: asdict(cost) for name, cost in factor_costs(section["paths"], steps, records).items()},
         "fingerprint": judged.fingerprint,
         "commit": found.provenance.environment.commit,
         "cost": cost_of([one["environment"]["seconds"] for one in records.values()], len(plan.steps) - 1),

@@ -136,21 +136,23 @@ class Settling:
     """With the same seeds."""
 
 
-def settling(difference: float, found: Variation, seeds: int, items: int) -> Settling:
-    """How many seeds, or how many items, would settle a `difference` that varies as `found`, of `seeds` and `items`."""
+def settling(difference: float, found: Variation, seeds: int, items: int, among: int = 1) -> Settling:
+    """How many seeds, or how many items, would settle a `difference` that varies as `found`, of `seeds` and `items`.
+
+    `among` is how many comparisons are unsettled together: Holm's procedure asks p < 5 % / `among` of the first of them.
+    """
+
+    def settles(of_seeds: float, of_items: float) -> bool:
+        freedom = found.seed_freedom * (seeds * of_seeds - 1) / (seeds - 1) if seeds > 1 else 1.0
+        then = Variation(
+            found.items / of_items, found.item_freedom * of_items, found.seeds / of_seeds, max(1.0, freedom)
+        )
+        return then.p_value(difference) * among < 1 - CONFIDENCE
+
     return Settling(
-        _least(lambda times: _width(found, 1 / times, 1.0, seeds, times) < abs(difference), seeds)
-        if found.seeds > 0
-        else None,
-        _least(lambda times: _width(found, 1.0, 1 / times, seeds, 1.0) < abs(difference), items),
+        _least(lambda times: settles(times, 1.0), seeds) if found.seeds > 0 else None,
+        _least(lambda times: settles(1.0, times), items),
     )
-
-
-def _width(found: Variation, seed_share: float, item_share: float, seeds: int, times: float) -> float:
-    freedom = found.seed_freedom * (seeds * times - 1) / (seeds - 1) if seeds > 1 else 1.0
-    return Variation(
-        found.items * item_share, found.item_freedom / item_share, found.seeds * seed_share, max(1.0, freedom)
-    ).half_width
 
 
 def _least(settles: Callable[[float], bool], now: int) -> int | None:
