@@ -26,6 +26,7 @@ import psutil
 from benchmarks.checkouts import checkout
 from pipelines.corpora.documentation import documentation
 from pipelines.corpora.overlap import words
+from pipelines.lineage.disk import written_whole
 
 FILE_BYTES = 256 * 2**20
 DRAWN = 0.2
@@ -79,8 +80,10 @@ def make_texts(folder: Path, size: int) -> None:
         wanted = min(FILE_BYTES, size - done)
         if not path.exists():
             draw = random.Random(number)
-            aside = path.with_name(f".{path.name}")
-            with gzip.open(aside, "wt", compresslevel=1) if packed else aside.open("w") as file:
+            with (
+                written_whole(path) as aside,
+                gzip.open(aside, "wt", compresslevel=1) if packed else aside.open("w") as file,
+            ):
                 written = 0
                 while written < wanted:
                     text = draw.choice(sources).split(" ")
@@ -90,7 +93,6 @@ def make_texts(folder: Path, size: int) -> None:
                     line = json.dumps({"text": " ".join(text)}) + "\n"
                     file.write(line)
                     written += len(line)
-            os.replace(aside, path)
         done += wanted
         number += 1
 

@@ -6,7 +6,8 @@ from prefect import flow
 from prefect.runtime import flow_run
 from pydantic import BaseModel, ConfigDict, Field
 
-from flows.regime import RegimeResult, begin, carry_out
+from flows.computing import begin
+from flows.regime import RegimeResult, carry_out
 from tasks.planning import lattice_request
 
 

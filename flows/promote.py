@@ -20,8 +20,7 @@ from prefect.states import Completed
 from pydantic import BaseModel, ConfigDict, Field
 
 from flows.asking import asked
-from flows.outcome import kept
-from flows.regime import compute
+from flows.computing import begin, execution
 from pipelines.errors import DataError, StageError
 from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.plan import Plan
@@ -31,8 +30,6 @@ from tasks.contest import Contest, check_predictions, judging, open_contest, ref
 from tasks.data_damage import damaged
 from tasks.data_lock import data_as_it_is
 from tasks.datasets import Prepared, open_prepared
-from tasks.environment import prepare_environment, project_root, state_folder
-from tasks.flow_runs import recorded, tell_ended
 from tasks.planning import store_folder
 from tasks.progress import Progress
 from tasks.promotion import conclude, judge, new_id
@@ -40,8 +37,6 @@ from tasks.promotion_page import show, write_page
 from tasks.promotion_record import Promotion
 from tasks.promotion_settings import PromotionSettings
 from tasks.showing import SHOWING
-from tasks.stages import Context
-from tasks.tracking import Tracker
 from tasks.training_settings import load_training
 
 
@@ -89,17 +84,7 @@ def promote(config: PromoteConfig = PromoteConfig()) -> State[PromoteResult]:  #
 
     Raises CursusError, before anything is computed, for models that cannot be compared; nothing is promoted then.
     """
-    root = project_root()
-    prepare_environment(root)
-    tell_ended(root)
-
-    def carry_out() -> PromoteResult:
-        with recorded(root):
-            result = _carry_out(config, root)
-            SHOWING.settle()
-        return result
-
-    result = kept(carry_out)
+    result = begin(lambda root: _carry_out(config, root))
     decision = result.promotion.decision if result.promotion else None
     return Completed(name=NAMES[decision.action] if decision else "Completed", message=result.sentence, data=result)
 
@@ -155,32 +140,24 @@ def _judged(
     plan = Plan(Recipe(name=step.recipe, stages={step.name: step.stage}), (step,))
     training = load_training(root)
     identifier = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{step.fingerprint[:4]}"
-    with ExitStack() as opened:
-        claims = opened.enter_context(ExitStack())  # let go after the launcher below has ended its processes
-        progress = opened.enter_context(Progress())
-        log = state_folder(root) / "logs" / f"promotion-{identifier}.log"
-        launcher = opened.enter_context(training.launcher.open(root, log))
-        tracker, began = Tracker(root), time.monotonic()
-        planned = [{"step": step.label, "fingerprint": step.fingerprint}]
-        tracker.begin_execution(identifier, step.recipe, prepared.name, planned, store)
-        context = Context(
-            root=root,
-            store=store,
-            tracker=tracker,
-            tables=prepared.tables,
-            language=prepared.language,
-            launcher=launcher,
-            training=training,
-            progress=progress,
-        )
+    with (
+        Progress() as progress,
+        execution(
+            identifier,
+            plan,
+            prepared,
+            root,
+            store,
+            training,
+            progress,
+            log="promotion",
+            began=time.monotonic(),
+        ) as under_way,
+    ):
+        artifacts = under_way.context.artifacts
         for fingerprint in step.parents.values():
             found = store.get(fingerprint)
             assert found is not None, "its record has just been read"
-            context.artifacts[fingerprint] = found
-        try:
-            compute(plan, context, config.threads or hardware.cores(), claims)
-        except BaseException as error:
-            tracker.finish_execution("FAILED" if isinstance(error, Exception) else "KILLED", {})
-            raise
-        tracker.finish_execution("FINISHED", {"seconds": time.monotonic() - began})
-    return context.artifacts[step.fingerprint]
+            artifacts[fingerprint] = found
+        under_way.compute(config.threads or hardware.cores())
+    return artifacts[step.fingerprint]

@@ -14,8 +14,8 @@ from prefect.artifacts import create_table_artifact
 from prefect.runtime import flow_run
 from pydantic import BaseModel, ConfigDict, Field
 
+from flows.computing import compute
 from flows.outcome import kept
-from flows.regime import compute
 from pipelines.errors import ReproductionError
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan

@@ -7,8 +7,6 @@ docs/claims.md                        made of all records and of nothing else
 from __future__ import annotations
 
 import json
-import os
-import platform
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +16,7 @@ from pipelines.lineage.store import Store
 from pipelines.recipe.claims import COMPARISON, claim_of
 from pipelines.recipe.plan import Plan
 from tasks.datasets import Prepared
+from tasks.measurements import cost_of, data_of, keep, read_records
 
 RECORDS = Path("docs/claims")
 PAGE = Path("docs/claims.md")
@@ -58,19 +57,14 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
             "seconds": round(sum(artifact.provenance.environment.seconds for artifact in trained), 1),
         }
     everything = [artifact for step in plan.steps if (artifact := store.get(step.fingerprint))]
+    examples = {table: parquet.read_metadata(prepared.tables[table]).num_rows for table in ("train", "test")}
     record = {
         "claim": name,
         "recipe": plan.recipe.name,
         "paper": plan.recipe.paper,
         "says": claim.says,
         "published": claim.published,
-        "data": {
-            "dataset": prepared.name,
-            "language": prepared.language,
-            "family": prepared.family,
-            "examples": {table: parquet.read_metadata(prepared.tables[table]).num_rows for table in ("train", "test")},
-            "digests": prepared.digests,
-        },
+        "data": data_of(prepared, examples),
         "metric": metric,
         "at_least": claim.at_least,
         "seeds": len(sides["system"]["fingerprints"]),
@@ -80,26 +74,16 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
         "baseline": sides["baseline"],
         "system": sides["system"],
         "commit": found.provenance.environment.commit,
-        "cost": {
-            "seconds": round(sum(artifact.provenance.environment.seconds for artifact in everything), 1),
-            "models": len(everything) - 1,
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-        },
+        "cost": cost_of([artifact.provenance.environment.seconds for artifact in everything], len(everything) - 1),
     }
-    folder = root / RECORDS
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{plan.recipe.name}.{name}.{prepared.name}.json"
-    aside = path.with_name(f".{path.name}")
-    aside.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(aside, path)
-    (root / PAGE).write_text(render_page(root), encoding="utf-8")
+    path = root / RECORDS / f"{plan.recipe.name}.{name}.{prepared.name}.json"
+    keep(record, path, root / PAGE, lambda: render_page(root))
     return record
 
 
 def render_page(root: Path) -> str:
     """docs/claims.md, from the records alone."""
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((root / RECORDS).glob("[!.]*.json"))]
+    records = read_records(root / RECORDS)
     lines = [
         "# Claims",
         "",

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from pipelines.lineage.weights import PLAIN_TEXT
 from pipelines.recipe.plan import Plan
 
 ANSWERS = ("finetune", "compress")
-PLAIN_TEXT = ("pretrain", "adapt_domain", "adapt_task")
 
 
 @dataclass(frozen=True)

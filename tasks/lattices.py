@@ -7,8 +7,6 @@ docs/lattices.md                          made of all records and of nothing els
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,13 +15,14 @@ from typing import Any
 from pipelines.errors import DataError
 from pipelines.evaluations.page.axes import count
 from pipelines.evaluations.page.path_costs import factor_costs, path_costs
-from pipelines.evaluations.page.wording import difference, measured_in, metric_name, score, span
+from pipelines.evaluations.page.wording import capital, difference, measured_in, metric_name, score, span
 from pipelines.evaluations.pages.lattice import settled_by
 from pipelines.evaluations.stage import EVALUATION
 from pipelines.lineage.store import Store
 from pipelines.recipe.lattice import LATTICE
 from pipelines.recipe.plan import Plan
 from tasks.datasets import Prepared
+from tasks.measurements import cost_of, data_of, keep, read_records
 from tasks.reports import records_of
 
 RECORDS = Path("docs/lattices")
@@ -45,45 +44,26 @@ def record_lattice(root: Path, variants: Sequence[str], plan: Plan, store: Store
     records = records_of(store, [step.fingerprint for step in plan.steps])
     steps = [{"stage": step.name, "fingerprint": step.fingerprint} for step in plan.steps]
     costs = path_costs([path["stage"] for path in section["paths"]], steps, records)
-    taken = [record["environment"]["seconds"] for record in records.values()]
     record = {
         "recipe": plan.recipe.name,
         "variants": list(variants),
-        "data": {
-            "dataset": prepared.name,
-            "language": prepared.language,
-            "family": prepared.family,
-            "examples": document["dataset"]["texts"],
-            "digests": prepared.digests,
-        },
+        "data": data_of(prepared, document["dataset"]["texts"]),
         "measured": {key: value for key, value in section.items() if key not in ("headline", "stages")},
         "baselines": [{"name": row["name"], section["metric"]: row.get(section["metric"])} for row in baselines],
         "costs": {stage: asdict(cost) for stage, cost in costs.items()},
-        "factor_costs": {
-            name: asdict(cost) for name, cost in factor_costs(section["factors"], section["paths"], costs).items()
-        },
+        "factor_costs": {name: asdict(cost) for name, cost in factor_costs(section["paths"], steps, records).items()},
         "fingerprint": judged.fingerprint,
         "commit": found.provenance.environment.commit,
-        "cost": {
-            "seconds": round(sum(taken), 1),
-            "models": len(plan.steps) - 1,
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-        },
+        "cost": cost_of([one["environment"]["seconds"] for one in records.values()], len(plan.steps) - 1),
     }
-    folder = root / RECORDS
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{'-'.join((plan.recipe.name, *variants))}.{prepared.name}.json"
-    aside = path.with_name(f".{path.name}")
-    aside.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(aside, path)
-    (root / PAGE).write_text(render_page(root), encoding="utf-8")
+    path = root / RECORDS / f"{'-'.join((plan.recipe.name, *variants))}.{prepared.name}.json"
+    keep(record, path, root / PAGE, lambda: render_page(root))
     return record
 
 
 def render_page(root: Path) -> str:
     """docs/lattices.md, from the records alone."""
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((root / RECORDS).glob("[!.]*.json"))]
+    records = read_records(root / RECORDS)
     lines = [
         "# Which stage earned its keep",
         "",
@@ -129,7 +109,7 @@ def _paths(record: Mapping[str, Any]) -> list[str]:
         "",
         f"## {_name(record)} on {record['data']['dataset']}",
         "",
-        f"{capitalised(metric)} of every path, {examples['test']:,} test examples; "
+        f"{capital(metric_name(metric))} of every path, {examples['test']:,} test examples; "
         f"{record['cost']['models']} models in {record['cost']['seconds'] / 60:.0f} minutes of training and judging.",
         "",
         f"| stages before fine-tuning | {' | '.join(heads)} |",
@@ -155,9 +135,3 @@ def _name(record: Mapping[str, Any]) -> str:
 def _effect(effect: Mapping[str, Any], metric: str) -> str:
     ends = f"{difference(effect['low'], metric)}, {difference(effect['high'], metric)}"
     return f"{difference(effect['difference'], metric)} {measured_in(metric)} [{ends}]"
-
-
-def capitalised(metric: str) -> str:
-    """The metric's name at the beginning of a sentence."""
-    name = metric_name(metric)
-    return name[:1].upper() + name[1:]

@@ -15,7 +15,7 @@ from pipelines.evaluations.anchors import read_anchors
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import Setting
 from pipelines.recipe.lattice import lattice_of
-from pipelines.recipe.load import Library
+from pipelines.recipe.load import Asked, Library
 from pipelines.recipe.plan import Plan, plan
 from pipelines.recipe.profiles import smoke as smoke_profile
 from pipelines.recipe.schema import Recipe
@@ -75,11 +75,17 @@ def lattice_request(
     return replace(request, reshaped=partial(lattice_of, seeds=seeds, sizes=tuple(sizes)))
 
 
+def recipes_for(root: Path, dataset: str) -> Library:
+    """The recipes, of which the dataset's own is meant as the dataset asks for it, by whichever recipe looks at its models."""
+    chosen = load_settings(root)[dataset]
+    return Library(root / "recipes", {chosen.recipe: Asked(tuple(chosen.variants), chosen.budget)})
+
+
 def load_recipe(root: Path, request: Request) -> Recipe:
     """The requested recipe, checked. Raises RecipeError."""
     settings = load_settings(root)[request.dataset]
     setting = Setting(family=settings.task.family.name, language=settings.language)
-    recipe = Library(root / "recipes").load(request.recipe, request.variants, request.budget, setting)
+    recipe = recipes_for(root, request.dataset).load(request.recipe, request.variants, request.budget, setting)
     if request.reshaped is not None:
         recipe = request.reshaped(recipe)
     return smoke_profile(recipe) if request.smoke else recipe
@@ -97,4 +103,5 @@ def make_plan(root: Path, request: Request, prepared: Prepared) -> Plan:
     """The steps of the requested recipe over `prepared`."""
     family = TaskFamily.model_validate(prepared.family)
     profile = smoke_profile if request.smoke else (lambda recipe: recipe)
-    return plan(load_recipe(root, request), Library(root / "recipes"), sources(root, prepared), family, profile)
+    library = recipes_for(root, request.dataset)
+    return plan(load_recipe(root, request), library, sources(root, prepared), family, profile)

@@ -6,7 +6,6 @@ data/store/.promotions.jsonl            the decisions, in order: tasks.promotion
 
 from __future__ import annotations
 
-import os
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pipelines.errors import CursusError
 from pipelines.gate import Outcome
 from pipelines.gate.verdict import Verdict, sentence
+from pipelines.lineage.disk import write_whole
 
 RECORD = "promotion.json"
 GATE = "the gate"
@@ -106,9 +106,7 @@ class Promotion(BaseModel):
         """Put the record into its folder under reports/; the file."""
         folder = root / "reports" / self.id
         folder.mkdir(parents=True, exist_ok=True)
-        aside = folder / f".{RECORD}"
-        aside.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        os.replace(aside, folder / RECORD)
+        write_whole(folder / RECORD, self.model_dump_json(indent=1) + "\n")
         return folder / RECORD
 
     @classmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from pipelines.evaluations import found
 from pipelines.evaluations.anchors import read_anchors
 from pipelines.evaluations.found import EXECUTION, ScoreTable
 from pipelines.evaluations.index import best_scores, render_index
+from pipelines.lineage.disk import write_whole
 from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
@@ -65,9 +65,7 @@ def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: 
     )
     steps = [(step["stage"], step["fingerprint"]) for step in execution["steps"]]
     scores = best_scores(found.score_tables(found.read_judged(store.root, steps)))
-    aside = folder / "execution.partial"
-    aside.write_text(json.dumps({**execution, "scores": scores}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(aside, folder / EXECUTION)
+    write_whole(folder / EXECUTION, json.dumps({**execution, "scores": scores}, indent=1, ensure_ascii=False) + "\n")
     render_index(root / "reports", store.root)
     return page
 

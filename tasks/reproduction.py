@@ -8,13 +8,13 @@ data/store/.reproduced/records/<model>.json          the latest that came to an 
 from __future__ import annotations
 
 import itertools
-import os
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import BaseModel, ValidationError, computed_field
 
 from pipelines.errors import StoreError
+from pipelines.lineage.disk import write_whole
 from pipelines.lineage.store import Store
 
 RESULT = "reproduction.json"
@@ -79,17 +79,13 @@ class Reproduction(BaseModel):
 
     def write(self) -> None:
         """What has been compared so far, beside what was made."""
-        aside = self.folder / f".{RESULT}"
-        aside.write_text(self.model_dump_json(indent=1), encoding="utf-8")
-        os.replace(aside, self.folder / RESULT)
+        write_whole(self.folder / RESULT, self.model_dump_json(indent=1))
 
     def keep(self, store: Store) -> None:
         """What came of it, beside the store that has the model: whoever promotes it asks."""
         folder = store.root / FOLDER / RECORDS
         folder.mkdir(parents=True, exist_ok=True)
-        aside = folder / f".{self.fingerprint}"
-        aside.write_text(self.model_dump_json(indent=1), encoding="utf-8")
-        os.replace(aside, folder / f"{self.fingerprint}.json")
+        write_whole(folder / f"{self.fingerprint}.json", self.model_dump_json(indent=1))
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:

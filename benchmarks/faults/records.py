@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from benchmarks.checkouts import ROOT
+from pipelines.lineage.disk import write_whole
 
 FOLDER = ROOT / "docs" / "reliability"
 
@@ -53,6 +53,4 @@ def read(kind: str, folder: Path = FOLDER) -> list[Record]:
 def write(kind: str, records: list[Record], folder: Path = FOLDER) -> None:
     """Replace the records of a kind."""
     folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f".{kind}.part"
-    aside.write_text("".join(record.model_dump_json() + "\n" for record in records), encoding="utf-8")
-    os.replace(aside, folder / f"{kind}.jsonl")
+    write_whole(folder / f"{kind}.jsonl", "".join(record.model_dump_json() + "\n" for record in records))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from benchmarks.checkouts import ROOT
-from pipelines.lineage.disk import flush
+from pipelines.lineage.disk import write_whole
 
 FOLDER = ROOT / "benchmarks" / "records"
 BUSY = 0.05
@@ -123,8 +122,6 @@ def read(name: str, folder: Path = FOLDER) -> Record | None:
 def write(record: Record, folder: Path = FOLDER) -> Path:
     """Replace the record of a benchmark: whole, or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    path, aside = folder / f"{record.name}.json", folder / f".{record.name}.part"
-    aside.write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    flush(aside)
-    os.replace(aside, path)
+    path = folder / f"{record.name}.json"
+    write_whole(path, record.model_dump_json(indent=1) + "\n", folder / f".{record.name}.part", flushed=True)
     return path

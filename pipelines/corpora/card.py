@@ -5,12 +5,13 @@ Both say the same, and nothing of when or where they were made: the same dataset
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pipelines.corpora.card_facts import facts
 from pipelines.corpora.settings import load_dataset
 from pipelines.corpora.step import CORPORA, LABELLED, prepared, run_step
+from pipelines.lineage.disk import write_whole
+from pipelines.page_style import STYLE
 
 PAGES = Path(__file__).parent / "card_pages"
 
@@ -31,10 +32,8 @@ def card(dataset: str, root: Path) -> None:
             keep_trailing_newline=True,
         )
         pages.filters["cell"] = _cell
-        text = pages.get_template(name).render(**found, corpora=CORPORA, labelled=LABELLED)
-        aside = home / f".{name}"
-        aside.write_text(text, encoding="utf-8")
-        os.replace(aside, home / name)
+        text = pages.get_template(name).render(**found, style=STYLE, corpora=CORPORA, labelled=LABELLED)
+        write_whole(home / name, text)
 
 
 def _cell(text: object) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pipelines.corpora.ledger import Overlapping, totals
 from pipelines.corpora.tables import Row
+from pipelines.page_style import STYLE
 
 LEDGER_PAGE = "ledger.html"
 SHOWN_OF_EACH = 20
@@ -30,17 +31,8 @@ _TEMPLATE = """\
 <meta name="color-scheme" content="light dark">
 <title>{{ dataset }}: leakage ledger</title>
 <style>
-:root { --paper: #fdfdfb; --ink: #1d2126; --muted: #646c76; --faint: #e6e5df }
-@media (prefers-color-scheme: dark) { :root { --paper: #15181c; --ink: #e4e6e8; --muted: #9aa3ad; --faint: #2c3138 } }
-body { margin: 0 auto; max-width: 1040px; padding: 56px 40px 80px; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, "Segoe UI", "Noto Sans", "DejaVu Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei",
-    "WenQuanYi Micro Hei", sans-serif }
-h1 { font-size: 30px; font-weight: 600 } h2 { font-size: 20px; font-weight: 600; margin-top: 48px }
-table { border-collapse: collapse; width: 100%; font-size: 14.5px; font-variant-numeric: tabular-nums; table-layout: auto }
-th { text-align: left; font-weight: 500; color: var(--muted); border-bottom: 1px solid var(--ink); padding: 6px 14px 6px 0 }
-td { border-bottom: 1px solid var(--faint); padding: 7px 14px 7px 0; vertical-align: top; overflow-wrap: anywhere }
-th.n, td.n { text-align: right } .note, .where { color: var(--muted); font-size: 13.5px }
-.wide { overflow-x: auto }
+{{ style }}
+td { overflow-wrap: anywhere } .where { color: var(--muted); font-size: 13.5px }
 </style>
 </head>
 <body>
@@ -90,4 +82,4 @@ def page(dataset: str, rows: Iterable[Row]) -> str:
 
     counts = totals(seen())
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(_TEMPLATE)
-    return template.render(dataset=dataset, counts=counts, shown=shown, means=_MEANS, done=_DONE) + "\n"
+    return template.render(style=STYLE, dataset=dataset, counts=counts, shown=shown, means=_MEANS, done=_DONE) + "\n"

@@ -6,8 +6,6 @@ texts: any prefix is a random sample.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from pipelines.corpora.task_settings import has_classes
 from pipelines.corpora.task_text import Drawn, drawn_examples
 from pipelines.corpora.writing import read_json, write_json, written_aside
 from pipelines.errors import DataError
+from pipelines.lineage.disk import written_whole
 from pipelines.task_families import TaskFamily
 
 EXAMPLES_SHOWN = 3
@@ -45,13 +44,12 @@ def split(dataset: str, root: Path) -> None:
     examples["train"] = drawn.labelled
     last, kept_back = held_out(home / "decontaminated" / "general", step.unfinished(HELD_OUT), step.processes)
     counts, sources = _corpora(step, drawn, last)
-    with tempfile.TemporaryDirectory(prefix=".split-", dir=home) as aside:
-        for name, found in examples.items():
-            schema = marked(labelled(family), home / "decontaminated", name)
-            counts[name] = write_rows(Path(aside, f"{name}.parquet"), schema, (row[:-1] for row in found))
-            os.replace(Path(aside, f"{name}.parquet"), table_path(home, name))
-        counts[HELD_OUT] = write_rows(Path(aside, f"{HELD_OUT}.parquet"), TEXTS, kept_back)
-        os.replace(Path(aside, f"{HELD_OUT}.parquet"), table_path(home, HELD_OUT))
+    for name, found in examples.items():
+        schema = marked(labelled(family), home / "decontaminated", name)
+        with written_whole(table_path(home, name)) as aside:
+            counts[name] = write_rows(aside, schema, (row[:-1] for row in found))
+    with written_whole(table_path(home, HELD_OUT)) as aside:
+        counts[HELD_OUT] = write_rows(aside, TEXTS, kept_back)
     summary = {
         "dataset": dataset,
         "language": step.settings.language,

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pipelines.lineage.disk import one_of_many, write_whole
+
 
 @contextmanager
 def written_aside(destination: Path) -> Iterator[Path]:
@@ -33,15 +35,8 @@ def written_aside(destination: Path) -> Iterator[Path]:
 def write_json(path: Path, value: Any) -> None:
     """Write sorted, indented JSON beside `path` and move it into place."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
-        os.chmod(aside, 0o644)
-        os.replace(aside, path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    write_whole(path, text, one_of_many(path))
 
 
 def read_json(path: Path) -> Any:

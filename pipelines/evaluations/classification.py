@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.ladder import climbed
-from pipelines.evaluations.statistics import METRICS, RESAMPLES, Difference, Verdict, interval, paired_difference
+from pipelines.evaluations.significance import PAYS
+from pipelines.evaluations.statistics import METRICS, RESAMPLES, Difference, interval, paired_difference
 
 if TYPE_CHECKING:
     from pipelines.evaluations.stage import Evaluated
-
-PAYS: dict[Verdict, str] = {"better": "pays", "worse": "does not pay", "cannot tell": "cannot tell"}
 
 
 class Classification(Evaluation, name="classification"):

@@ -7,7 +7,7 @@ every row begins with the tokens that the tokenizer frames a text with.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,7 @@ def measure(evaluated: Evaluated, texts: int, length: int, losses: Losses, name:
     }
 
 
-def batches(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+def batches(rows: Sequence[Sized]) -> list[list[int]]:
     """The numbers of rows that are read together: of like length, about BATCH_TOKENS tokens."""
     found: list[list[int]] = []
     batch: list[int] = []

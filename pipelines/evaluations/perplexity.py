@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, PositiveInt
 
 from pipelines.evaluations import Evaluation
-from pipelines.vocabulary import Field as Batched
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -44,27 +43,19 @@ class Perplexity(Evaluation, name="perplexity"):
 
 def next_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]:
     """The negative log-likelihood of each text in nats, every token after those before it in its row."""
-    import torch
+    import numpy as np
 
     from pipelines.evaluations.held_out import batches
+    from pipelines.token_losses import token_losses
 
     tokenizer = opened.tokenizer
-    start = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
-    rows = [[int(start), *row] for text in texts for row in text.rows]
+    start = int(tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id)
+    rows = [np.asarray([start, *row]) for text in texts for row in text.rows]
     owners = [number for number, text in enumerate(texts) for _ in text.rows]
     losses = [0.0] * len(texts)
-    with torch.inference_mode():
-        for chosen in batches(rows):
-            width = max(len(rows[row]) for row in chosen)
-            ids = torch.full((len(chosen), width), int(tokenizer.pad_token_id))
-            mask = torch.zeros_like(ids)
-            for place, row in enumerate(chosen):
-                ids[place, : len(rows[row])] = torch.tensor(rows[row])
-                mask[place, : len(rows[row])] = 1
-            batch = {Batched.INPUT_IDS: ids, Batched.ATTENTION_MASK: mask}
-            said = opened.record.head.signals(opened.network, batch, frozenset({Signal.NEXT_LOGITS}))
-            chances = said[Signal.NEXT_LOGITS][:, :-1].double().log_softmax(-1)
-            told = chances.gather(2, ids[:, 1:, None]).squeeze(2) * mask[:, 1:]
-            for place, row in enumerate(chosen):
-                losses[owners[row]] -= float(told[place].sum())
+    for chosen in batches(rows):
+        asked = [np.arange(1, len(rows[row])) for row in chosen]
+        said = token_losses(opened, [rows[row] for row in chosen], asked, Signal.NEXT_LOGITS)
+        for row, values in zip(chosen, said, strict=True):
+            losses[owners[row]] += float(values.sum())
     return losses

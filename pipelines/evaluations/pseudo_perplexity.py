@@ -52,9 +52,10 @@ class PseudoPerplexity(Evaluation, name="pseudo_perplexity"):
 
 def masked_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]:
     """The negative pseudo-log-likelihood of each text in nats: the sum over its tokens, each predicted from the others."""
-    import torch
+    import numpy as np
 
     from pipelines.evaluations.held_out import batches
+    from pipelines.token_losses import token_losses
 
     head, tokenizer = opened.record.head, opened.tokenizer
     if more := head.needs - ASKED - OF_SPANS:
@@ -62,36 +63,17 @@ def masked_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]
             f"evaluation pseudo_perplexity: the head {head.name} needs {', '.join(sorted(more))} to predict a token; judge a "
             "stage that was trained on masked tokens alone"
         )
-    masked = tokenizer.mask_token_id
     first, last = _frame(tokenizer)
-    before = len(first)
-    framed = [[*first, *row, *last] for text in texts for row in text.rows]
+    framed = [np.asarray([*first, *row, *last]) for text in texts for row in text.rows]
     owners = [number for number, text in enumerate(texts) for _ in text.rows]
     sizes = [len(row) for text in texts for row in text.rows]
     asked = [(number, place) for number, size in enumerate(sizes) for place in range(size)]
     losses = [0.0] * len(texts)
-    with torch.inference_mode():
-        for chosen in batches([framed[number] for number, _ in asked]):
-            width = max(len(framed[asked[one][0]]) for one in chosen)
-            ids = torch.full((len(chosen), width), int(tokenizer.pad_token_id))
-            mask, positions, wanted = torch.zeros_like(ids), [], []
-            for line, one in enumerate(chosen):
-                number, place = asked[one]
-                row = framed[number]
-                ids[line, : len(row)] = torch.tensor(row)
-                mask[line, : len(row)] = 1
-                wanted.append(row[before + place])
-                ids[line, before + place] = masked
-                positions.append(line * width + before + place)
-            batch = {
-                Batched.INPUT_IDS: ids,
-                Batched.ATTENTION_MASK: mask,
-                Batched.MASKED_POSITIONS: torch.tensor(positions),
-            }
-            said = head.signals(opened.network, batch, frozenset({Signal.MASKED_LOGITS}))[Signal.MASKED_LOGITS]
-            told = said.double().log_softmax(-1).gather(1, torch.tensor(wanted)[:, None]).squeeze(1)
-            for one, likelihood in zip(chosen, told.tolist(), strict=True):
-                losses[owners[asked[one][0]]] -= likelihood
+    for chosen in batches([framed[number] for number, _ in asked]):
+        rows = [framed[asked[one][0]] for one in chosen]
+        places = [np.asarray([len(first) + asked[one][1]]) for one in chosen]
+        for one, values in zip(chosen, token_losses(opened, rows, places, Signal.MASKED_LOGITS), strict=True):
+            losses[owners[asked[one][0]]] += float(values[0])
     return losses
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import PositiveInt
 
 from pipelines.evaluations import Evaluation
-from pipelines.evaluations.footprint import BATCHES, SERVED, THREADS
+from pipelines.evaluations.latency import BATCHES, THREADS, in_turns, served_bytes
 from pipelines.evaluations.statistics import RESAMPLES
 
 if TYPE_CHECKING:
@@ -42,43 +40,23 @@ class Serving(Evaluation, name="serving"):
 
         chosen = {stage: models[0] for stage, models in evaluated.answering.items()}
         answerers = {stage: Answerer(subject.folder, THREADS) for stage, subject in chosen.items()}
-        taken = {size: self._taken(answerers, evaluated.rows, size) for size in BATCHES}
+        answer = {stage: answerer.answer for stage, answerer in answerers.items()}
+        taken = in_turns(answer, evaluated.rows, self.rounds)
         first, *_, last = [*chosen, *chosen]
         times = {str(size): _quotient(taken[size][last], taken[size][first], evaluated.seed) for size in BATCHES}
         served: list[dict[str, Any]] = []
         for stage, subject in chosen.items():
-            parts = [path for name in SERVED if (path := subject.folder / name).is_file()]
             served.append(
                 {
                     "stage": stage,
                     "seed": subject.seed,
-                    "bytes": sum(path.stat().st_size for path in parts),
+                    "bytes": served_bytes(subject.folder),
                     "latency_ms": {str(size): _median(taken[size][stage], evaluated.seed) for size in BATCHES},
                 }
             )
         headline = {f"megabytes/{one['stage']}": one["bytes"] / 1e6 for one in served}
         headline |= {f"latency_ms/{one['stage']}": one["latency_ms"]["1"]["median"] for one in served}
         return {"served": served, "of": first, "times": times, "threads": THREADS, "headline": headline}
-
-    def _taken(
-        self, answerers: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], size: int
-    ) -> dict[str, NDArray[np.float64]]:
-        """Stage → milliseconds [R] of each call with `size` examples."""
-        import numpy as np
-
-        rounds = self.rounds if size == 1 else max(1, self.rounds // 3)
-        batches = [[rows[(start * size + line) % len(rows)] for line in range(size)] for start in range(rounds)]
-        for answerer in answerers.values():  # the first calls allocate
-            answerer.answer(batches[0])
-            answerer.answer(batches[-1])
-        taken: dict[str, list[float]] = {stage: [] for stage in answerers}
-        for turn, batch in enumerate(batches):
-            order = list(answerers) if turn % 2 == 0 else list(answerers)[::-1]
-            for stage in order:
-                started = time.perf_counter()
-                answerers[stage].answer(batch)
-                taken[stage].append((time.perf_counter() - started) * 1000)
-        return {stage: np.asarray(values) for stage, values in taken.items()}
 
 
 def _median(taken: NDArray[np.float64], seed: int) -> dict[str, float]:

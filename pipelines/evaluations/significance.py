@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.evaluations.resampling import Score
-    from pipelines.evaluations.statistics import Difference
+    from pipelines.evaluations.statistics import Difference, Verdict
 
 ROUNDS = 2000
 POWER = 0.8
@@ -35,6 +35,8 @@ SEED_DEVIATION = 0.01
 """Standard deviation of a score between fine-tuning seeds, where nothing is known yet (Dodge et al. 2020, arXiv:2002.06305)."""
 MOST = 1000
 """More seeds or times more items than this are never the way."""
+PAYS: dict[Verdict, str] = {"better": "pays", "worse": "does not pay", "cannot tell": "cannot tell"}
+"""Verdicts on what a stage adds."""
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
@@ -95,12 +97,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in multipletests(list(p_values), method="holm")[1]] if p_values else []
 
 
-def judged(differences: Sequence[Difference]) -> list[dict[str, Any]]:
+def judged(differences: Sequence[Difference], p_values: Sequence[float] | None = None) -> list[dict[str, Any]]:
     """The records of one family of comparisons: verdicts are those that stand when Holm's procedure holds the chance of any
-    mistake among all of them to 5 %, and `p` is the adjusted one."""
+    mistake among all of them to 5 %, and `p` is the adjusted one. `p_values` are those of the intervals unless given."""
+    if p_values is None:
+        p_values = [one.p_value for one in differences]
     records = []
-    for apart, adjusted in zip(differences, holm([one.p_value for one in differences]), strict=True):
-        verdict = apart.verdict if adjusted < 1 - CONFIDENCE else "cannot tell"
+    for apart, adjusted in zip(differences, holm(p_values), strict=True):
+        side: Verdict = "better" if apart.difference > 0 else "worse"
+        verdict = side if adjusted < 1 - CONFIDENCE else "cannot tell"
         records.append({**apart.record(), "p": adjusted, "verdict": verdict})
     return records
 
@@ -131,21 +136,23 @@ class Settling:
     """With the same seeds."""
 
 
-def settling(difference: float, found: Variation, seeds: int, items: int) -> Settling:
-    """How many seeds, or how many items, would settle a `difference` that varies as `found`, of `seeds` and `items`."""
+def settling(difference: float, found: Variation, seeds: int, items: int, among: int = 1) -> Settling:
+    """How many seeds, or how many items, would settle a `difference` that varies as `found`, of `seeds` and `items`.
+
+    `among` is how many comparisons are unsettled together: Holm's procedure asks p < 5 % / `among` of the first of them.
+    """
+
+    def settles(of_seeds: float, of_items: float) -> bool:
+        freedom = found.seed_freedom * (seeds * of_seeds - 1) / (seeds - 1) if seeds > 1 else 1.0
+        then = Variation(
+            found.items / of_items, found.item_freedom * of_items, found.seeds / of_seeds, max(1.0, freedom)
+        )
+        return then.p_value(difference) * among < 1 - CONFIDENCE
+
     return Settling(
-        _least(lambda times: _width(found, 1 / times, 1.0, seeds, times) < abs(difference), seeds)
-        if found.seeds > 0
-        else None,
-        _least(lambda times: _width(found, 1.0, 1 / times, seeds, 1.0) < abs(difference), items),
+        _least(lambda times: settles(times, 1.0), seeds) if found.seeds > 0 else None,
+        _least(lambda times: settles(1.0, times), items),
     )
-
-
-def _width(found: Variation, seed_share: float, item_share: float, seeds: int, times: float) -> float:
-    freedom = found.seed_freedom * (seeds * times - 1) / (seeds - 1) if seeds > 1 else 1.0
-    return Variation(
-        found.items * item_share, found.item_freedom / item_share, found.seeds * seed_share, max(1.0, freedom)
-    ).half_width
 
 
 def _least(settles: Callable[[float], bool], now: int) -> int | None:

@@ -10,7 +10,6 @@ Both follow from the models, the tables and the job's seed alone, but for the la
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.components import did_you_mean
 from pipelines.errors import DataError, RecipeError
 from pipelines.job import Job, Result, Subject
+from pipelines.lineage.disk import write_whole, written_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -232,9 +232,7 @@ def evaluate(job: Job) -> Result:
     document = {"dataset": _counts(evaluated), "sections": sections}
     job.out.mkdir(parents=True, exist_ok=True)
     _write_predictions(evaluated, job.out / PREDICTIONS)
-    aside = job.out / f".{EVALUATION}"
-    aside.write_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(aside, job.out / EVALUATION)
+    write_whole(job.out / EVALUATION, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return Result(metrics=headline)
 
 
@@ -288,9 +286,8 @@ def _write_predictions(evaluated: Evaluated, path: Path) -> None:
         # the columns of `probabilities`, in order
         metadata={"labels": json.dumps(evaluated.labels, ensure_ascii=False)},
     )
-    aside = path.with_name(f".{path.name}")
-    parquet.write_table(pyarrow.table(columns, schema=schema), aside)
-    os.replace(aside, path)
+    with written_whole(path) as aside:
+        parquet.write_table(pyarrow.table(columns, schema=schema), aside)
 
 
 def _written(answer: Answer) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pipelines.errors import StoreError
 from pipelines.job import RESULT, SCRATCH
-from pipelines.lineage.disk import flush
+from pipelines.lineage.disk import flush, write_whole
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import RECORD, FileDigest, Provenance, is_fingerprint
@@ -105,10 +105,8 @@ class Store:
                 if name.parts[0] not in (SCRATCH, RESULT, RECORD):
                     flush(path)
                     files[name.as_posix()] = FileDigest(sha256=digest_file(path), bytes=path.stat().st_size)
-            aside = work / SCRATCH / RECORD
-            aside.write_text(provenance.model_copy(update={"files": files}).sealed().to_json(), encoding="utf-8")
-            flush(aside)
-            os.replace(aside, work / RECORD)
+            sealed = provenance.model_copy(update={"files": files}).sealed()
+            write_whole(work / RECORD, sealed.to_json(), work / SCRATCH / RECORD, flushed=True)
             return self._place(work)
         except OSError as error:
             raise _disk_error(work, error) from error

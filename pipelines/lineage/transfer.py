@@ -14,6 +14,7 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 from pipelines.errors import StoreError
+from pipelines.lineage.disk import one_of_many, written_whole
 from pipelines.lineage.fingerprint import fingerprint
 from pipelines.lineage.provenance import RECORD, Provenance, is_fingerprint
 from pipelines.lineage.store import Store, require_space
@@ -35,19 +36,13 @@ def export(store: Store, names: Collection[str], destination: Path) -> int:
         if store.get(name) is None:
             raise StoreError(f"{store.root}: there is no artifact {name}")
     destination.parent.mkdir(parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(prefix=f".{destination.name}-", dir=destination.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-                for name in sorted(names):
-                    for path in sorted(path for path in (store.root / name).rglob("*") if path.is_file()):
-                        tar.add(path, f"{name}/{path.relative_to(store.root / name).as_posix()}", filter=_plain)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(aside, 0o644)
-        os.replace(aside, destination)
-    finally:
-        Path(aside).unlink(missing_ok=True)
+    with (
+        written_whole(destination, one_of_many(destination), flushed=True) as aside,
+        tarfile.open(aside, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for name in sorted(names):
+            for path in sorted(path for path in (store.root / name).rglob("*") if path.is_file()):
+                tar.add(path, f"{name}/{path.relative_to(store.root / name).as_posix()}", filter=_plain)
     return destination.stat().st_size
 
 

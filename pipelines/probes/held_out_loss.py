@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.encoding import attention, padded
+from pipelines.token_losses import token_losses
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def losses(
     order = sorted((n for n, places in enumerate(asked) if len(places)), key=lambda n: len(encodings[n].ids))
     for first in range(0, len(order), BATCH):
         chosen = order[first : first + BATCH]
-        said = _losses(model, [encodings[n].ids for n in chosen], [asked[n] for n in chosen], signal)
+        said = token_losses(model.opened, [encodings[n].ids for n in chosen], [asked[n] for n in chosen], signal)
         for number, values in zip(chosen, said, strict=True):
             found[number] = values.sum(), len(values)
     digest = hashlib.blake2b(str(signal).encode(), digest_size=8)
@@ -62,29 +62,3 @@ def _asked(encoding: Encoding, signal: Signal, rate: float, seed: list[int]) -> 
         return own[own > 0]
     wanted = max(1, round(rate * len(own))) if len(own) else 0
     return np.sort(np.random.default_rng(seed).permutation(own)[:wanted])
-
-
-def _losses(
-    model: ProbedModel, rows: Sequence[NDArray[np.int64]], asked: Sequence[NDArray[np.int64]], signal: Signal
-) -> list[NDArray[np.float64]]:
-    """Of each row the loss of each asked token."""
-    import torch
-    from torch.nn.functional import cross_entropy
-
-    ids = padded(rows, model.padding)
-    width = ids.shape[1]
-    places = np.concatenate([line * width + one for line, one in enumerate(asked)])
-    wanted = torch.from_numpy(ids.reshape(-1)[places])
-    batch: dict[Field, Any] = {Field.ATTENTION_MASK: torch.from_numpy(attention(rows, width))}
-    if signal is Signal.MASKED_LOGITS:
-        # every asked token is hidden: none is left as it was or replaced by another, as half of them are where one trains
-        ids.reshape(-1)[places] = int(model.opened.tokenizer.mask_token_id or 0)
-        batch[Field.MASKED_POSITIONS] = torch.from_numpy(places)
-    batch[Field.INPUT_IDS] = torch.from_numpy(ids)
-    with torch.inference_mode():
-        logits = model.opened.record.head.signals(model.opened.network, batch, frozenset({signal}))[signal]
-        if signal is Signal.NEXT_LOGITS:
-            logits = logits.flatten(0, 1)[torch.from_numpy(places - 1)]
-        values = cross_entropy(logits.float(), wanted, reduction="none").double().numpy()
-    ends = np.cumsum([len(one) for one in asked])[:-1]
-    return list(np.split(values, ends))

@@ -10,10 +10,10 @@ Both follow from the models, the tables and the job's seed alone.
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from pipelines.job import PROBES, Job, Result, Subject
+from pipelines.lineage.disk import write_whole, written_whole
 from pipelines.probes.examples import Examples
 
 if TYPE_CHECKING:
@@ -90,9 +90,7 @@ def _write(job: Job, sections: dict[str, Any], looked: dict[str, dict[tuple[str,
         for (stage, seed), seen in models.items()
         for name, statistics in seen.statistics.items()
     }
-    save_file(arrays, job.out / f".{STATISTICS}")
-    os.replace(job.out / f".{STATISTICS}", job.out / STATISTICS)
+    with written_whole(job.out / STATISTICS) as aside:
+        save_file(arrays, aside)
     document = {"dataset": {"language": job.language, "family": job.family.name}, "sections": rounded(sections)}
-    aside = job.out / f".{PROBES}"
-    aside.write_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(aside, job.out / PROBES)
+    write_whole(job.out / PROBES, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")

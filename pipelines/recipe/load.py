@@ -14,7 +14,7 @@ schedule, optimizer, dropout and budget.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -69,11 +69,23 @@ class Document:
         return RecipeError(f"recipe {self.name}: {message}")
 
 
-class Library:
-    """The recipes in a folder. `load` gives a checked Recipe."""
+@dataclass(frozen=True)
+class Asked:
+    """What a dataset asks of a recipe."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    variants: tuple[str, ...] = ()
+    budget: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Library:
+    """The recipes in a folder. `load` gives a checked Recipe.
+
+    `asked` says by recipe with which variants and budget it is meant where another recipe starts from its stages, so that
+    what is looked at on a dataset are the models that were trained on it.
+    """
+
+    def __init__(self, folder: Path, asked: Mapping[str, Asked] | None = None) -> None:
+        self.folder, self.asked = folder, asked or {}
 
     def names(self) -> list[str]:
         """The recipes that can be loaded by name."""
@@ -82,18 +94,21 @@ class Library:
     def load(
         self,
         name: str,
-        variants: Sequence[str] = (),
-        budget: dict[str, Any] | None = None,
+        variants: Sequence[str] | None = None,
+        budget: Mapping[str, Any] | None = None,
         setting: Setting | None = None,
     ) -> Recipe:
         """The recipe called `name` (or in the file `name`), with `variants` laid over it in order, then `budget`.
+
+        Those that are not given are those asked of it.
 
         `budget` maps a stage to keys of its budget; `setting` is the dataset that the parts must fit, where it is known.
         Raises RecipeError, naming file, line and key, for anything that is misspelt, missing, circular, or that cannot work
         together.
         """
-        document = self._document(name, tuple(variants))
-        for stage, changes in (budget or {}).items():
+        asked = self.asked.get(name, Asked())
+        document = self._document(name, tuple(asked.variants if variants is None else variants))
+        for stage, changes in (asked.budget if budget is None else budget).items():
             self._require_stage(document, ("budget", stage), stage)
             merged = {**(document.values["stages"][stage].get("budget") or {}), **changes}
             if "tokens" in changes:

@@ -14,6 +14,7 @@ from pipelines.corruptions import Corruption
 from pipelines.evaluations import Evaluation
 from pipelines.heads import Head
 from pipelines.layouts import Layout
+from pipelines.lineage.weights import PLAIN_TEXT
 from pipelines.objectives import Objective
 from pipelines.probes import Probe
 from pipelines.schedules import Schedule
@@ -35,7 +36,7 @@ class Kind(StrEnum):
 
     @property
     def reads_plain_text(self) -> bool:
-        return self in (Kind.PRETRAIN, Kind.ADAPT_DOMAIN, Kind.ADAPT_TASK)
+        return self in PLAIN_TEXT
 
     @property
     def judges(self) -> bool:

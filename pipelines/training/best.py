@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from pytorch_lightning.callbacks import Callback
 
 from pipelines.distributions import Distribution
 from pipelines.errors import StoreError
-from pipelines.lineage.disk import flush
+from pipelines.lineage.disk import written_whole
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.training.checkpoints import Checkpoints
 
@@ -58,9 +57,7 @@ class BestWeights(Callback):
     def _write(self, weights: dict[str, Tensor]) -> None:
         from safetensors.torch import save_file
 
-        aside = self.path.with_suffix(".unfinished")
-        # tied weights are one tensor under two names, which the format refuses
-        save_file({name: value.detach().cpu().contiguous().clone() for name, value in weights.items()}, aside)
-        flush(aside)
-        self._digest = digest_file(aside)
-        os.replace(aside, self.path)
+        with written_whole(self.path, self.path.with_suffix(".unfinished"), flushed=True) as aside:
+            # tied weights are one tensor under two names, which the format refuses
+            save_file({name: value.detach().cpu().contiguous().clone() for name, value in weights.items()}, aside)
+            self._digest = digest_file(aside)

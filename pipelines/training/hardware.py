@@ -52,6 +52,11 @@ def described(kind: Literal["cpu", "gpu"]) -> str:
     return " ".join([name, *(flag for flag in ROUNDING if flag in flags)])
 
 
+def processor() -> str:
+    """The processor's name, or its architecture's where nothing else is told."""
+    return _processor()[0]
+
+
 def extensions() -> frozenset[str]:
     """The processor's extensions, as Linux names them; none elsewhere."""
     return _processor()[1]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.job import SCRATCH
+from pipelines.lineage.disk import write_whole
 from pipelines.training import group
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ class MetricsLog:
             self._sums = {name: sum(one[name] for one in sums) * first for name in sums[0]}
         if group.rank() == 0:
             self._lines = list(pending["lines"])
-            aside = self.path.parent / SCRATCH / self.path.name
-            aside.write_text("".join(self._lines), encoding="utf-8")
-            os.replace(aside, self.path)
+            write_whole(self.path, "".join(self._lines), self.path.parent / SCRATCH / self.path.name)
             for line in self._lines:
                 self.last.update({name: value for name, value in json.loads(line).items() if name not in PLACE})
 

@@ -6,10 +6,10 @@ No clock, no network, no environment variable is read; whatever a result depends
 from __future__ import annotations
 
 import importlib
-import os
 from typing import cast
 
 from pipelines.job import RESULT, SCRATCH, Job, Result
+from pipelines.lineage.disk import write_whole
 from pipelines.lineage.locks import Lock
 from pipelines.recipe.schema import Kind
 from pipelines.training import group, hardware
@@ -49,7 +49,6 @@ def _run(job: Job) -> Result:
     result = result.model_copy(update={"device": hardware.described(job.runtime.accelerator)})
     if group.rank() > 0:
         return result
-    aside = job.out / SCRATCH / RESULT  # half of it, on a disk that is full, must not be published
-    aside.write_text(result.model_dump_json(), encoding="utf-8")
-    os.replace(aside, done)
+    # half of it, on a disk that is full, must not be published
+    write_whole(done, result.model_dump_json(), job.out / SCRATCH / RESULT)
     return result

@@ -14,8 +14,9 @@ from pipelines.corpora.drift import drift
 from pipelines.corpora.evidence import stand_for
 from pipelines.corpora.lengths import EDGES, bin_begins, length_bins
 from pipelines.corpora.measures import MeasuredFile, Measures, kind_of_answer
-from pipelines.corpora.overlap import OverlapIndex, text_key
+from pipelines.corpora.overlap import OverlapIndex
 from pipelines.corpora.repeats import KeyFile, of_file, repeated
+from pipelines.corpora.shingles import Letters
 from pipelines.corpora.study import KNOWN_LANGUAGES, commonest, is_language, language_of
 from pipelines.corpora.tables import TEXTS, write_rows
 from pipelines.task_families import TaskFamily
@@ -42,8 +43,16 @@ def test_the_measures_of_a_file_are_those_of_its_texts(tmp_path: Path) -> None:
     index = OverlapIndex([texts[3]], 13)
     assert found.overlap.tolist() == [np.float32(index.overlap(text)) for text in texts]
     assert found.overlap[3] == 1 and found.overlap[20] == 0
-    assert [text_key(texts[row]) for row in found.order] == sorted(text_key(text) for text in texts)
+    keys = [tuple(key) for key in Letters.of(texts).text_keys().tolist()]
+    assert [keys[row] for row in found.order] == sorted(keys)
     assert found.names == ["general"] and set(found.kinds) == {0} and not found.flags.any()
+
+
+def test_what_deduplication_keeps_is_no_repeat(tmp_path: Path) -> None:
+    """Sets of relations ask about a sentence several times, with other marks; and 1.5 is not 15."""
+    texts = ["<< Androgen >> binds [[ AR ]], 1.5 nM", "[[ Androgen ]] binds << AR >>, 1.5 nM", "Androgen binds AR, 15 nM"]
+    keys = KeyFile(measured(tmp_path, "train", [*texts, "androgen binds: AR (15 nM)"]), 0)
+    assert [int(one["row"]) for one in repeated((keys,), 0, 1)] == [2, 3]
 
 
 @settings(max_examples=25, deadline=None)

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.evaluations.page.path_costs import factor_costs, path_costs
-from pipelines.evaluations.pages.lattice import Lattice
+from pipelines.evaluations.pages.lattice import Lattice, settled_by
 from pipelines.evaluations.stage import Evaluated
 from pipelines.evaluations.stage_effects import StageEffects
 from pipelines.task_families.text_classification import TextClassification
@@ -90,7 +90,8 @@ def test_one_seed_is_refused() -> None:
 def test_the_page_tells_of_effects_costs_and_curves() -> None:
     evaluation, evaluated = judged(seeds=2, items=120, sizes=(20, None))
     section = evaluation.measure(cast("Evaluated", evaluated))
-    records, steps = {}, []
+    records: dict[str, dict[str, Any]] = {}
+    steps: list[dict[str, str]] = []
 
     def made(stage: str, kind: str, start: str | None, tokens: int, shape: bool = False) -> None:
         records[stage] = {
@@ -111,9 +112,11 @@ def test_the_page_tells_of_effects_costs_and_curves() -> None:
             made("_".join(through) + f"_{size}", "finetune", "_".join(through) or "general", 5, shape=not through)
     costs = path_costs([path["stage"] for path in section["paths"]], steps, records)
     assert costs["_None"].tokens == 0 and costs["general_domain_task_None"].tokens == 1800
-    worth = factor_costs(FACTORS, section["paths"], costs)
+    # the machine did other things too, which is no doing of the other stages
+    records["domain"]["environment"] = {"seconds": 600.0}
+    worth = factor_costs(section["paths"], steps, records)
     assert {name: cost.tokens for name, cost in worth.items()} == pytest.approx(dict.fromkeys(FACTORS, 600))
-    assert worth["task"].minutes == pytest.approx(1.0)
+    assert [worth[name].minutes for name in ("general", "domain", "task")] == pytest.approx([1.0, (10 + 1) / 2, 1.0])
 
     report = SimpleNamespace(
         sections=lambda key: [("lattice", section)] if key in section else [],
@@ -128,10 +131,16 @@ def test_the_page_tells_of_effects_costs_and_curves() -> None:
     assert content["drawn"].count("<rect") == 8 and content["drawn"].count("<line") == 12
     assert content["curves"].count("<polyline") == 8 and "all 900" in content["curves"]
     told = page.sentences(content)
-    assert any(one.startswith("The stage domain pays: +") and "600 tokens and 1.0 minutes" in one for one in told)
+    assert any(one.startswith("The stage domain pays: +") and "600 tokens and 5.5 minutes" in one for one in told)
     tables = {table.key: table for table in page.tables(content)}
     assert len(tables["paths"].rows) == 16 and len(tables["stages"].rows) == 3 and len(tables["interactions"].rows) == 4
     assert "from scratch" in tables["paths"].csv() and "\\toprule" in tables["stages"].latex()
+
+
+def test_what_would_settle_a_question_in_words() -> None:
+    assert settled_by({"settled_by": {"seeds": 9, "items": 1898}}) == "9 seeds or 1,898 test items"
+    assert settled_by({"settled_by": {"seeds": None, "items": None}}) == "neither alone"
+    assert settled_by({"settled_by": None}) == "", "it is settled"
 
 
 def test_fewer_labels_have_one_of_each_and_as_many_updates() -> None:

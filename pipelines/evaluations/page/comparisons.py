@@ -10,6 +10,7 @@ from pipelines.evaluations.page.scores import Row, draw_scores
 from pipelines.evaluations.page.table import Table, difference, estimate, number, text, verdict
 from pipelines.evaluations.page.wording import capital, measured_in, metric_name, score, span
 from pipelines.evaluations.page.wording import difference as written
+from pipelines.lineage.weights import PLAIN_TEXT, continued
 
 ADDED = {
     "pretrain": "pre-training on general text",
@@ -156,7 +157,7 @@ def _what(step: Mapping[str, Any], execution: Mapping[str, Any], records: Record
     """What the later stage of a ladder's step has that the earlier has not: training on more text, or itself."""
     before, after = (_record(step[side], execution, records) for side in ("from", "to"))
     if before and after and _parts(before) == _parts(after):
-        behind, ahead = _texts(before, records), _texts(after, records)
+        behind, ahead = (_texts(model["fingerprint"], records) for model in (before, after))
         if ahead[: len(behind)] == behind and len(ahead) > len(behind):
             return " and ".join(ADDED[kind] for kind, _ in ahead[len(behind) :])
     return f"{step['to']} instead of {step['from']}"
@@ -179,12 +180,7 @@ def _names(value: Any) -> Any:
     return [_names(one) for one in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
 
 
-def _texts(record: Mapping[str, Any], records: Records) -> list[tuple[str, str]]:
+def _texts(fingerprint: str, records: Records) -> list[tuple[str, str]]:
     """Kind and fingerprint of the stages on plain text that a model's weights went through, the first one first."""
-    found: list[tuple[str, str]] = []
-    current: Mapping[str, Any] | None = record
-    while current is not None and not current["identity"].get("untrained"):
-        current = records.get(current["parents"].get("start", ""))
-        if current is not None and current["kind"] in ADDED:
-            found.insert(0, (current["kind"], current["fingerprint"]))
-    return found
+    read = [record for record in continued(fingerprint, records) if record["kind"] in PLAIN_TEXT]
+    return [(record["kind"], record["fingerprint"]) for record in reversed(read)]

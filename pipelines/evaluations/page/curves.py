@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from pipelines.evaluations.page.axes import COLOURS, Scale, count, horizontal_axis, ticks, vertical_axis
 from pipelines.job import METRICS
+from pipelines.lineage.weights import continued
 
 TOTAL = "train/loss"
 MOST_POINTS = 160
@@ -56,12 +57,8 @@ def read_curves(
 
 def tokens_before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> int:
     """Tokens seen by everything that the artifact's weights continue."""
-    total, current = 0, records.get(fingerprint)
-    while current is not None:
-        current = records.get(current["parents"].get("start", ""))
-        if current is not None:
-            total += int(current["result"].get("tokens", 0))
-    return total
+    ancestors = list(continued(fingerprint, records))[1:]
+    return sum(int(record["result"].get("tokens", 0)) for record in ancestors)
 
 
 def thinned(values: Points, most: int = MOST_POINTS) -> Points:

@@ -7,7 +7,6 @@ Table("scores", "Scores", (text("model", "Model"), estimate("accuracy", "Accurac
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from pipelines.evaluations.page import wording
+from pipelines.lineage.disk import write_whole
 
 TABLES = "tables"
 """The folder beside a page that has its tables as CSV and LaTeX."""
@@ -132,9 +132,7 @@ def write_tables(page: str, tables: Iterable[Table], folder: Path) -> list[Path]
         folder.mkdir(parents=True, exist_ok=True)
         for suffix, content in ((".csv", table.csv()), (".tex", table.latex())):
             path = folder / f"{page}-{table.key}{suffix}"
-            aside = path.with_name(f".{path.name}")
-            aside.write_text(content, encoding="utf-8")
-            os.replace(aside, path)
+            write_whole(path, content)
             written.append(path)
     return written
 

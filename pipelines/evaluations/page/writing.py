@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.evaluations.page import axes, table, wording
+from pipelines.lineage.disk import write_whole
+from pipelines.page_style import STYLE
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,7 +42,7 @@ def environment() -> Environment:
         "table": table.Table.html,
         "judged": table.judged,
     }
-    pages.globals["span"] = wording.span
+    pages.globals |= {"span": wording.span, "style": STYLE}
     return pages
 
 
@@ -49,7 +50,5 @@ def write_page(template: str, values: Mapping[str, Any], out: Path) -> Path:
     """Fill `template` with `values` into the file `out`, whole or not at all; its path."""
     page = environment().get_template(template).render(**values)
     out.parent.mkdir(parents=True, exist_ok=True)
-    aside = out.with_name(f".{out.name}")
-    aside.write_text(page, encoding="utf-8")
-    os.replace(aside, out)
+    write_whole(out, page)
     return out

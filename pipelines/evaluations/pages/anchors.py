@@ -10,8 +10,8 @@ from pipelines.evaluations.page.axes import count
 from pipelines.evaluations.page.table import Table, estimate, number, text
 from pipelines.evaluations.page.wording import metric_name, score
 from pipelines.evaluations.pages import Page, Report
+from pipelines.lineage.weights import PLAIN_TEXT, continued
 
-PLAIN_TEXT = ("pretrain", "adapt_domain", "adapt_task")
 FAR = 2.0
 """Models whose sizes differ by more than this factor are of different scales."""
 WORDS = {"pretrain": "general", "adapt_domain": "domain", "adapt_task": "task-adaptive"}
@@ -56,9 +56,9 @@ class Published(Page, name="anchors"):
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
         far = {row["system"] for row in content["rows"] if row["scale"]}
-        return [
-            f"Published figures are of much larger models ({', '.join(sorted(far))}): compare gains, not scores."
-        ] * bool(far)
+        if not far:
+            return []
+        return [f"Published figures are of much larger models ({', '.join(sorted(far))}): compare gains, not scores."]
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
         return [
@@ -85,17 +85,10 @@ class Published(Page, name="anchors"):
 
 def _made(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[str, ...], bool, int]:
     """What a model's weights went through on plain text, whether it was compressed, and its parameters."""
-    kinds: list[str] = []
-    record = records.get(fingerprint)
-    compressed, parameters = False, int((record or {}).get("result", {}).get("parameters") or 0)
-    while record is not None:
-        if record["kind"] in PLAIN_TEXT:
-            kinds.append(record["kind"])
-        compressed = compressed or record["kind"] == "compress"
-        if record["identity"].get("untrained"):  # the shape of what it starts from, and random weights
-            break
-        record = records.get(record["parents"].get("start", ""))
-    return tuple(reversed(kinds)), compressed, parameters
+    line = list(continued(fingerprint, records))
+    kinds = [record["kind"] for record in line]
+    parameters = int(line[0].get("result", {}).get("parameters") or 0) if line else 0
+    return tuple(kind for kind in reversed(kinds) if kind in PLAIN_TEXT), "compress" in kinds, parameters
 
 
 def _scale(apart: float | None) -> str | None:
