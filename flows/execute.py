@@ -25,7 +25,7 @@ from typing import Any, NoReturn, get_type_hints
 
 from pydantic import BaseModel
 
-from flows.mendable import mendable
+from flows.mendable import full_disk, mendable
 from pipelines import errors
 from pipelines.caller import at_callers_end
 from pipelines.errors import CursusError, StageError
@@ -94,13 +94,19 @@ def main(name: str, config: str, answer: Path) -> int:
         asked = get_type_hints(flow.fn)["config"].model_validate_json(config)
         if server is not None:
             server.wait()
+    except Exception as error:
+        own = error if isinstance(error, CursusError) else mendable(error, root)
+        if (known := full_disk(error, root) or own) is None:
+            raise
+        return _leave(_answer(None, known, answer), None)  # nothing was begun
+    try:
         flow(asked)
     except BaseException as error:
         if error is not LAST.error:
             if LAST.error is None and LAST.result is None:
                 if (known := mendable(error, root)) is None:
                     raise
-                return _leave(_answer(None, known, answer), SERVER_GONE if LAST.begun else None)
+                return _leave(_answer(None, known, answer))
             # what Prefect's engine raised in place of the outcome
             return _leave(_answer(LAST.result, LAST.error, answer))
     return _answer(LAST.result, LAST.error, answer)

@@ -119,7 +119,7 @@ def _train(
     stop = Stop()
     module = StageModule(stage, network, companions, batches, cut, distribution, validation, log, stop)
 
-    checkpoints = Checkpoints(scratch / CHECKPOINTS)
+    checkpoints = Checkpoints(scratch / CHECKPOINTS, log)
     resume = group.told_by_first(checkpoints.newest() if group.rank() == 0 else None)
     if resume is None and group.rank() == 0:
         # an attempt that ended before its first checkpoint counts for nothing
