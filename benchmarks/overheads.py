@@ -30,7 +30,7 @@ STEPS, EVERY = 60, 10
 LONGER = "tokens: 1024000"
 """4,000 steps of the campaign's first stage: long enough to see what a minute of it costs."""
 SETTLING = 20.0
-"""Seconds after the first steps in which what is done once a run, beside training, is done: MLflow is imported and caught up with."""
+"""Seconds after the first steps in which what is done once a run, beside training, is done: MLflow is imported and told."""
 CHECKPOINTS, FIXED, BARE = (
     "checkpoints, of training time",
     "a run's start and end, once for all its stages",
@@ -48,15 +48,15 @@ class Overheads(Benchmark):
     as `cursus run` has one. Its seconds before the first optimizer step and after the last are paid once a run, by however many
     stages it has; what flow and server use while training goes on is taken from training where it has all processors.
 
-    Whoever trains without us waits too: for torch, for a tokenizer to be trained, for texts to be cut. So the same job is also run as a
-    script would, `python -m pipelines.training.rank`, by nobody watched and told to nobody. What a run takes more than that is
-    what launcher and orchestration cost: data looked at again, Prefect, MLflow, the report.
+    Whoever trains without us waits too: for torch, for a tokenizer to be trained, for texts to be cut. So the same job is also run
+    as a script, `python -m pipelines.training.rank`, which nobody watches. What a run takes more than that is what launcher and
+    orchestration cost: data looked at again, Prefect, MLflow, the report.
     """
 
     name = "overheads"
     what = (
-        "Checkpoints at the default cadence as a share of training time; what `cursus run` takes more than the bare training script "
-        "before, beside and after the training of a five-minute stage, and what it takes in all, each as a share of that stage."
+        "Checkpoints at the default cadence as a share of training time; what `cursus run` takes more than the bare training "
+        "script before, beside and after the training of a five-minute stage, and what it takes in all, as shares of that stage."
     )
     goals: ClassVar[tuple[Goal, ...]] = (
         Goal(figure=CHECKPOINTS, at_most=3, unit="%"),

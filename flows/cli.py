@@ -122,7 +122,9 @@ def run(
         )
         report = Path(result["report"]) if result["report"] else None
         models = result["models"]
-        plan, _ = planned(open_prepared(request.dataset, root))  # it may have been out of date
+        now = open_prepared(request.dataset, root)
+        if now.digests != prepared.digests:  # it was out of date
+            plan, _ = planned(now)
         for model, version in models.items():
             console.print(f"registered [bold]{model}[/bold] version {version}")
     else:
