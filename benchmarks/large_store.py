@@ -30,16 +30,22 @@ LOOKUPS = (
     "planning bert",
     "cursus lineage",
     "a report's records",
+    "what MLflow misses, by name",
     "a run's news",
+    "a run's last steps in MLflow",
+    "twenty more points in MLflow",
 )
 LISTING = "all records of the store"
+KEYS = 10
+"""Metrics that a run of many points has."""
 
 
 class LargeStore(Benchmark):
     name = "large_store"
     what = (
         "What is looked up while one works, in a store of 10,000 published stages and in a run of 100,000 metrics: an artifact by "
-        "fingerprint and by prefix, the right to compute one, a plan, a lineage, the records of a report, what is new in a run."
+        "fingerprint and by prefix, the right to compute one, a plan, a lineage, the records of a report, what is new in a run, "
+        "where its curves end in MLflow, and points added to them."
     )
     goals: ClassVar[tuple[Goal, ...]] = tuple(Goal(figure=name, at_most=AT_MOST, unit="s") for name in LOOKUPS)
 
@@ -50,7 +56,11 @@ class LargeStore(Benchmark):
         names = fill(store, count)
         a_stage = (time.perf_counter() - begun) / count
         lines = 2000 if setting.quick else METRIC_LINES
-        looks = {**lookups(store, names), "a run's news": news(setting.folder("run"), lines)}
+        looks = {
+            **lookups(store, names),
+            "a run's news": news(setting.folder("run"), lines),
+            **tracked(setting.folder("tracked"), lines),
+        }
         rounds = 2 if setting.quick else 7
         took = {name: [timed(look) for _ in range(rounds)] for name, look in looks.items()}
         figures = [median(name, taken, "s") for name, taken in took.items()]
@@ -58,7 +68,7 @@ class LargeStore(Benchmark):
             LISTING, [timed(lambda: sum(1 for _ in store.all())) for _ in range(1 if setting.quick else 3)], "s"
         )
         published = Figure(name="publishing a stage, while the store grows", value=1000 * a_stage, unit="ms")
-        note = f"{LISTING} is what `cursus store verify`, MLflow's catching up and a dry run's estimate read"
+        note = f"{LISTING} is what `cursus store verify` and a dry run's estimate read"
         return Measured(figures=(*figures, listing, published), notes=(note,))
 
 
@@ -121,6 +131,7 @@ def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
         "planning bert": planned,
         "cursus lineage": told,
         "a report's records": lambda: records_of(store, [one() for _ in range(20)]),
+        "what MLflow misses, by name": lambda: list(store.all(store.fingerprints() - set(names[1:]))),
     }
 
 
@@ -153,6 +164,31 @@ def news(folder: Path, lines: int) -> Callable[[], Any]:
         assert heard.count == 1
 
     return one_more
+
+
+def tracked(root: Path, count: int) -> dict[str, Callable[[], Any]]:
+    """What a run that goes on asks and tells MLflow, where that has so many points of it."""
+    from mlflow.entities import Metric
+
+    from tasks.environment import prepare_environment
+    from tasks.recorder import Recorder
+
+    prepare_environment(root)
+    recorder = Recorder(root)
+    run = str(recorder.client.create_run(recorder.experiment("large")).info.run_id)
+    steps = iter(range(10**9))
+
+    def more(points: int) -> None:
+        found = [Metric(f"metric{key}", 4.2, 0, next(steps)) for _ in range(points // KEYS) for key in range(KEYS)]
+        recorder.log_points(run, found, {})
+
+    for _ in range(count // 1000):
+        more(1000)
+
+    def asked() -> None:
+        assert len(recorder.last_steps(run)) == KEYS
+
+    return {"a run's last steps in MLflow": asked, "twenty more points in MLflow": lambda: more(20)}
 
 
 def timed(look: Callable[[], Any]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -21,6 +21,9 @@ from flows.finished import finished_report
 from flows.telling import told
 from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
+
+if TYPE_CHECKING:
+    from pipelines.recipe.plan import Plan
 
 app = typer.Typer(
     name="cursus",
@@ -69,6 +72,7 @@ def run(
     prepare_environment(root)
     from pipelines.lineage.store import Store
     from tasks.data_lock import prepare_in_turn
+    from tasks.datasets import Prepared, last_prepared, open_prepared
     from tasks.planning import load_recipe, make_plan, resolve_request, store_folder
 
     request = resolve_request(root, dataset, recipe, tuple(variant or ()), smoke)
@@ -76,14 +80,23 @@ def run(
     if until is not None and until not in loaded.stages:
         raise CursusError(f"recipe {loaded.name} has no stage {until!r}; it has {', '.join(loaded.stages)}")
     store = Store(store_folder(root))
+
+    def planned(prepared: Prepared) -> tuple[Plan, set[str]]:
+        plan = make_plan(root, request, prepared)
+        plan = plan if until is None else plan.ancestors(until)
+        return plan, {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
+
     typer.echo(f"{loaded.name} on {request.dataset}: preparing the data", err=True)
-    prepared = prepare_in_turn(
-        request.dataset, root, lambda step: typer.echo(f"  {step}", err=True), lambda line: typer.echo(line, err=True)
-    )
-    plan = make_plan(root, request, prepared)
-    if until is not None:
-        plan = plan.ancestors(until)
-    stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
+    prepared = last_prepared(request.dataset, root)
+    plan, stored = planned(prepared) if prepared else (None, set[str]())
+    if prepared is None or plan is None or dry_run or not plan.missing(stored):  # else the flow itself does, once
+        prepared = prepare_in_turn(
+            request.dataset,
+            root,
+            lambda step: typer.echo(f"  {step}", err=True),
+            lambda line: typer.echo(line, err=True),
+        )
+        plan, stored = planned(prepared)
     todo = plan.missing(stored)
     if (dry_run or todo) and (seeds := compared_seeds(plan)) is not None:
         show_reach(console, prepared, seeds)
@@ -109,6 +122,9 @@ def run(
         )
         report = Path(result["report"]) if result["report"] else None
         models = result["models"]
+        now = open_prepared(request.dataset, root)
+        if now.digests != prepared.digests:  # it was out of date
+            plan, _ = planned(now)
         for model, version in models.items():
             console.print(f"registered [bold]{model}[/bold] version {version}")
     else:

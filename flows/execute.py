@@ -3,12 +3,18 @@
 Prefect's temporary server is a child of the process that runs the flow. In a terminal, Ctrl-C reaches both, the server dies
 first, and the flow would spend minutes telling a dead server that it was stopped. Apart from the terminal only this
 process is interrupted, ends its training in order, and its server hears of it.
+
+    flows.execute ─┬─ uvicorn             the server starts,
+                   ├─ training.worker     torch is imported,
+                   └─ imports Prefect     all three at once
 """
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -19,20 +25,17 @@ from typing import Any, NoReturn, get_type_hints
 
 from pydantic import BaseModel
 
-from flows.mendable import mendable
-from flows.starting_server import when_server_dies_starting
+from flows.mendable import full_disk, mendable
 from pipelines import errors
 from pipelines.caller import at_callers_end
 from pipelines.errors import CursusError, StageError
-from tasks.environment import project_root
+from tasks.environment import prepare_environment, project_root
+from tasks.temporary_server import TemporaryServer
 
 INTERRUPTED = 130
 SERVER_GONE = (
     "Prefect's server went away while the run was under way. Everything that was finished is in the store; "
     "Prefect is told how the run ended when the next one starts."
-)
-DIED_STARTING = (
-    "Prefect's temporary server ended while it started, and nothing of this run was begun; run the same command again"
 )
 
 
@@ -80,24 +83,40 @@ def main(name: str, config: str, answer: Path) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     at_callers_end(lambda: os.kill(os.getpid(), signal.SIGINT))
     _end_children_with_this()
+    root = project_root()
+    prepare_environment(root)
     from flows.outcome import LAST
 
-    flow = getattr(importlib.import_module(f"flows.{name}"), name)
-    asked = get_type_hints(flow.fn)["config"]
-    when_server_dies_starting(
-        lambda: LAST.begun, lambda: _leave(_answer(None, StageError(DIED_STARTING), answer), None)
-    )
     try:
-        flow(asked.model_validate_json(config))
+        server = TemporaryServer.wanted(root)
+        _warm(root)
+        flow = getattr(importlib.import_module(f"flows.{name}"), name)
+        asked = get_type_hints(flow.fn)["config"].model_validate_json(config)
+        if server is not None:
+            server.wait()
+    except Exception as error:
+        own = error if isinstance(error, CursusError) else mendable(error, root)
+        if (known := full_disk(error, root) or own) is None:
+            raise
+        return _leave(_answer(None, known, answer), None)  # nothing was begun
+    try:
+        flow(asked)
     except BaseException as error:
         if error is not LAST.error:
             if LAST.error is None and LAST.result is None:
-                if (known := mendable(error, project_root())) is None:
+                if (known := mendable(error, root)) is None:
                     raise
                 return _leave(_answer(None, known, answer))
             # what Prefect's engine raised in place of the outcome
             return _leave(_answer(LAST.result, LAST.error, answer))
     return _answer(LAST.result, LAST.error, answer)
+
+
+def _warm(root: Path) -> None:
+    """Start what training will need. It ends with this process, used or not."""
+    from tasks.training_settings import load_training
+
+    load_training(root).launcher.warm(root)
 
 
 def _answer(result: BaseModel | None, error: BaseException | None, answer: Path) -> int:
@@ -140,5 +159,17 @@ def _end_children_with_this() -> None:
         )
 
 
+def _end(status: int) -> None:
+    """End without taking the interpreter apart, which takes as long as importing all that it holds."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
+    ended: list[int] = []
+    # the first to be registered is the last to be called: everything else has been put away by then
+    atexit.register(lambda: _end(ended[0]) if ended else None)
+    ended.append(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
+    sys.exit(ended[0])

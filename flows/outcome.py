@@ -15,7 +15,6 @@ R = TypeVar("R", bound=BaseModel)
 class Outcome:
     """Of the latest run of this process: result or error, once it has ended."""
 
-    begun: bool = False
     result: BaseModel | None = None
     error: BaseException | None = None
 
@@ -25,7 +24,6 @@ LAST = Outcome()
 
 def kept(carry_out: Callable[[], R]) -> R:
     """What `carry_out` answers or raises, after it was noted."""
-    LAST.begun = True
     try:
         result = carry_out()
     except BaseException as error:

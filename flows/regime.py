@@ -88,7 +88,12 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
         progress = opened.enter_context(Progress())
         began, started = time.monotonic(), datetime.now(UTC)
         prepared = opened.enter_context(
-            data_in_use(request.dataset, root, lambda: prepare_dataset(request.dataset, root), progress.say)
+            data_in_use(
+                request.dataset,
+                root,
+                lambda: prepare_dataset(request.dataset, root, lambda step: progress.say(f"  {step}")),
+                progress.say,
+            )
         )
         plan = make_plan(root, request, prepared)
         if until is not None:

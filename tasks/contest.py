@@ -110,14 +110,14 @@ def open_contest(root: Path, store: Store, reference: str | None, alias: str, co
 
 def refuse_other_items(contest: Contest, prepared: Prepared, store: Store) -> None:
     """Raise DataError for a model that was not made to be judged on today's test items: it may have been trained on them."""
+    sides = ((contest.candidate, CANDIDATE), (contest.champion, f"present {contest.alias}"))
+    strangers = [(side, what) for side, what in sides if side and side.train.digest != prepared.digests["train"]]
     judged_on: dict[str, set[str]] = {}
-    for record in store.all():
+    for record in store.all() if strangers else ():  # read only where somebody has to be looked for
         if Kind(record.kind) is Kind.EVALUATE and "test" in record.data:
             for subject in record.parents.values():
                 judged_on.setdefault(subject, set()).add(record.data["test"].digest)
-    for side, what in ((contest.candidate, CANDIDATE), (contest.champion, f"present {contest.alias}")):
-        if side is None or side.train.digest == prepared.digests["train"]:
-            continue
+    for side, what in strangers:
         if prepared.digests["test"] in judged_on.get(side.record.fingerprint, set()):
             continue
         raise DataError(

@@ -147,6 +147,14 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
     )
 
 
+def last_prepared(dataset: str, root: Path) -> Prepared | None:
+    """A dataset as it was last prepared; None where that would have to be done first. It may be out of date."""
+    try:
+        return open_prepared(dataset, root)
+    except DataError:
+        return None
+
+
 def size_of(path: Path) -> int:
     """Bytes of a file, or of all files under a folder."""
     return sum(file.stat().st_size for file in _files(path))

@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from pipelines.redaction import redacted
-from tasks.tracking_journal import Entry, batches
+from tasks.tracking_journal import Entry, batches, curve
 
 log = logging.getLogger("cursus.tracking")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 """Seconds between two attempts at a server that is away: doubled from the first to the longest."""
+GATHER_SECONDS = 5.0
+"""Between two times that curves are told: each time is a transaction, however many points it brings."""
 AHEAD = 400
 """Entries looked at to find those that belong together."""
 LONGEST_REASON = 200
@@ -45,6 +47,10 @@ class Outbox:
         """Why MLflow is not told now; None while it answers."""
         self._given_up = False
         self._answered = time.monotonic()
+        self._due = 0
+        """How many of the entries are told without waiting for more."""
+        self._gathered = -GATHER_SECONDS
+        """When curves were last told."""
         self._failed_attempts = 0
         self._thread = threading.Thread(target=self._work, name="cursus-tracking", daemon=True)
         self._thread.start()
@@ -97,14 +103,27 @@ class Outbox:
 
     def _next(self) -> list[Entry] | None:
         with self._changed:
-            while not self._entries and not self._closed:
-                self._changed.wait()
+            while not self._closed and (pause := self._gathering()) != 0:
+                self._changed.wait(pause)
             return None if self._closed else next(batches(islice(self._entries, AHEAD)))
+
+    def _gathering(self) -> float | None:
+        """Seconds until something is told, if nothing else comes; None where there is nothing."""
+        if not self._entries:
+            return None
+        if not self._due:
+            left = self._gathered + GATHER_SECONDS - time.monotonic()
+            alone = all(curve(entry) for entry in islice(self._entries, AHEAD)) and len(self._entries) < AHEAD
+            if alone and not self._hurried and left > 0:
+                return left
+            self._due, self._gathered = len(self._entries), time.monotonic()
+        return 0
 
     def _told(self, count: int) -> None:
         with self._changed:
             for _ in range(count):
                 self._entries.popleft()
+            self._due = max(0, self._due - count)
             self._answered = time.monotonic()
             self._failed_attempts = 0
             back, self.failure = self.failure is not None, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,16 @@ def pin_dataset(dataset: str, root: Path) -> None:
 
 
 @task(task_run_name="reproduce {dataset}", cache_policy=NO_CACHE)
-def reproduce_dataset(dataset: str, root: Path) -> None:
-    """Run the DVC stages that are out of date. A refusal is shown as an artifact before it is raised."""
+def reproduce_dataset(dataset: str, root: Path, on_step: Callable[[str], None] | None = None) -> None:
+    """Run the DVC stages that are out of date; `on_step` hears of each. A refusal is shown as an artifact before it is raised."""
+
+    def heard(step: str) -> None:
+        get_run_logger().info(step)
+        if on_step is not None:
+            on_step(step)
+
     try:
-        reproduce(dataset, root, get_run_logger().info)
+        reproduce(dataset, root, heard)
     except QualityError as refused:
         verdict = read_json(prepared(dataset, root) / "verdict.json")
         page = f"{verdict_page(verdict, root)}\n\n```\n{refused}\n```"
@@ -61,12 +68,12 @@ def describe_dataset(dataset: str, root: Path) -> Prepared:
     return found
 
 
-def prepare_dataset(dataset: str, root: Path) -> Prepared:
-    """The tasks above in order. Raises the CursusError of the step that refused the data."""
+def prepare_dataset(dataset: str, root: Path, on_step: Callable[[str], None] | None = None) -> Prepared:
+    """The tasks above in order; `on_step` hears of what really runs. Raises the CursusError of the step that refused the data."""
     pin_dataset(dataset, root)
-    reproduce_dataset(dataset, root)
+    reproduce_dataset(dataset, root, on_step)
     if check_tables(dataset, root):
-        reproduce_dataset(dataset, root)
+        reproduce_dataset(dataset, root, on_step)
     return describe_dataset(dataset, root)
 
 

@@ -41,17 +41,16 @@ class Projection:
     def replay(self) -> int:
         """Record every artifact that MLflow does not tell of, parents first; how many those were.
 
-        What an execution has begun is left to it. One question to MLflow and one record read per artifact where nothing is
-        missing.
+        What an execution has begun is left to it. Where nothing is missing, one question to MLflow and no record read.
         """
         state = state_folder(self.recorder.root)
         lock = Lock.take(state / "projection.lock", wait=True)
         assert lock is not None
         try:
             # the store first: what is published from here on was begun by an execution that tells of it
-            present = list(self.store.all())
+            present = self.store.fingerprints()
             told = steps_under_way(self.recorder.root) | self._told()
-            missing = [provenance for provenance in present if provenance.fingerprint not in told]
+            missing = list(self.store.all(present - told))
             for provenance in missing:
                 self.recorder.record(provenance, self.store.root / provenance.fingerprint)
         finally:

@@ -1,10 +1,11 @@
 """Checkpoints that can be trusted: whole or absent, known by their digest, the newest few kept.
 
-    checkpoints = Checkpoints(scratch / "checkpoints")
+    checkpoints = Checkpoints(scratch / "checkpoints", log)
     checkpoints.write(trainer)
     checkpoints.newest()                # the newest that is undamaged; what is damaged is passed over, loudly
 
-A checkpoint is called `step-000000400-<sha256>.ckpt`: one rename makes it, and the name says what must be in it.
+A checkpoint is called `step-000000400-<sha256>.ckpt`: one rename makes it, and the name says what must be in it and in the metrics
+that were written before it. They are not in it: each checkpoint would then be larger than the one before.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file
+from pipelines.training.reporting import MetricsLog
 
 if TYPE_CHECKING:
     import pytorch_lightning as lightning
@@ -32,10 +34,10 @@ log = logging.getLogger("cursus.training")
 
 
 class Checkpoints:
-    """The checkpoints of one job, in a folder of their own."""
+    """The checkpoints of one job, in a folder of their own, and of what it has told in `metrics`."""
 
-    def __init__(self, folder: Path, kept: int = KEPT) -> None:
-        self.folder, self.kept = folder, kept
+    def __init__(self, folder: Path, metrics: MetricsLog, kept: int = KEPT) -> None:
+        self.folder, self.metrics, self.kept = folder, metrics, kept
         self.passed_over: list[str] = []
         """What was wrong with the checkpoints that `newest` did not take."""
 
@@ -59,16 +61,18 @@ class Checkpoints:
     def _keep(self, written: Path, step: int) -> None:
         for part in _files(written):
             flush(part)
-        os.replace(written, self.folder / f"step-{step:09d}-{_digest(written)}.ckpt")
+        os.replace(written, self.folder / f"step-{step:09d}-{_sealed(_digest(written), self.metrics.seal())}.ckpt")
         for old in self._all()[self.kept :]:
             _remove(old)
 
     def newest(self) -> Path | None:
-        """The newest undamaged checkpoint; None where there is none. Damaged ones are deleted and remembered."""
+        """The newest undamaged checkpoint; None where there is none. Damaged ones are deleted and remembered: those, too, whose
+        metrics are no longer what they were."""
         for path in self._all():
             named = _NAME.fullmatch(path.name)
             assert named is not None
-            if _digest(path) == named[2]:
+            content = _digest(path)
+            if any(_sealed(content, seal) == named[2] for seal in self.metrics.seals()):
                 return path
             self.passed_over.append(f"the checkpoint of step {int(named[1])} is damaged")
             log.warning("%s: %s; going on from the one before", path, self.passed_over[-1])
@@ -96,6 +100,10 @@ def _digest(checkpoint: Path) -> str:
         return digest_file(checkpoint)
     parts = {part.relative_to(checkpoint).as_posix(): digest_file(part) for part in _files(checkpoint)}
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _sealed(content: str, metrics: str) -> str:
+    return sha256(f"{content}{metrics}".encode()).hexdigest()
 
 
 def _remove(checkpoint: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pipelines.distributions import Distribution
 from pipelines.errors import DataError, RecipeError
-from pipelines.job import METRICS, SCRATCH, Job, Result
+from pipelines.job import CHECKPOINTS, METRICS, SCRATCH, Job, Result
 from pipelines.objectives import Companion
 from pipelines.opening import open_tokenizer
 from pipelines.task_families import Row, Task
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.training.best import BestWeights
-
-CHECKPOINTS = "checkpoints"
 
 
 def fit(job: Job) -> Result:
@@ -121,7 +119,7 @@ def _train(
     stop = Stop()
     module = StageModule(stage, network, companions, batches, cut, distribution, validation, log, stop)
 
-    checkpoints = Checkpoints(scratch / CHECKPOINTS)
+    checkpoints = Checkpoints(scratch / CHECKPOINTS, log)
     resume = group.told_by_first(checkpoints.newest() if group.rank() == 0 else None)
     if resume is None and group.rank() == 0:
         # an attempt that ended before its first checkpoint counts for nothing

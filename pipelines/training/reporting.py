@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.job import SCRATCH
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import flush, written_whole
 from pipelines.training import group
 
 if TYPE_CHECKING:
@@ -28,13 +30,30 @@ class MetricsLog:
         self.path, self.every, self.tokens_per_step = path, every, tokens_per_step
         self._sums: dict[str, Tensor] = {}
         self._count = 0
-        self._lines: list[str] = []
+        self._written, self._digest = 0, sha256()
+        """Bytes of the file, and their digest."""
         self.last: dict[str, float] = {}
 
     def pending(self) -> dict[str, Any]:
-        """What each rank has counted since the last line, so that a resumed run averages over the same steps; and all lines, so
-        that the checkpoint's digest vouches for them too."""
-        return {"sums": group.everyones(dict(self._sums)), "count": self._count, "lines": list(self._lines)}
+        """What each rank has counted since the last line, so that a resumed run averages over the same steps; and how much had
+        been written, which the checkpoint's digest vouches for (`seal`)."""
+        return {"sums": group.everyones(dict(self._sums)), "count": self._count, "written": self._written}
+
+    def seal(self) -> str:
+        """The digest of all that has been written, which is on the disk when this returns."""
+        if self.path.exists():
+            flush(self.path)
+        return self._digest.hexdigest()
+
+    def seals(self) -> Iterator[str]:
+        """What `seal` has said or would have said of the file as it is on the disk: before its first line, and after each."""
+        digest = sha256()
+        yield digest.hexdigest()
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                for line in file:
+                    digest.update(line)
+                    yield digest.hexdigest()
 
     def rewind(self, pending: dict[str, Any]) -> None:
         """Go back to a checkpoint: to the lines that were written then, and on from what was pending."""
@@ -45,9 +64,12 @@ class MetricsLog:
             first = group.rank() == 0
             self._sums = {name: sum(one[name] for one in sums) * first for name in sums[0]}
         if group.rank() == 0:
-            self._lines = list(pending["lines"])
-            write_whole(self.path, "".join(self._lines), self.path.parent / SCRATCH / self.path.name)
-            for line in self._lines:
+            self._written = pending["written"]
+            kept = self.path.read_bytes()[: self._written] if self._written else b""
+            self._digest = sha256(kept)
+            with written_whole(self.path, self.path.parent / SCRATCH / self.path.name) as place:
+                place.write_bytes(kept)
+            for line in kept.splitlines():
                 self.last.update({name: value for name, value in json.loads(line).items() if name not in PLACE})
 
     def _summed(self) -> dict[str, Tensor]:
@@ -74,9 +96,11 @@ class MetricsLog:
         self.last.update(values)
         if group.rank() > 0:
             return
-        self._lines.append(json.dumps({"step": step, "tokens": step * self.tokens_per_step, **values}) + "\n")
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(self._lines[-1])
+        line = json.dumps({"step": step, "tokens": step * self.tokens_per_step, **values}).encode() + b"\n"
+        with self.path.open("ab") as file:
+            file.write(line)
+        self._written += len(line)
+        self._digest.update(line)
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

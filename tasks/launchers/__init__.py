@@ -36,6 +36,9 @@ class Launcher(Component):
         Raises StageError where the place does not answer or refuses what is asked for.
         """
 
+    def warm(self, root: Path) -> None:
+        """Start what `open` will take over, where that may be done before anything is known of the jobs. Ends with this process."""
+
     @abstractmethod
     def at_once(self, cores: int, devices: int) -> int:
         """How many jobs of `devices` ranks a node may run side by side, where the flow's machine has `cores` processors."""

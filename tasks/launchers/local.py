@@ -7,6 +7,7 @@ starts again from the last checkpoint when one of them dies.
 from __future__ import annotations
 
 import logging
+import os
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -16,11 +17,14 @@ from pydantic import Field
 from pipelines.job import Job
 from pipelines.training import hardware
 from tasks.devices import asked_for, devices, devices_held
+from tasks.environment import state_folder
 from tasks.launchers import Launcher, Launching
 from tasks.launchers.child import Child
 from tasks.launchers.following import Attempt, Listener
 
 log = logging.getLogger("cursus.launch")
+_WARM: list[Child] = []
+"""What `Local.warm` has started, and nobody has taken over yet."""
 
 
 class Local(Launcher, name="local"):
@@ -28,6 +32,10 @@ class Local(Launcher, name="local"):
 
     restarts: int = Field(3, ge=0)
     """How often the ranks of a job are started again, from the last checkpoint, after one of them has died."""
+
+    def warm(self, root: Path) -> None:
+        if not devices():
+            _WARM.append(_worker(root, state_folder(root) / "logs" / f"training-starting-{os.getpid()}.log"))
 
     def open(self, root: Path, log: Path) -> LocalLaunching:
         return LocalLaunching(root, log, self.restarts)
@@ -39,8 +47,8 @@ class Local(Launcher, name="local"):
 class LocalLaunching(Launching):
     """Children for the jobs of an execution. Those of one rank serve many jobs, which pay the start-up of torch once.
 
-    The first child is started when this is entered, so that it imports torch while the first job is prepared; others when
-    they are first needed.
+    The first child is started when this is entered, or was before, so that it imports torch while the first job is prepared;
+    others when they are first needed.
     """
 
     def __init__(self, root: Path, log: Path, restarts: int) -> None:
@@ -53,7 +61,7 @@ class LocalLaunching(Launching):
 
     def __enter__(self) -> Self:
         if not devices():  # else it is started when its device is known
-            self._idle.append(self._worker(()))
+            self._idle.append(self._taken_over() or self._worker(()))
         return self
 
     def run(self, job: Job, listener: Listener) -> None:
@@ -90,11 +98,25 @@ class LocalLaunching(Launching):
         else:
             attempt.wait()
 
-    def _worker(self, held: tuple[str, ...]) -> Child:
-        return self._start("pipelines.training.worker", serves_many=True, held=held)
+    def _taken_over(self) -> Child | None:
+        while _WARM:
+            child = _WARM.pop()
+            if child.alive():
+                child.log = child.log.rename(self._next_log())
+                return child
+        return None
 
-    def _start(self, *command: str, serves_many: bool = False, held: tuple[str, ...]) -> Child:
+    def _worker(self, held: tuple[str, ...]) -> Child:
+        return _worker(self.root, self._next_log(), held)
+
+    def _start(self, *command: str, held: tuple[str, ...]) -> Child:
+        return Child(self.root, self._next_log(), command, held=held)
+
+    def _next_log(self) -> Path:
         with self._lock:
-            log = self.log.with_name(f"{self.log.stem}-{self._started}.log")
             self._started += 1
-        return Child(self.root, log, command, serves_many, held=held)
+            return self.log.with_name(f"{self.log.stem}-{self._started - 1}.log")
+
+
+def _worker(root: Path, log: Path, held: tuple[str, ...] = ()) -> Child:
+    return Child(root, log, ("pipelines.training.worker",), serves_many=True, held=held)

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from flows.execute import DIED_STARTING, SERVER_GONE
-from flows.starting_server import SERVER
+from flows.execute import SERVER_GONE
+from tasks.temporary_server import APPLICATION, DIED_STARTING
 from tests.steps import ROOT
 
 ALONE = """
@@ -56,7 +56,7 @@ def test_a_server_killed_while_it_starts_is_told_at_once(checkout: Path, environ
         def started() -> bool:
             for child in psutil.Process(running.pid).children(recursive=True):
                 with suppress(psutil.Error):
-                    if f"{SERVER}:create_app" in child.cmdline():
+                    if APPLICATION in child.cmdline():
                         found.append(child)
             return bool(found) or running.poll() is not None
 

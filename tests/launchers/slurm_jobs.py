@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipelines.job import SCRATCH, Job, Result, Runtime
-from pipelines.training.fit import CHECKPOINTS
+from pipelines.job import CHECKPOINTS, SCRATCH, Job, Result, Runtime
 from tasks.launchers.slurm import Slurm, SlurmLaunching, job_name
 from tests.steps import ROOT
 

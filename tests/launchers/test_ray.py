@@ -15,10 +15,9 @@ import psutil
 import pytest
 
 from pipelines.errors import CursusError, StageError
-from pipelines.job import METRICS, RESULT, Job, Result, Runtime
+from pipelines.job import CHECKPOINTS, METRICS, RESULT, Job, Result, Runtime
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.store import SCRATCH
-from pipelines.training.fit import CHECKPOINTS
 from tasks.launchers import Launcher
 from tasks.launchers.local import Local
 from tasks.launchers.ray import Ray

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
-from pipelines.job import RESULT, SCRATCH, Job, Result
+from pipelines.job import CHECKPOINTS, RESULT, SCRATCH, Job, Result
 from pipelines.lineage.provenance import DataSource
 from pipelines.opening import open_tokenizer, read_weights
 from pipelines.recipe.load import Library
@@ -18,7 +18,6 @@ from pipelines.recipe.profiles import smoke
 from pipelines.tokenizers.byte_bpe import ByteBPE
 from pipelines.tokenizers.wordpiece import WordPiece
 from pipelines.training.assemble import assemble
-from pipelines.training.fit import CHECKPOINTS
 from pipelines.training.new_words import add_words, chosen_words
 from pipelines.training.run import run
 from tests.small_corpus import documents

@@ -19,9 +19,8 @@ import torch
 from safetensors.torch import load_file
 
 from pipelines.errors import RecipeError
-from pipelines.job import METRICS, RESULT, Job, Result, Runtime
+from pipelines.job import CHECKPOINTS, METRICS, RESULT, Job, Result, Runtime
 from pipelines.lineage.store import SCRATCH
-from pipelines.training.fit import CHECKPOINTS
 from tasks.launchers import Launching
 from tasks.launchers.local import Local
 from tests.steps import ROOT

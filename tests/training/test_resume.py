@@ -17,9 +17,8 @@ import psutil
 import pytest
 
 from pipelines.errors import RecipeError, StageError
-from pipelines.job import METRICS, RESULT, Job, Result
+from pipelines.job import CHECKPOINTS, METRICS, RESULT, Job, Result
 from pipelines.lineage.store import SCRATCH
-from pipelines.training.fit import CHECKPOINTS
 from tasks.launchers.local import Local
 from tests.steps import ROOT
 from tests.training.conftest import Trained

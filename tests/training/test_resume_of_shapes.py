@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,20 @@ def test_it_ends_as_if_never_interrupted(
     for weights in kept.rglob("model.safetensors"):
         if "scratch" not in weights.parts:
             assert (job.out / weights.relative_to(kept)).read_bytes() == weights.read_bytes()
+
+
+def test_a_checkpoint_whose_metrics_have_changed_is_passed_over(
+    shapes: Plan, whole: dict[str, Path], tables: dict[str, Path], tmp_path: Path
+) -> None:
+    step = next(step for step in shapes.steps if step.name == "state")
+    job = job_of(step, whole, tables, tmp_path, RUNTIME)
+    interrupted(job, 19)
+    lines = (job.out / METRICS).read_bytes().splitlines(keepends=True)
+    assert [json.loads(line)["step"] for line in lines] == [7, 14], "the first lies before both checkpoints"
+    (job.out / METRICS).write_bytes(lines[0] + lines[1].replace(b"4", b"5", 1))
+    result = run(job)
+    assert result.resumed_from_step == 9 and result.passed_over == ("the checkpoint of step 18 is damaged",)
+    assert (job.out / METRICS).read_text() == (whole[step.fingerprint] / METRICS).read_text()
 
 
 def test_a_generator_is_taken_over_and_never_part_of_the_model(shapes: Plan, whole: dict[str, Path]) -> None:

@@ -1,0 +1,45 @@
+"""What a run waits for before it begins: no library that only training needs, and no server where there is one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.temporary_server import TOLD_PREFECT, TemporaryServer
+from tests.steps import ROOT
+
+BEGUN = """
+import sys
+from pathlib import Path
+from tasks.environment import prepare_environment, project_root
+prepare_environment(Path(sys.argv[1]))
+from tasks.training_settings import load_training
+load_training(project_root())
+before = set(sys.modules)
+import flows.lattice, flows.promote, flows.regime, flows.reproduce, flows.stage
+heavy = {"torch", "pytorch_lightning", "transformers", "mlflow", "pandas", "great_expectations"}
+print(*sorted(heavy & set(sys.modules)), *sorted({"prefect"} & before), *sorted({"prefect.server.api.server"} & set(sys.modules)))
+"""
+
+
+def test_a_flow_begins_without_what_only_training_needs(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", BEGUN, str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [], "each costs every run seconds: import it where it is used"
+
+
+@pytest.mark.parametrize("told", [*TOLD_PREFECT, "a profile"])
+def test_prefect_is_left_alone_where_it_has_been_told_of_a_server(
+    told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in TOLD_PREFECT:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    if told in TOLD_PREFECT:
+        monkeypatch.setenv(told, "http://127.0.0.1:1/api")
+    else:
+        (tmp_path / "profiles.toml").write_text("")
+    assert TemporaryServer.wanted(tmp_path) is None
