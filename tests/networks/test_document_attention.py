@@ -105,7 +105,7 @@ def test_a_packed_batch_answers_as_its_documents_one_by_one(
 @pytest.mark.parametrize("architecture", ["bert", "gpt2"])
 def test_without_documents_padding_is_not_seen(architecture: str) -> None:
     network = body(architecture, torch.float64)
-    ids, positions, _ = packed([[20], [20]])
+    ids, _, _ = packed([[20], [20]])
     mask = torch.ones_like(ids)
     mask[1, 9:] = 0
     usual = network(input_ids=ids, attention_mask=mask).last_hidden_state
@@ -116,7 +116,7 @@ def test_without_documents_padding_is_not_seen(architecture: str) -> None:
 
 def test_dropout_thins_the_scores_of_a_network_in_training() -> None:
     network = body("bert", torch.float32)
-    ids, positions, starts = packed(ROWS["short"])
+    _, _, starts = packed(ROWS["short"])
     for module in network.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.5
