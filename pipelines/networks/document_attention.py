@@ -11,8 +11,6 @@ A body takes `documents=` beside its own arguments and hands it down; without it
 
 from __future__ import annotations
 
-import math
-from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -132,13 +130,10 @@ def _end_to_end(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale
     from torch.nn.attention.varlen import varlen_attn
 
     rows, heads, length, width = query.shape
-    # torch 2.11's function has neither a scale nor a window
-    usual = width**-0.5
-    query = query if math.isclose(scale, usual) else query * (scale / usual)
-    known = "window_size" in signature(varlen_attn).parameters
-    chosen: dict[str, Any] = {"window_size": (-1, 0) if causal else (-1, -1)} if known else {"is_causal": causal}
-    flat = (one.transpose(1, 2).reshape(rows * length, heads, width) for one in (query, key, value))
-    said: Tensor = varlen_attn(*flat, bounds, bounds, length, length, **chosen)
+    flat = [one.transpose(1, 2).reshape(rows * length, heads, width) for one in (query, key, value)]
+    seen = (-1, 0) if causal else (-1, -1)
+    said = varlen_attn(*flat, bounds, bounds, length, length, scale=scale, window_size=seen)
+    assert isinstance(said, Tensor)
     return said.view(rows, length, heads, width)
 
 

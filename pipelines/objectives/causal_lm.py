@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class CausalLM(Objective, name="causal_lm"):
-    """Cross-entropy of the token that follows each position, mean over the batch's tokens but the first of each row, or of each
-    document where those of a row do not see each other.
+    """Cross-entropy of the token that follows each position, mean over the batch's tokens but the first of each row.
 
-    Beside a classification loss it is the auxiliary objective of Radford et al. 2018, §3.2, with `weight: 0.5`. Padding is
-    never a target. `causal_lm`, in nats a token.
+    Nor does the first of a document count where those of a row do not see each other, and padding is never a target. Beside a
+    classification loss it is the auxiliary objective of Radford et al. 2018, §3.2, with `weight: 0.5`. `causal_lm`, in nats a
+    token.
     """
 
     paper = "Radford et al. 2018"

@@ -17,9 +17,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from pipelines.corruptions.token_mask import TokenMask
 from pipelines.errors import RecipeError
 from pipelines.job import METRICS, RESULT, Job, Result, Runtime
+from pipelines.layouts.documents import Documents
 from pipelines.lineage.store import SCRATCH
+from pipelines.objectives.masked_lm import MaskedLM
 from pipelines.training.fit import CHECKPOINTS
 from tasks.launchers.local import Local
 from tests.steps import ROOT
@@ -110,6 +113,22 @@ def test_any_number_of_ranks_has_the_losses_of_one(
     assert len(alone) >= 4 and len({line.get("train/loss") for line in alone}) >= 4, "nothing was learned"
     for other in curves[1:]:
         assert [line["step"] for line in other] == [line["step"] for line in alone]
+        for mine, theirs in zip(alone, other, strict=True):
+            assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
+
+
+def test_ranks_share_rows_of_whole_documents(trained: Trained, tmp_path: Path) -> None:
+    curves = []
+    with Local().open(ROOT, tmp_path / "log") as launcher:
+        for runtime in ({"devices": 1}, {"devices": 1, "device_tokens": 512}, {"devices": 2}):
+            job = shortened(trained.job("general", tmp_path / str(len(curves))), **runtime)
+            parts = {"layout": Documents(), "corruption": (TokenMask(),), "objective": (MaskedLM(),)}
+            job = job.model_copy(update={"stage": job.stage.model_copy(update=parts)})
+            launcher.run(job, Silent())
+            curves.append(lines(job.out))
+    alone = curves[0]
+    assert len(alone) >= 4 and len({line.get("train/loss") for line in alone}) >= 4, "nothing was learned"
+    for other in curves[1:]:
         for mine, theirs in zip(alone, other, strict=True):
             assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
 

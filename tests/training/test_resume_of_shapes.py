@@ -61,6 +61,7 @@ stages:
     dropout: 0.1
     optimizer: {lr: 1.0e-3, precision: 32-true}
     budget: {tokens: 30720, batch_tokens: 512, length: 32}
+  packed: {like: generator, layout: documents}
   continued: {kind: adapt_domain, start: generator, corpus: domain, budget: {tokens: 10240}}
 """
 RUNTIME = Runtime(log_every=7, checkpoint_every=9)
@@ -100,7 +101,7 @@ def interrupted(job: Job, at: int) -> None:
         run(job)
 
 
-@pytest.mark.parametrize("stage", ["memory", "state", "generator", "continued"])
+@pytest.mark.parametrize("stage", ["memory", "state", "generator", "packed", "continued"])
 def test_it_ends_as_if_never_interrupted(
     stage: str, shapes: Plan, whole: dict[str, Path], tables: dict[str, Path], tmp_path: Path
 ) -> None:
