@@ -130,9 +130,9 @@ def _end_to_end(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale
     from torch.nn.attention.varlen import varlen_attn
 
     rows, heads, length, width = query.shape
-    flat = [one.transpose(1, 2).reshape(rows * length, heads, width) for one in (query, key, value)]
+    query, key, value = (one.transpose(1, 2).reshape(rows * length, heads, width) for one in (query, key, value))
     seen = (-1, 0) if causal else (-1, -1)
-    said = varlen_attn(*flat, bounds, bounds, length, length, scale=scale, window_size=seen)
+    said = varlen_attn(query, key, value, bounds, bounds, length, length, scale=scale, window_size=seen)
     assert isinstance(said, Tensor)
     return said.view(rows, length, heads, width)
 
@@ -157,10 +157,13 @@ def _by_length(
     said = []
     for places, hidden, kept in documents.classes:
         count, longest = hidden.shape
-        side = [one.index_select(0, places).view(count, longest, heads, width).transpose(1, 2) for one in flat]
+        asks, answers, holds = (
+            one.index_select(0, places).view(count, longest, heads, width).transpose(1, 2) for one in flat
+        )
         behind = hidden[:, None, None, :]
         mask = behind | _later(longest, query.device) if causal else behind
-        scored = _products(*side, mask, scale, rate).transpose(1, 2).reshape(count * longest, heads * width)
+        scored = _products(asks, answers, holds, mask, scale, rate)
+        scored = scored.transpose(1, 2).reshape(count * longest, heads * width)
         said.append(scored.index_select(0, kept))
     assert documents.order is not None
     return torch.cat(said).index_select(0, documents.order).view(rows, length, heads, width)
