@@ -118,14 +118,14 @@ def measured_case(
     from pipelines.backbones.transformer import Transformer
     from pipelines.corruptions.token_mask import TokenMask
     from pipelines.heads.masked_lm import MaskedLMHead
-    from pipelines.layouts.documents import Documents
+    from pipelines.layouts.packed_documents import PackedDocuments
     from pipelines.training.plain_text import PlainBatches
 
     rows, steps = size.step_tokens // length, size.warm + size.rounds * size.steps
 
     def prepared_rows(rows: int, steps: int) -> Prepared:
         shape = {"rows": rows, "length": length, "steps": steps, "seed": 0}
-        batches = PlainBatches(stream, tokenizer, Documents(), (TokenMask(rate=RATE),), **shape)
+        batches = PlainBatches(stream, tokenizer, PackedDocuments(), (TokenMask(rate=RATE),), **shape)
         return Prepared(batches, rows * (round(RATE * length) + 1))
 
     prepared = prepared_rows(rows, steps)

@@ -14,7 +14,7 @@ from pipelines.backbones.transformer import Transformer
 from pipelines.corruptions.token_mask import TokenMask
 from pipelines.heads.causal_lm import CausalLMHead
 from pipelines.heads.masked_lm import MaskedLMHead
-from pipelines.layouts.documents import Documents
+from pipelines.layouts.packed_documents import PackedDocuments
 from pipelines.networks.document_attention import attend_within_documents
 from pipelines.objectives import TrainingStep
 from pipelines.objectives.causal_lm import CausalLM
@@ -38,7 +38,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
 def packed(tokenizer: PreTrainedTokenizerFast, *corruptions: TokenMask, framed: bool = True) -> PlainBatches:
     stream = stream_of(TEXTS, tokenizer, Segmentation.model_validate("spaces"))
     shape = {"rows": 4, "length": LENGTH, "steps": 50, "seed": 0, "grains": 2}
-    return PlainBatches(stream, tokenizer, Documents(framed=framed), corruptions, **shape)
+    return PlainBatches(stream, tokenizer, PackedDocuments(framed=framed), corruptions, **shape)
 
 
 def pieces(batch: dict[Field, NDArray[np.int64]]) -> list[tuple[int, slice]]:

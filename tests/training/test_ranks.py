@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from pipelines.corruptions.token_mask import TokenMask
 from pipelines.errors import RecipeError
 from pipelines.job import METRICS, RESULT, Job, Result, Runtime
-from pipelines.layouts.documents import Documents
+from pipelines.layouts.packed_documents import PackedDocuments
 from pipelines.lineage.store import SCRATCH
 from pipelines.objectives.masked_lm import MaskedLM
 from pipelines.training.fit import CHECKPOINTS
@@ -122,7 +122,7 @@ def test_ranks_share_rows_of_whole_documents(trained: Trained, tmp_path: Path) -
     with Local().open(ROOT, tmp_path / "log") as launcher:
         for runtime in ({"devices": 1}, {"devices": 1, "device_tokens": 512}, {"devices": 2}):
             job = shortened(trained.job("general", tmp_path / str(len(curves))), **runtime)
-            parts = {"layout": Documents(), "corruption": (TokenMask(),), "objective": (MaskedLM(),)}
+            parts = {"layout": PackedDocuments(), "corruption": (TokenMask(),), "objective": (MaskedLM(),)}
             job = job.model_copy(update={"stage": job.stage.model_copy(update=parts)})
             launcher.run(job, Silent())
             curves.append(lines(job.out))

@@ -1,4 +1,4 @@
-"""Documents: whole ones packed into rows, none of which sees another."""
+"""Packed documents: whole ones in rows, none of which sees another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Documents(Layout, name="documents"):
+class PackedDocuments(Layout, name="packed_documents"):
     """Whole documents packed into rows, each attending to itself alone, its positions counted from 0 (Krell et al. 2021).
 
     A document longer than a row is cut; its full pieces are rows of their own. Rows are filled longest document first, each

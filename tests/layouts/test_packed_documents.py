@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pipelines.errors import DataError
 from pipelines.layouts import Ground, Layout, Placed
-from pipelines.layouts.documents import patterns
+from pipelines.layouts.packed_documents import patterns
 
-PART = Layout.model_validate("documents")
+PART = Layout.model_validate("packed_documents")
 
 
 @st.composite
