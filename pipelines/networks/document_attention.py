@@ -85,7 +85,7 @@ def documents_of(starts: Tensor) -> Documents:
         return Documents(numbers, bounds.int())
     lengths = bounds.diff()
     kinds = torch.ceil(torch.log2(lengths.clamp(min=SHORTEST_CLASS).double())).long()
-    chosen = [kinds == kind for kind in kinds.unique()]
+    chosen = [kinds == kind for kind in sorted(set(kinds.tolist()))]
     scores = sum(int(one.sum()) * int(lengths[one].max()) ** 2 for one in chosen)
     if scores > WORTH_GATHERING * flat.numel() * starts.shape[1]:
         return Documents(numbers, bounds.int())
