@@ -120,17 +120,16 @@ def test_any_number_of_ranks_has_the_losses_of_one(
 def test_ranks_share_rows_of_whole_documents(trained: Trained, tmp_path: Path) -> None:
     curves = []
     with Local().open(ROOT, tmp_path / "log") as launcher:
-        for runtime in ({"devices": 1}, {"devices": 1, "device_tokens": 512}, {"devices": 2}):
+        for runtime in ({"devices": 1}, {"devices": 2}):
             job = shortened(trained.job("general", tmp_path / str(len(curves))), **runtime)
             parts = {"layout": PackedDocuments(), "corruption": (TokenMask(),), "objective": (MaskedLM(),)}
             job = job.model_copy(update={"stage": job.stage.model_copy(update=parts)})
             launcher.run(job, Silent())
             curves.append(lines(job.out))
-    alone = curves[0]
+    alone, together = curves
     assert len(alone) >= 4 and len({line.get("train/loss") for line in alone}) >= 4, "nothing was learned"
-    for other in curves[1:]:
-        for mine, theirs in zip(alone, other, strict=True):
-            assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
+    for mine, theirs in zip(alone, together, strict=True):
+        assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
 
 
 def test_a_rank_that_is_killed_costs_nothing_but_time(trained: Trained, tmp_path: Path) -> None:
