@@ -50,11 +50,7 @@ def test_the_measures_of_a_file_are_those_of_its_texts(tmp_path: Path) -> None:
 
 def test_what_deduplication_keeps_is_no_repeat(tmp_path: Path) -> None:
     """Sets of relations ask about a sentence several times, with other marks; and 1.5 is not 15."""
-    texts = [
-        "<< Androgen >> binds [[ AR ]], 1.5 nM",
-        "[[ Androgen ]] binds << AR >>, 1.5 nM",
-        "Androgen binds AR, 15 nM",
-    ]
+    texts = ["<< Androgen >> binds [[ AR ]], 1.5 nM", "[[ Androgen ]] binds << AR >>, 1.5 nM", "Androgen binds AR, 15 nM"]
     keys = KeyFile(measured(tmp_path, "train", [*texts, "androgen binds: AR (15 nM)"]), 0)
     assert [int(one["row"]) for one in repeated((keys,), 0, 1)] == [2, 3]
 
