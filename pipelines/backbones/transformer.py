@@ -36,17 +36,24 @@ class Architecture(NamedTuple):
 
 _ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 ARCHITECTURES = {
-    "bert": Architecture(frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK}), _ENCODER, "max_position_embeddings"),
+    "bert": Architecture(
+        frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS}),
+        _ENCODER,
+        "max_position_embeddings",
+    ),
     "roberta": Architecture(
-        frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK}), _ENCODER, "max_position_embeddings", from_padding=True
+        frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS}),
+        _ENCODER,
+        "max_position_embeddings",
+        from_padding=True,
     ),
     "electra": Architecture(
-        frozenset({Ability.BIDIRECTIONAL, Ability.DISCRIMINATOR, Ability.ONE_STACK}),
+        frozenset({Ability.BIDIRECTIONAL, Ability.DISCRIMINATOR, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS}),
         {**_ENCODER, "embedding_size": 16},
         "max_position_embeddings",
     ),
     "gpt2": Architecture(
-        frozenset({Ability.CAUSAL, Ability.ONE_STACK}),
+        frozenset({Ability.CAUSAL, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS}),
         {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_inner": 64},
         "n_positions",
     ),

@@ -18,7 +18,6 @@ from pipelines.vocabulary import Ability, Field, Signal
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.encoding import Encoded
@@ -97,7 +96,13 @@ class Head(Component):
         raise NotImplementedError(f"{self.name} reads plain text")
 
 
-def body_inputs(batch: Batch) -> dict[str, Tensor]:
-    """The arguments of a Hugging Face body that are in `batch`, by their own names."""
+def body_inputs(batch: Batch) -> dict[str, Any]:
+    """The arguments of a Hugging Face body that are in `batch`, by their own names; and where its documents stand, if they do
+    not see each other."""
     names = (Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS, Field.POSITION_IDS)
-    return {str(name): batch[name] for name in names if name in batch}
+    inputs: dict[str, Any] = {str(name): batch[name] for name in names if name in batch}
+    if Field.DOCUMENT_STARTS in batch:
+        from pipelines.networks.document_attention import documents_of
+
+        inputs["documents"] = documents_of(batch[Field.DOCUMENT_STARTS])
+    return inputs

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from pipelines.layouts import Layout
+from pipelines.layouts import Ground, Layout, Placed
 from pipelines.vocabulary import Field
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Contiguous(Layout, name="contiguous"):
@@ -26,16 +23,16 @@ class Contiguous(Layout, name="contiguous"):
     framed: bool = False
     """Whether each row stands between the tokenizer's own special tokens; they would interrupt the text every row."""
 
-    def begins(
-        self, starts: NDArray[np.int64], tokens: int, width: int, rows: int, seed: int, step: int
-    ) -> NDArray[np.int64]:
-        epoch, place = divmod(step, self.steps_per_epoch(tokens, width, rows))
+    def placed(self, ground: Ground, seed: int, step: int) -> Placed:
+        tokens, width, rows = ground.tokens, ground.width, ground.rows
+        epoch, place = divmod(step, self.steps_per_epoch(ground))
         phase = int(np.random.default_rng([seed, 3, epoch]).integers(width))
         # only parts of less than two windows have no room for every phase
-        return np.minimum(np.arange(rows, dtype=np.int64) * (tokens // rows) + phase + place * width, tokens - width)
+        begins = np.arange(rows, dtype=np.int64) * (tokens // rows) + phase + place * width
+        return Placed(np.minimum(begins, tokens - width))
 
-    def steps_per_epoch(self, tokens: int, width: int, rows: int) -> int:
-        return max(1, (tokens // rows - width + 1) // width)
+    def steps_per_epoch(self, ground: Ground) -> int:
+        return max(1, (ground.tokens // ground.rows - ground.width + 1) // ground.width)
 
-    def continues(self, tokens: int, width: int, rows: int, step: int) -> bool:
-        return step % self.steps_per_epoch(tokens, width, rows) != 0
+    def continues(self, ground: Ground, step: int) -> bool:
+        return step % self.steps_per_epoch(ground) != 0

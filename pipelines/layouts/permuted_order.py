@@ -8,6 +8,8 @@ may differ by one bit, so that less than half of the numbers walk.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,8 @@ FACTOR = np.uint64(0xD1342543DE82EF95)
 """Of good spectral quality as a multiplier (Steele & Vigna 2021, table 6)."""
 ROUNDS = 10
 """Of the network. Four are enough for large halves; halves of one or two bits take more until every order is about as likely."""
+AT_ONCE = 4096
+"""Things whose places in an order are computed together: numpy's cost a call is shared by the steps that follow."""
 
 
 class PermutedOrder:
@@ -53,3 +57,15 @@ def _drawn(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     numbers *= FACTOR
     numbers >>= np.uint64(32)
     return numbers
+
+
+def of_step(key: tuple[int, ...], count: int, step: int, size: int) -> NDArray[np.int64]:
+    """int64 [size]: the things that step `step` reads of `count`, in the order of `key`, and again from the first."""
+    together = max(1, AT_ONCE // size)
+    block, within = divmod(step, together)
+    return _block(key, count, block * together * size, together * size)[within * size : (within + 1) * size]
+
+
+@lru_cache(maxsize=4)
+def _block(key: tuple[int, ...], count: int, begin: int, size: int) -> NDArray[np.int64]:
+    return PermutedOrder(key, count)[np.arange(begin, begin + size, dtype=np.int64) % count]

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 class CausalLM(Objective, name="causal_lm"):
     """Cross-entropy of the token that follows each position, mean over the batch's tokens but the first of each row.
 
-    Beside a classification loss it is the auxiliary objective of Radford et al. 2018, §3.2, with `weight: 0.5`. Padding is
-    never a target. `causal_lm`, in nats a token.
+    Nor does the first of a document count where those of a row do not see each other, and padding is never a target. Beside a
+    classification loss it is the auxiliary objective of Radford et al. 2018, §3.2, with `weight: 0.5`. `causal_lm`, in nats a
+    token.
     """
 
     paper = "Radford et al. 2018"
@@ -44,6 +45,8 @@ class CausalLM(Objective, name="causal_lm"):
         left_out = torch.zeros_like(ids, dtype=torch.bool)
         if Field.ATTENTION_MASK in batch:
             left_out |= batch[Field.ATTENTION_MASK] == 0
+        if Field.DOCUMENT_STARTS in batch:
+            left_out |= batch[Field.DOCUMENT_STARTS] != 0
         if not self.specials:
             names = ("bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
             known = [value for name in names if isinstance(value := getattr(network.config, name, None), int)]

@@ -155,6 +155,12 @@ def _check_body(stage: Stage) -> Problem | None:
             f"{stage.head.name} needs a body that is {listed(lacking)}, and this one ({stage.backbone.described}) is "
             f"{listed(stage.backbone.offers)}; bodies that fit: {', '.join(stage.backbone.fitting(stage.head.needs_body))}",
         )
+    if stage.kind.reads_plain_text and (lacking := stage.layout.needs_body - stage.backbone.offers):
+        return (
+            "layout",
+            f"{stage.layout.name} needs a body that is {listed(lacking)}, and this one ({stage.backbone.described}) is not; "
+            f"bodies that fit: {', '.join(stage.backbone.fitting(stage.layout.needs_body))}",
+        )
     for objective in stage.objective:
         for signal in sorted(objective.needs_signals):
             ability = stage.head.needs_body_for.get(signal)
@@ -207,11 +213,12 @@ def _check_supply(stage: Stage, setting: Setting) -> Problem | None:
         if stage.segmentation is not None:
             fields |= stage.segmentation.provides
         pieces = next((one.name for one in stage.corruption if one.segments > 1), None)
-        if pieces is not None and Field.MEMORY in stage.layout.provides:
-            fits = fitting(Layout, lambda layout: Field.MEMORY not in layout.provides)
+        if pieces is not None and stage.layout.provides:
+            fits = fitting(Layout, lambda layout: not layout.provides)
+            why = "go on from batch to batch" if Field.MEMORY in stage.layout.provides else "hold several documents"
             return (
                 "layout",
-                f"{pieces} cuts windows in pieces, and {stage.layout.name} rows go on from batch to batch; use {listed(fits)}",
+                f"{pieces} cuts windows in pieces, and {stage.layout.name} rows {why}; use {listed(fits)}",
             )
     else:
         fields |= {Field.ATTENTION_MASK, *stage.head.needs}
@@ -233,6 +240,8 @@ def _check_supply(stage: Stage, setting: Setting) -> Problem | None:
             )
         if unfit := check_tokens(stage, corruption.name, corruption.needs_tokens):
             return "corruption", unfit
+        if Field.DOCUMENT_STARTS in fields and (said := corruption.provides & stage.layout.provides):
+            return "corruption", f"{corruption.name} says {listed(said)}, which layout {stage.layout.name} says already"
         fields = (fields - corruption.replaces) | corruption.provides
     if unfit := check_tokens(stage, stage.head.name, stage.head.needs_tokens):
         return "head", unfit

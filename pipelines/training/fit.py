@@ -33,6 +33,7 @@ from pipelines.training.reporting import MetricsLog
 from pipelines.training.stopping import Stop
 from pipelines.training.token_shards import token_stream
 from pipelines.training.validation import Validation
+from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset
@@ -63,6 +64,11 @@ def fit(job: Job) -> Result:
             companions |= objective.companions(factory)
         for trained in (network, *(one.network for one in companions.values() if one.trains)):
             set_dropout(trained, stage.dropout)
+        if stage.kind.reads_plain_text and Ability.WITHIN_DOCUMENTS in stage.layout.needs_body:
+            from pipelines.networks.document_attention import attend_within_documents
+
+            for asked in (network, *(one.network for one in companions.values())):
+                attend_within_documents(asked)
         result, network = _train(job, network, companions, tokenizer, task)
     if group.rank() > 0:
         return result  # the first writes

@@ -14,7 +14,9 @@ import numpy as np
 
 from pipelines.corruptions import Arrays, Corruption, TokenIds
 from pipelines.errors import RecipeError
+from pipelines.layouts import Ground
 from pipelines.training.grains import joined
+from pipelines.training.packed_rows import packed_rows
 from pipelines.training.token_shards import end_of_document
 from pipelines.vocabulary import Field
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.layouts import Layout
+    from pipelines.layouts import Layout, Placed
     from pipelines.training.token_stream import TokenStream
 
 PROBE = "a"
@@ -97,10 +99,17 @@ class PlainBatches:
         self.stream = stream
         # a corpus shorter than one batch is read over and over: a tiny run is a valid run
         turns = max(1, -(-(self.windows + 2) * self.width // len(stream.tokens)))
-        self._length = turns * len(stream.tokens)
-        self._starts = stream.starts
+        starts = stream.starts
         if turns > 1:
-            self._starts = np.concatenate([stream.starts + turn * len(stream.tokens) for turn in range(turns)])
+            starts = np.concatenate([stream.starts + turn * len(stream.tokens) for turn in range(turns)])
+        self._ground = Ground(
+            starts,
+            turns * len(stream.tokens),
+            self.width,
+            self.windows,
+            framing=len(self.before) + len(self.after),
+            closes=bool(self.after),
+        )
         self.ids = token_ids(tokenizer, stream.counts)
         has = {"mask": self.ids.mask >= 0, "sentinels": bool(self.ids.sentinels)}
         for corruption in corruptions:
@@ -118,7 +127,7 @@ class PlainBatches:
     @property
     def steps_per_epoch(self) -> int:
         """Steps in which all of the text is read once."""
-        return self.layout.steps_per_epoch(self._length, self.width, self.windows)
+        return self.layout.steps_per_epoch(self._ground)
 
     def __len__(self) -> int:
         return self.steps
@@ -139,30 +148,39 @@ class PlainBatches:
 
     def continues(self, step: int) -> bool:
         """Whether the rows of `step` continue those of the step before."""
-        return self.layout.continues(self._length, self.width, self.windows, step)
+        return self.layout.continues(self._ground, step)
 
     def batch(self, step: int, number: int = 0, of: int = 1) -> Arrays:
         """Part `number` of `of` of the corrupted batch of optimizer step `step`: input_ids [windows / of · segments, length]
         and what corruptions add."""
-        begins = self.layout.begins(self._starts, self._length, self.width, self.windows, self.seed, step)
+        placed = self.layout.placed(self._ground, self.seed, step)
         size, share = self.windows // self.grains, self.grains // of
         made = [
-            self._grain(begins[grain * size : (grain + 1) * size], step, grain)
+            self._grain(placed.within(grain * size, (grain + 1) * size), step, grain)
             for grain in range(number * share, (number + 1) * share)
         ]
         return joined(made, self.segments)
 
-    def _grain(self, begins: NDArray[np.int64], step: int, grain: int) -> Arrays:
-        rows = self._framed(self._pieces(self.stream.windows(begins, self.width)), self.before, self.after)
-        numbers = self._pieces(document_numbers(self._starts, begins, self.width))
-        batch: Arrays = {Field.INPUT_IDS: rows, Field.ORIGINAL_IDS: rows, Field.DOCUMENTS: self._widened(numbers)}
-        if self.stream.word_bits is not None:
-            begins_word = self._pieces(self.stream.word_starts(begins, self.width))
-            batch[Field.WORD_STARTS] = self._framed(begins_word, [1] * len(self.before), [1] * len(self.after))
+    def _grain(self, placed: Placed, step: int, grain: int) -> Arrays:
+        batch = self._windows(placed.begins) if placed.lengths is None else self._packed(placed)
         if self.corruptions:
             random = np.random.default_rng([self.seed, 2, step, grain])
             for corruption in self.corruptions:
                 batch = corruption.apply(batch, self.ids, random)
+        return batch
+
+    def _packed(self, placed: Placed) -> Arrays:
+        rows = self.windows // self.grains
+        frame = (self.before, self.after)
+        return packed_rows(self.stream, self._ground.starts, placed, frame, (rows, self.length), self.ids.pad)
+
+    def _windows(self, begins: NDArray[np.int64]) -> Arrays:
+        rows = self._framed(self._pieces(self.stream.windows(begins, self.width)), self.before, self.after)
+        numbers = self._pieces(document_numbers(self._ground.starts, begins, self.width))
+        batch: Arrays = {Field.INPUT_IDS: rows, Field.ORIGINAL_IDS: rows, Field.DOCUMENTS: self._widened(numbers)}
+        if self.stream.word_bits is not None:
+            begins_word = self._pieces(self.stream.word_starts(begins, self.width))
+            batch[Field.WORD_STARTS] = self._framed(begins_word, [1] * len(self.before), [1] * len(self.after))
         return batch
 
     def _pieces(self, windows: NDArray[np.generic]) -> NDArray[np.generic]:

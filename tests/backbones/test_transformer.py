@@ -67,6 +67,7 @@ def test_an_ability_is_offered_by_whom_it_should_be(ability: Ability) -> None:
         Ability.ENCODER_DECODER: {"t5"},
         Ability.DISCRIMINATOR: {"electra"},
         Ability.ONE_STACK: {"bert", "roberta", "electra", "gpt2", "xlnet"},
+        Ability.WITHIN_DOCUMENTS: {"bert", "roberta", "electra", "gpt2"},
     }
     assert {name for name, kind in ARCHITECTURES.items() if ability in kind.offers} == expected.get(ability, set())
 

@@ -210,6 +210,20 @@ CASES = {
         written(layout="contiguous", corruption="[adjacent_halves, token_mask]"),
         (":9: ", "adjacent_halves cuts windows in pieces", "contiguous rows go on from batch to batch; use windows"),
     ),
+    "pieces of windows in rows of several documents": Refused(
+        written(layout="packed_documents", corruption="[adjacent_halves, token_mask]"),
+        (":9: ", "adjacent_halves cuts windows in pieces", "packed_documents rows hold several documents; use windows"),
+    ),
+    "documents in a body that scores by relative distances": Refused(
+        written(
+            layout="packed_documents", tokenizer="xlnet_unigram", backbone="{name: transformer, architecture: xlnet}"
+        ),
+        (":9: ", "needs a body that is within_documents, and this one (transformer xlnet) is not", "transformer gpt2"),
+    ),
+    "positions that two parts decide": Refused(
+        written(layout="packed_documents", corruption="[{name: shift_positions, positions: 512}, token_mask]"),
+        (":11: ", "shift_positions says position_ids, which layout packed_documents says already"),
+    ),
     "a head on plain text that answers a task": Refused(
         written(head="sequence_classification"),
         (":12: ", "sequence_classification reads labelled examples, this stage reads plain text", "masked_lm"),

@@ -18,9 +18,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from pipelines.corruptions.token_mask import TokenMask
 from pipelines.errors import RecipeError
 from pipelines.job import CHECKPOINTS, METRICS, RESULT, Job, Result, Runtime
+from pipelines.layouts.packed_documents import PackedDocuments
 from pipelines.lineage.store import SCRATCH
+from pipelines.objectives.masked_lm import MaskedLM
 from tasks.launchers import Launching
 from tasks.launchers.local import Local
 from tests.steps import ROOT
@@ -135,6 +138,20 @@ def test_any_number_of_ranks_has_the_losses_of_one(
         assert [line["step"] for line in other] == [line["step"] for line in one]
         for mine, theirs in zip(one, other, strict=True):
             assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
+
+
+def test_ranks_share_rows_of_whole_documents(trained: Trained, launcher: Launching, tmp_path: Path) -> None:
+    curves = []
+    for runtime in ({"devices": 1}, {"devices": 2}):
+        job = shortened(trained.job("general", tmp_path / str(len(curves))), **runtime)
+        parts = {"layout": PackedDocuments(), "corruption": (TokenMask(),), "objective": (MaskedLM(),)}
+        job = job.model_copy(update={"stage": job.stage.model_copy(update=parts)})
+        launcher.run(job, Silent())
+        curves.append(lines(job.out))
+    alone, together = curves
+    assert len(alone) >= 4 and len({line.get("train/loss") for line in alone}) >= 4, "nothing was learned"
+    for mine, theirs in zip(alone, together, strict=True):
+        assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
 
 
 def test_a_rank_that_is_killed_costs_nothing_but_time(trained: Trained, launcher: Launching, tmp_path: Path) -> None:

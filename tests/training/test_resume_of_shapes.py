@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import AutoModel
 
 from pipelines.job import METRICS, RESULT, Job, Runtime
 from pipelines.lineage.provenance import DataSource
@@ -62,6 +63,7 @@ stages:
     dropout: 0.1
     optimizer: {lr: 1.0e-3, precision: 32-true}
     budget: {tokens: 30720, batch_tokens: 512, length: 32}
+  packed: {like: generator, layout: packed_documents}
   continued: {kind: adapt_domain, start: generator, corpus: domain, budget: {tokens: 10240}}
 """
 RUNTIME = Runtime(log_every=7, checkpoint_every=9)
@@ -101,7 +103,7 @@ def interrupted(job: Job, at: int) -> None:
         run(job)
 
 
-@pytest.mark.parametrize("stage", ["memory", "state", "generator", "continued"])
+@pytest.mark.parametrize("stage", ["memory", "state", "generator", "packed", "continued"])
 def test_it_ends_as_if_never_interrupted(
     stage: str, shapes: Plan, whole: dict[str, Path], tables: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -144,3 +146,11 @@ def test_a_generator_is_taken_over_and_never_part_of_the_model(shapes: Plan, who
     assert torch.nn.functional.cosine_similarity(before[name].flatten(), after[name].flatten(), dim=0) > 0.5
     assert not torch.equal(before[name], after[name])
     assert not any("generator" in name for name in load_file(second / "model.safetensors"))
+
+
+def test_a_network_that_read_packed_rows_is_a_plain_one(shapes: Plan, whole: dict[str, Path]) -> None:
+    folder = whole[next(step.fingerprint for step in shapes.steps if step.name == "packed")]
+    for config in (folder / "config.json", folder / COMPANIONS / "generator" / "config.json"):
+        assert "within_documents" not in config.read_text()
+    body = AutoModel.from_pretrained(folder, local_files_only=True)
+    assert body(input_ids=torch.full((1, 8), 7)).last_hidden_state.shape == (1, 8, 32)

@@ -1,0 +1,236 @@
+"""A masked-LM step as fast as a GPU allows, and the same without any of its tricks, which must lose the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+    from pipelines.training.plain_text import PlainBatches
+
+LEARNING_RATE = 1e-4
+BOUNDS = 256
+"""Bounds of documents are filled up to a multiple of this, so that a compiled step sees few sizes."""
+CHECKED_STEPS = 10
+AGREES = {"float32": 1e-4, "bfloat16": 3e-2}
+"""Largest relative difference between a step's loss, and the same without any of the tricks."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A batch as the compiled step takes it."""
+
+    ids: Tensor
+    positions: Tensor
+    documents: Any
+    masked: Tensor
+    """int64 [M], as many in every batch; those behind the last are token 0."""
+    labels: Tensor
+    """int64 [M], IGNORED behind the last."""
+    squares: int
+    """Σ n² over the documents."""
+
+    def moved(self, device: torch.device) -> Inputs:
+        def to(one: Tensor) -> Tensor:
+            return one.to(device, non_blocking=True)
+
+        from pipelines.networks.document_attention import Documents
+
+        documents = self.documents
+        if device.type == "cuda":
+            documents = Documents(to(documents.numbers), to(documents.bounds))
+        return replace(
+            self, ids=to(self.ids), positions=to(self.positions), documents=documents,
+            masked=to(self.masked), labels=to(self.labels),
+        )  # fmt: skip
+
+
+class Prepared:
+    """The batches of a stage in their order, as `Inputs` with shapes that hardly change. Made by worker processes."""
+
+    def __init__(self, batches: PlainBatches, most: int) -> None:
+        self.batches, self.most = batches, most
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, step: int) -> Inputs:
+        import torch
+        from torch.nn.functional import pad
+
+        from pipelines.networks.document_attention import documents_of
+        from pipelines.networks.vocabulary_loss import IGNORED
+        from pipelines.vocabulary import Field
+
+        batch = self.batches[step]
+        documents = documents_of(batch[Field.DOCUMENT_STARTS])
+        assert documents.bounds is not None
+        squares = int((documents.bounds.diff().long() ** 2).sum())
+        more = -len(documents.bounds) % BOUNDS
+        documents = documents._replace(bounds=pad(documents.bounds, (0, more), value=int(documents.bounds[-1])))
+        lacking = self.most - len(batch[Field.MASKED_POSITIONS])
+        return Inputs(
+            batch[Field.INPUT_IDS],
+            batch[Field.POSITION_IDS],
+            documents,
+            pad(batch[Field.MASKED_POSITIONS], (0, lacking)),
+            pad(batch[Field.MASKED_LABELS].to(torch.int64), (0, lacking), value=IGNORED),
+            squares,
+        )
+
+
+def pinned(inputs: Inputs) -> Inputs:
+    """In memory that the device reads while it computes."""
+    documents = inputs.documents._replace(
+        numbers=inputs.documents.numbers.pin_memory(), bounds=inputs.documents.bounds.pin_memory()
+    )
+    parts = {name: getattr(inputs, name).pin_memory() for name in ("ids", "positions", "masked", "labels")}
+    return replace(inputs, documents=documents, **parts)
+
+
+def loss_of(network: PreTrainedModel, inputs: Inputs) -> Tensor:
+    """Mean cross-entropy of the masked tokens."""
+    documents = inputs.documents
+    return _loss(network, inputs.ids, inputs.positions, documents, inputs.masked, inputs.labels)
+
+
+def compiled_loss() -> Callable[[PreTrainedModel, Inputs], Tensor]:
+    """The same, compiled whole: a break in the graph is an error."""
+    import torch
+
+    from pipelines.networks.document_attention import Documents
+
+    def flat(network: PreTrainedModel, numbers: Tensor, bounds: Tensor, *others: Tensor) -> Tensor:
+        ids, positions, masked, labels = others
+        return _loss(network, ids, positions, Documents(numbers, bounds), masked, labels)
+
+    compiled = torch.compile(flat, fullgraph=True)
+
+    def loss(network: PreTrainedModel, inputs: Inputs) -> Tensor:
+        documents = inputs.documents
+        others = (inputs.ids, inputs.positions, inputs.masked, inputs.labels)
+        result: Tensor = compiled(network, documents.numbers, documents.bounds, *others)
+        return result
+
+    return loss
+
+
+def _loss(
+    network: PreTrainedModel, ids: Tensor, positions: Tensor, documents: Any, masked: Tensor, labels: Tensor
+) -> Tensor:
+    from torch.nn.functional import cross_entropy
+
+    top = network.base_model(input_ids=ids, position_ids=positions, documents=documents).last_hidden_state
+    scores: Tensor = network.get_submodule("cls.predictions")(top.flatten(0, 1).index_select(0, masked))
+    return cross_entropy(scores.float(), labels)
+
+
+def plain_loss(network: PreTrainedModel, inputs: Inputs) -> Tensor:
+    """The same by no trick at all: every document alone, float32, the vocabulary's scores of all positions."""
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    bounds = inputs.documents.bounds.unique().tolist()
+    ids, positions = inputs.ids.flatten(), inputs.positions.flatten()
+    top = torch.cat([
+        network.base_model(input_ids=ids[None, a:b], position_ids=positions[None, a:b]).last_hidden_state[0]
+        for a, b in pairwise(bounds)
+    ])  # fmt: skip
+    scores: Tensor = network.get_submodule("cls.predictions")(top)
+    counted = inputs.labels >= 0
+    return cross_entropy(scores[inputs.masked[counted]], inputs.labels[counted])
+
+
+class Ours:
+    """The loop that is measured."""
+
+    def __init__(self, network: PreTrainedModel, prepared: Prepared, device: torch.device, compiled: bool) -> None:
+        import torch
+        from torch.utils.data import DataLoader
+
+        self.network, self.device = network, device
+        self.optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, fused=True)
+        self.loss = compiled_loss() if compiled else loss_of
+        workers = (
+            {"num_workers": 6, "prefetch_factor": 8, "multiprocessing_context": "fork"} if device.type == "cuda" else {}
+        )
+        loader: Any = DataLoader(prepared, batch_size=None, sampler=range(len(prepared)), **workers)  # type: ignore[arg-type]
+        self._batches: Iterator[Inputs] = iter(loader)
+        self.waited = self.squares = 0.0
+        self.curve: list[Tensor] = []
+
+    def take(self, steps: int) -> float:
+        """Train for some steps; the seconds they took."""
+        import torch
+
+        begun = time.perf_counter()
+        for _ in range(steps):
+            asked = time.perf_counter()
+            inputs = next(self._batches)
+            if self.device.type == "cuda":
+                inputs = pinned(inputs)
+            self.waited += time.perf_counter() - asked
+            self.squares += inputs.squares
+            with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda"):
+                loss = self.loss(self.network, inputs.moved(self.device))
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+            self.curve.append(loss.detach())
+        wait_for(self.device)
+        return time.perf_counter() - begun
+
+
+def wait_for(device: torch.device) -> None:
+    """Until the device has done all that it was told."""
+    import torch
+
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def agreement(network: PreTrainedModel, prepared: Prepared, device: torch.device, compiled: bool) -> dict[str, Any]:
+    """Train from the same weights on the same batches, with every trick and with none: how far the losses lie apart."""
+    import torch
+
+    from pipelines.networks.document_attention import attend_within_documents
+
+    start = {name: value.clone() for name, value in network.state_dict().items()}
+    curves = []
+    for tricks in (True, False):
+        network.load_state_dict(start)
+        if tricks:
+            attend_within_documents(network)
+        else:
+            network.set_attn_implementation("eager")
+        chosen = (compiled_loss() if compiled else loss_of) if tricks else plain_loss
+        optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE)
+        curve = []
+        for step in range(CHECKED_STEPS):
+            inputs = prepared[step].moved(device)
+            half = tricks and device.type == "cuda"
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=half):
+                loss = chosen(network, inputs)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            curve.append(float(loss.detach()))
+        curves.append(curve)
+    network.load_state_dict(start)
+    attend_within_documents(network)
+    torch.compiler.reset()  # other shapes follow, and a second one would be compiled for any
+    kind = "bfloat16" if device.type == "cuda" else "float32"
+    apart = max(abs(a - b) / b for a, b in zip(*curves, strict=True))
+    return {
+        "what": "losses of the same batches from the same weights, with every trick and document by document in float32",
+        "with": curves[0], "without": curves[1], "largest_relative_difference": apart,
+        "allowed": AGREES[kind], "agrees": apart <= AGREES[kind],
+    }  # fmt: skip

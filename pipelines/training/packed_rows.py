@@ -1,0 +1,79 @@
+"""Rows of several documents that do not see each other: what stands in them, and where each document begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pipelines.corruptions import Arrays
+from pipelines.vocabulary import Field
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pipelines.layouts import Placed
+    from pipelines.training.token_stream import TokenStream
+
+
+def packed_rows(
+    stream: TokenStream,
+    starts: NDArray[np.int64],
+    placed: Placed,
+    frame: tuple[list[int], list[int]],
+    shape: tuple[int, int],
+    pad: int,
+) -> Arrays:
+    """Rows of `shape` [B, L] with the pieces of `placed`, each between the special tokens of `frame`, then `pad`.
+
+    `starts` is where the documents of the stream begin, ascending. Positions are counted from 0 in every piece; padding behind
+    the pieces of a row is a piece of its own.
+    """
+    assert placed.lengths is not None and placed.rows is not None
+    before, after = frame
+    (rows, length), framing = shape, len(before) + len(after)
+    sizes = placed.lengths + framing
+    # where each piece begins in its row, and in the flattened rows
+    behind = np.cumsum(sizes) - sizes
+    first = placed.rows.searchsorted(np.arange(rows))
+    begins = placed.rows * length + behind - behind[first][placed.rows]
+
+    token = np.arange(int(placed.lengths.sum())) - np.repeat(np.cumsum(placed.lengths) - placed.lengths, placed.lengths)
+    source = (np.repeat(placed.begins, placed.lengths) + token) % len(stream.tokens)
+    target = np.repeat(begins + len(before), placed.lengths) + token
+
+    ids = np.full(rows * length, pad, dtype=np.int64)
+    ids[target] = stream.tokens[source]
+    for at, special in enumerate(before):
+        ids[begins + at] = special
+    for at, special in enumerate(after):
+        ids[begins + len(before) + placed.lengths + at] = special
+
+    filled = np.bincount(placed.rows, weights=sizes, minlength=rows).astype(np.int64)
+    document_starts = np.zeros(rows * length, dtype=np.int64)
+    document_starts[begins] = 1
+    padded = filled < length
+    document_starts[(np.arange(rows) * length + filled)[padded]] = 1
+
+    each = np.arange(int(sizes.sum())) - np.repeat(behind, sizes)
+    tokens = np.repeat(begins, sizes) + each
+    mask = (np.arange(length) < filled[:, None]).astype(np.int64)
+    positions = np.maximum(np.arange(length) - filled[:, None], 0)
+    positions.ravel()[tokens] = each
+    documents = np.full(rows * length, -1, dtype=np.int64)
+    documents[tokens] = np.repeat(starts.searchsorted(placed.begins, side="right") - 1, sizes)
+
+    batch: Arrays = {
+        Field.INPUT_IDS: ids.reshape(rows, length),
+        Field.ORIGINAL_IDS: ids.reshape(rows, length),
+        Field.DOCUMENTS: documents.reshape(rows, length),
+        Field.DOCUMENT_STARTS: document_starts.reshape(rows, length),
+        Field.POSITION_IDS: positions,
+        Field.ATTENTION_MASK: mask,
+    }
+    if stream.word_bits is not None:
+        bits = stream.word_bits[source >> 3] >> (source & 7).astype(np.uint8)
+        word_starts = np.ones(rows * length, dtype=np.int64)
+        word_starts[target] = bits & np.uint8(1)
+        batch[Field.WORD_STARTS] = word_starts.reshape(rows, length)
+    return batch
