@@ -60,7 +60,7 @@ def record_lattice(root: Path, variants: Sequence[str], plan: Plan, store: Store
         "baselines": [{"name": row["name"], section["metric"]: row.get(section["metric"])} for row in baselines],
         "costs": {stage: asdict(cost) for stage, cost in costs.items()},
         "factor_costs": {
-            name: asdict(cost) for name, cost in factor_costs(section["factors"], section["paths"], costs).items()
+            name: asdict(cost) for name, cost in factor_costs(section["paths"], steps, records).items()
         },
         "fingerprint": judged.fingerprint,
         "commit": found.provenance.environment.commit,

@@ -3,8 +3,8 @@
     general/00000.parquet ─▶ measures/general-00000/   characters int32, overlap float32, flags uint32, kinds int32
                                                        keys uint64 [N, 2] ascending, order uint32   (34 bytes a row)
 
-A key is the same for texts that are the same (`overlap.text_key`). Great Expectations asks about these numbers; the texts
-are read again only where a row is shown.
+A key is the same for texts that are the same to `deduplicate` (`Letters.text_keys`). Great Expectations asks about these
+numbers; the texts are read again only where a row is shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipelines.corpora.overlap import OverlapIndex, text_key
+from pipelines.corpora.overlap import OverlapIndex
 from pipelines.corpora.shingles import Letters, batches
 from pipelines.corpora.tables import ROWS_IN_A_GROUP, read_rows
 from pipelines.corpora.writing import read_json, write_json
@@ -51,7 +51,7 @@ class MeasuredFile:
         index = _index(self.against, self.words) if self.against else None
         names = pq.read_schema(self.path).names
         known = set(self.labels)
-        keys, kinds = bytearray(), list[str | None]()
+        kinds = list[str | None]()
         # of an array an item takes four bytes, of a list thirty-six
         characters, overlap, flagged = array("i"), array("f"), array("I")
         for row in rows_as_mappings(self.path):
@@ -66,13 +66,12 @@ class MeasuredFile:
                 kinds.append(row.get("collection"))
             characters.append(len(text))
             flagged.append(flags)
-            keys += text_key(text)
-        if index is None:
-            overlap.extend([0.0] * len(characters))
-        else:
-            for batch in batches(row["text"] or "" for row in rows_as_mappings(self.path, ["text"])):
-                overlap.extend(index.best(Letters.of(batch))[0].tolist())
-        pairs = np.frombuffer(bytes(keys), dtype=">u8").astype(np.uint64).reshape(-1, 2)
+        keys = [np.empty((0, 2), np.uint64)]
+        for batch in batches(row["text"] or "" for row in rows_as_mappings(self.path, ["text"])):
+            letters = Letters.of(batch)
+            keys.append(letters.text_keys())
+            overlap.extend([0.0] * len(batch) if index is None else index.best(letters)[0].tolist())
+        pairs = np.concatenate(keys)
         order = np.lexsort((pairs[:, 1], pairs[:, 0])).astype(np.uint32)
         np.save(folder / "keys.npy", pairs[order])
         np.save(folder / "order.npy", order)

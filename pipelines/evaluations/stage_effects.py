@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,17 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
-from pipelines.evaluations.crossed import stretched, variation
+from pipelines.evaluations.crossed import Variation, stretched, variation
 from pipelines.evaluations.resampling import RESAMPLES, contributions, interval, resampled
-from pipelines.evaluations.significance import holm, settling
+from pipelines.evaluations.judging import PAYS, judged, settling
+from pipelines.evaluations.statistics import Difference
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pipelines.evaluations.stage import Evaluated
-
-LEVEL = 0.05
 
 
 class LatticePath(BaseModel):
@@ -121,35 +121,23 @@ class StageEffects(Evaluation, name="stage_effects"):
         parts = [contributions(score, models) for models in answers]
         means = resampled([(score, models) for models in answers], evaluated.seed, RESAMPLES)
         observed = [sum(map(score, models)) / len(models) for models in answers]
-        contrasts = _Contrasts(observed, means, parts, len(evaluated.rows))
-        effects = [
-            {"of": list(of), **contrasts.measured([self._weight(path, of) for path in paths])}
+        contrasts = _Contrasts(observed, means, parts)
+        asked = [
+            _Asked({"of": list(of)}, contrasts.measured([self._weight(path, of) for path in paths]))
             for size in range(1, len(self.factors) + 1)
             for of in combinations(self.factors, size)
         ]
         steps = [
-            {
-                "from": before.stage,
-                "to": after.stage,
-                "adds": added,
-                **contrasts.measured([float(path is after) - float(path is before) for path in paths]),
-            }
+            _Asked(
+                {"from": before.stage, "to": after.stage, "adds": added},
+                contrasts.measured([float(path is after) - float(path is before) for path in paths]),
+            )
             for before in paths
             for after in paths
             for added in self.factors
             if added not in before.through and set(after.through) == {*before.through, added}
         ]
-        # every question of one kind is a family of its own: stages, interactions, single steps
-        for family in (
-            [one for one in effects if len(one["of"]) == 1],
-            [one for one in effects if len(one["of"]) > 1],
-            steps,
-        ):
-            for one, adjusted in zip(family, holm([one["p"] for one in family]), strict=True):
-                one["p_holm"] = adjusted
-                one["verdict"] = _verdict(one["difference"], adjusted)
-                if one["verdict"] != "cannot tell":
-                    one["settled_by"] = None
+        stages, items = len(self.factors), len(evaluated.rows)
         return {
             "labelled": labelled,
             "paths": [
@@ -161,8 +149,9 @@ class StageEffects(Evaluation, name="stage_effects"):
                 }
                 for path, models in zip(paths, answers, strict=True)
             ],
-            "effects": effects,
-            "steps": steps,
+            # every question of one kind is a family of its own: stages, interactions, single steps
+            "effects": _told(asked[:stages], items) + _told(asked[stages:], items),
+            "steps": _told(steps, items),
         }
 
     def _weight(self, path: LatticePath, of: Sequence[str]) -> float:
@@ -173,34 +162,64 @@ class StageEffects(Evaluation, name="stage_effects"):
         return float(sign / 2 ** (len(self.factors) - 1))
 
 
+@dataclass(frozen=True)
+class _Contrast:
+    """A weighted sum of the paths' scores, and how far it may be off."""
+
+    difference: Difference
+    variation: Variation
+    seeds: int
+    """Of the side that has the fewest."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question about paths: which effect, or which step."""
+
+    what: Mapping[str, Any]
+    answer: _Contrast
+
+
+def _told(family: Sequence[_Asked], items: int) -> list[dict[str, Any]]:
+    """The records of one family of questions, judged together."""
+    # exact where paths have few seeds, whose tails are heavier than those that an interval alone implies
+    values = [one.answer.variation.p_value(one.answer.difference.difference) for one in family]
+    judgements = judged([one.answer.difference for one in family], values)
+    undecided = sum(one["verdict"] == "cannot tell" for one in judgements)
+    records = []
+    for one, p, judgement in zip(family, values, judgements, strict=True):
+        answer, apart = one.answer, one.answer.difference
+        settled = None
+        if judgement["verdict"] == "cannot tell":
+            settled = asdict(settling(apart.difference, answer.variation, answer.seeds, items, undecided))
+        records.append(
+            {
+                **one.what,
+                "difference": apart.difference,
+                "low": apart.low,
+                "high": apart.high,
+                "p": p,
+                "settled_by": settled,
+                "p_holm": judgement["p"],
+                "verdict": PAYS[judgement["verdict"]],
+            }
+        )
+    return records
+
+
 class _Contrasts:
-    """Weighted sums of the paths' scores, with their intervals."""
+    """Contrasts of the paths of one lattice."""
 
     def __init__(
-        self,
-        observed: Sequence[float],
-        means: Sequence[NDArray[np.float64]],
-        parts: Sequence[NDArray[np.float64]],
-        examples: int,
+        self, observed: Sequence[float], means: Sequence[NDArray[np.float64]], parts: Sequence[NDArray[np.float64]]
     ) -> None:
-        self.observed, self.means, self.parts, self.examples = observed, means, parts, examples
+        self.observed, self.means, self.parts = observed, means, parts
 
-    def measured(self, weights: Sequence[float]) -> Mapping[str, Any]:
+    def measured(self, weights: Sequence[float]) -> _Contrast:
         used = [(weight, number) for number, weight in enumerate(weights) if weight]
         difference = sum(weight * self.observed[number] for weight, number in used)
         found = variation([(weight, self.parts[number]) for weight, number in used])
         drawn = sum(weight * self.means[number] for weight, number in used)
         low, high = stretched(difference, drawn, found, reach=2.0)  # type: ignore[arg-type]
         seeds = min(len(self.parts[number]) for _, number in used)
-        settled = settling(difference, found, seeds, self.examples)
-        return {
-            "difference": difference,
-            "low": low,
-            "high": high,
-            "p": found.p_value(difference),
-            "settled_by": {"seeds": settled.seeds, "items": settled.items},
-        }
-
-
-def _verdict(difference: float, adjusted: float) -> str:
-    return "cannot tell" if adjusted > LEVEL else "pays" if difference > 0 else "does not pay"
+        return _Contrast(Difference(difference, low, high), found, seeds)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from pipelines.evaluations.page.table import JUDGED
 from pipelines.evaluations.page.wording import difference, score, span
 
-WIDTH, BOX, TALL, GAP = 960, 168, 54, 44
+WIDTH, BOX, TALL, GAP = 960, 186, 54, 44
 
 
 def draw_lattice(paths: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]], metric: str) -> Markup:

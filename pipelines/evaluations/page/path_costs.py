@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-PLAIN_TEXT = ("pretrain", "adapt_domain", "adapt_task")
+from pipelines.lineage.weights import PLAIN_TEXT, continued
 
 
 @dataclass(frozen=True)
@@ -21,33 +21,38 @@ def path_costs(
     stages: Sequence[str], steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Cost]:
     """Of each fine-tuned stage among `steps` of an execution: all that its first model went through before."""
-    first = {step["stage"]: step["fingerprint"] for step in reversed(steps)}
-    return {stage: _before(first[stage], records) for stage in stages if stage in first}
+    first = _first(steps)
+    return {stage: _together(_before(first[stage], records)) for stage in stages if stage in first}
 
 
 def factor_costs(
-    factors: Sequence[str], paths: Sequence[Mapping[str, Any]], costs: Mapping[str, Cost]
+    paths: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Cost]:
-    """What a factor adds to a path, on average over the paths: the same contrast as its main effect."""
-    found = {}
-    for factor in factors:
-        weights = {path["stage"]: (1 if factor in path["through"] else -1) * 2 / len(paths) for path in paths}
-        if all(stage in costs for stage in weights):
-            found[factor] = Cost(
-                sum(weight * costs[stage].tokens for stage, weight in weights.items()),
-                sum(weight * costs[stage].minutes for stage, weight in weights.items()),
-            )
-    return found
+    """What each factor costs a path that has it, on average: its own training, for what others take is not its doing."""
+    first, found = _first(steps), dict[str, list[Cost]]()
+    for path in paths:
+        if path["stage"] in first:
+            for factor, cost in zip(reversed(path["through"]), _before(first[path["stage"]], records), strict=False):
+                found.setdefault(factor, []).append(cost)
+    return {
+        factor: Cost(_together(costs).tokens / len(costs), _together(costs).minutes / len(costs))
+        for factor, costs in found.items()
+    }
 
 
-def _before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> Cost:
-    tokens, seconds = 0, 0.0
-    record = records.get(fingerprint)
-    while record is not None:
-        if record["kind"] in PLAIN_TEXT:
-            tokens += record["result"].get("tokens") or 0
-            seconds += record["environment"]["seconds"]
-        # random weights take only the shape of what they start from
-        untrained = record["identity"].get("untrained", False)
-        record = None if untrained else records.get(record["parents"].get("start", ""))
-    return Cost(tokens, seconds / 60)
+def _first(steps: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The fingerprint of the first model of each stage."""
+    return {step["stage"]: step["fingerprint"] for step in reversed(steps)}
+
+
+def _before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> list[Cost]:
+    """Of every training on plain text that a model's weights went through, the last first."""
+    return [
+        Cost(record["result"].get("tokens") or 0, record["environment"]["seconds"] / 60)
+        for record in continued(fingerprint, records)
+        if record["kind"] in PLAIN_TEXT
+    ]
+
+
+def _together(costs: Sequence[Cost]) -> Cost:
+    return Cost(sum(cost.tokens for cost in costs), sum(cost.minutes for cost in costs))

@@ -14,6 +14,9 @@ from pipelines.evaluations.page.wording import capital, measured_in, metric_name
 from pipelines.evaluations.page.wording import difference as written
 from pipelines.evaluations.pages import Page, Report
 
+NEITHER = "neither alone"
+"""Seeds vary more than items can make up for, and items more than seeds can: only more of both would tell."""
+
 
 class Lattice(Page, name="lattice"):
     """Every subset of the stages before fine-tuning: effects, costs, and what would settle what one cannot tell."""
@@ -27,7 +30,7 @@ class Lattice(Page, name="lattice"):
         stage, section = sections[-1]
         dataset = next(one.dataset for one in report.judged if one.stage == stage)
         stages = [path["stage"] for path in section["paths"]]
-        costs = path_costs(stages, report.execution["steps"], report.records)
+        steps = report.execution["steps"]
         metric = section["metric"]
         return {
             **section,
@@ -35,8 +38,8 @@ class Lattice(Page, name="lattice"):
             "curves": draw_label_curves(section["sizes"], dataset["texts"]["train"], metric)
             if len(section["sizes"]) > 1
             else None,
-            "costs": costs,
-            "factor_costs": factor_costs(section["factors"], section["paths"], costs),
+            "costs": path_costs(stages, steps, report.records),
+            "factor_costs": factor_costs(section["paths"], steps, report.records),
             "train": dataset["texts"]["train"],
         }
 
@@ -57,7 +60,9 @@ class Lattice(Page, name="lattice"):
             if (cost := content["factor_costs"].get(factor)) is not None:
                 words += f", for {count(cost.tokens)} tokens and {cost.minutes:.1f} minutes"
             needed = settled_by(effect)
-            told.append(f"{words}{f'; {needed} would settle it' if needed else ''}.")
+            if needed:
+                words += f"; {needed if needed != NEITHER else 'neither more seeds nor more test items alone'} would settle it"
+            told.append(f"{words}.")
         return told
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
@@ -172,11 +177,13 @@ MEANINGS = {
 
 
 def settled_by(effect: Mapping[str, Any]) -> str:
-    """What would settle a verdict of "cannot tell", in words; nothing where nothing here would, or it is settled."""
-    needed = effect.get("settled_by") or {}
-    words = [f"{needed['seeds']} seeds"] if needed.get("seeds") else []
-    words += [f"{needed['items']:,} test items"] if needed.get("items") else []
-    return " or ".join(words)
+    """How many seeds, or how many items, would settle a verdict of "cannot tell", in words; nothing where it is settled."""
+    needed = effect.get("settled_by")
+    if needed is None:
+        return ""
+    words = [f"{needed['seeds']} seeds"] if needed["seeds"] else []
+    words += [f"{needed['items']:,} test items"] if needed["items"] else []
+    return " or ".join(words) or NEITHER
 
 
 def _path(through: Sequence[str]) -> str:
