@@ -44,7 +44,7 @@ class Table:
     """Rows of raw values."""
 
     key: str
-    """Names its files; unique on its page."""
+    """Names its files, in which a stage of another recipe has a point for its slash; unique on its page."""
     title: str
     columns: tuple[Column, ...]
     rows: Sequence[Mapping[str, Any]]
@@ -131,7 +131,7 @@ def write_tables(page: str, tables: Iterable[Table], folder: Path) -> list[Path]
     for table in tables:
         folder.mkdir(parents=True, exist_ok=True)
         for suffix, content in ((".csv", table.csv()), (".tex", table.latex())):
-            path = folder / f"{page}-{table.key}{suffix}"
+            path = folder / f"{page}-{table.key.replace('/', '.')}{suffix}"
             write_whole(path, content)
             written.append(path)
     return written
