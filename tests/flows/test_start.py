@@ -14,10 +14,10 @@ from tests.steps import ROOT
 BEGUN = """
 import sys
 from pathlib import Path
-from tasks.environment import prepare_environment, project_root
+from tasks.environment import prepare_environment
 prepare_environment(Path(sys.argv[1]))
 from tasks.training_settings import load_training
-load_training(project_root())
+load_training(Path.cwd())
 before = set(sys.modules)
 import flows.lattice, flows.promote, flows.regime, flows.reproduce, flows.stage
 heavy = {"torch", "pytorch_lightning", "transformers", "mlflow", "pandas", "great_expectations"}
