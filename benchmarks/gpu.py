@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness.device_step import CHECKED_STEPS, LEARNING_RATE, Ours, Prepared, agreement, wait_for
 from benchmarks.harness.floor import Shape, products
+from pipelines.lineage.disk import write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -273,9 +274,7 @@ def main(arguments: list[str] | None = None) -> int:
             }  # fmt: skip
             # a case that is cut short by a limit of time takes none of those before it along
             asked.out.mkdir(parents=True, exist_ok=True)
-            aside = asked.out / ".gpu.json.part"
-            aside.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-            aside.replace(asked.out / "gpu.json")
+            write_whole(asked.out / "gpu.json", json.dumps(record, indent=1) + "\n")
     print(json.dumps(record, indent=1))
     return 0 if all(case["equal_loss"]["agrees"] for case in cases.values()) else 1
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipelines.lineage.disk import write_whole
+from pipelines.training import hardware
 from tasks.datasets import Prepared
 
 
@@ -29,7 +29,7 @@ def cost_of(seconds: Sequence[float], models: int) -> dict[str, Any]:
     return {
         "seconds": round(sum(seconds), 1),
         "models": models,
-        "processor": platform.machine(),
+        "processor": hardware.processor(),
         "cores": os.cpu_count(),
     }
 

@@ -80,15 +80,15 @@ class Showing:
     def _work(self) -> None:
         from prefect.client.orchestration import get_client
 
-        shown: Shown | None = None
         while True:
+            shown = self._next()  # before a client is made: where there is no server, nothing is tried until something is to be shown
             try:
                 with get_client(sync_client=True) as client:  # making one costs more than what it is asked for
                     while True:
-                        shown = self._next()
                         self._put(client, shown)
+                        shown = self._next()
             except Exception as error:
-                log.debug("Prefect does not show %s: %s", shown and shown.key, error)
+                log.debug("Prefect does not show %s: %s", shown.key, error)
 
     def _next(self) -> Shown:
         with self._changed:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Blocks:
-    """Documents joined and cut into rows of one length, each between the tokenizer's special tokens (run_mlm.py)."""
+    """Documents joined, each with its end, and cut into rows of one length whatever stands there (run_mlm.py)."""
 
     def __init__(self, stream: TokenStream, length: int) -> None:
         self.tokens, self.length = stream.tokens, length
