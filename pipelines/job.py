@@ -17,6 +17,8 @@ SCRATCH = "scratch"
 """Folder inside a job's folder for what is needed to resume but is no part of the result."""
 CHECKPOINTS = "checkpoints"
 """Folder inside that one, for the checkpoints of a job."""
+KERNELS = "kernels"
+"""Folder beside tokenised corpora, for what was compiled for a machine."""
 METRICS = "metrics.jsonl"
 """One JSON object a line, appended while a job runs."""
 PROBES = "probes.json"
@@ -85,7 +87,8 @@ class Job(BaseModel):
     """Table name (general, domain, task_text, train, validation, test) to a parquet file, or a folder of shards."""
     out: Path
     cache: Path | None = None
-    """Folder where tokenised corpora are kept for other jobs; None keeps them in `out` while the job runs."""
+    """Folder where tokenised corpora and compiled kernels are kept for other jobs; None keeps them in `out` while the job
+    runs."""
     runtime: Runtime = Runtime()
 
 

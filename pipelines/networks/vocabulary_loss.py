@@ -1,8 +1,8 @@
-"""Cross-entropy over a whole vocabulary at every position, in the memory of its gradient.
+"""Cross-entropy over a whole vocabulary, in the memory of its gradient.
 
 torch keeps the log-probabilities of all positions in float32 between the loss and its gradient. Here the gradient is made
-while the loss is, a few rows at a time, in the scores' own type: on 32 rows of 128 tokens over 8192 words the loss then
-takes two thirds of the memory in float32 and half of it under bf16 autocast, and is faster in both.
+while the loss is, a row at a time in the kernel, a few rows at a time without it, in the scores' own type: on 32 rows of 128
+tokens over 8192 words the loss then takes two thirds of the memory in float32 and half of it under bf16 autocast.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.graph import increment_version
+
+from pipelines.kernels.dropout import computable
+from pipelines.kernels.library import opened
 
 IGNORED = -100
 """Target of a position that does not count."""
@@ -19,37 +23,76 @@ CHUNK = 512
 
 
 class VocabularyCrossEntropy(torch.autograd.Function):
-    """`apply(scores [N, V], targets int64 [N])`: mean over the targets that are not IGNORED; 0 where there is none.
+    """`apply(scores [N, V], targets int64 [N], spent)`: mean over the targets that are not IGNORED; 0 where there is none.
 
-    The result is float32, or float64 where the scores are. It can be differentiated once.
+    The result is float32, or float64 where the scores are. It can be differentiated once. Where the scores are `spent` their
+    gradient may take their place in memory.
     """
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, targets: Tensor) -> Tensor:
-        counted = targets != IGNORED
-        number = counted.sum().clamp(min=1)
-        wide = torch.promote_types(scores.dtype, torch.float32)
-        total = torch.zeros((), dtype=wide, device=scores.device)
-        gradient = torch.empty_like(scores) if ctx.needs_input_grad[0] else None
-        for begin in range(0, len(targets), CHUNK):
-            rows = slice(begin, begin + CHUNK)
-            target, counts = targets[rows].clamp(min=0).unsqueeze(1), counted[rows].unsqueeze(1)
-            chances = scores[rows].to(wide).log_softmax(1)
-            total -= (chances.gather(1, target) * counts).sum()
-            if gradient is not None:
-                # d loss / d scores = (softmax − one-hot) / number, and 0 where nothing counts
-                slope = chances.exp_().scatter_add_(1, target, -torch.ones_like(target, dtype=wide))
-                gradient[rows] = slope.mul_(counts.to(wide) / number)
+    def forward(ctx: Any, scores: Tensor, targets: Tensor, spent: bool) -> Tensor:
+        room = None
+        if ctx.needs_input_grad[0]:
+            here = spent and scores.is_contiguous()
+            room = scores.detach() if here else torch.empty_like(scores, memory_format=torch.contiguous_format)
+            if here:
+                increment_version(scores)  # whoever has saved them for a gradient is told, instead of reading something else
+        make = _in_the_kernel if computable(scores) else _in_chunks
+        loss, gradient = make(scores, targets, room), room
         ctx.save_for_backward(gradient)
-        return total / number
+        return loss
 
     @staticmethod
-    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, None]:
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, None, None]:
         (gradient,) = ctx.saved_tensors
-        return gradient * outer[0].to(gradient.dtype), None
+        # a pass over all of it is worth a look at one number, but not where that waits for a device
+        if not gradient.is_cuda and float(outer[0]) == 1:
+            return gradient, None, None
+        return gradient * outer[0].to(gradient.dtype), None, None
 
 
-def vocabulary_cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
-    """Scalar: mean cross-entropy of `targets` int64 [...] under `scores` [..., V]; IGNORED targets do not count."""
-    result: Tensor = VocabularyCrossEntropy.apply(scores.flatten(0, -2), targets.flatten())  # type: ignore[no-untyped-call]  # torch does not type it
+def _in_the_kernel(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tensor:
+    """The loss; `gradient` [N, V], which may be the scores themselves, is written."""
+    library = opened()
+    assert library is not None
+    scores = scores.contiguous()
+    rows, width = scores.shape
+    counted = targets != IGNORED
+    # a target outside the vocabulary must not become a place in memory
+    if bool((counted & ((targets < 0) | (targets >= width))).any()):
+        raise IndexError(f"targets from {int(targets.min())} to {int(targets.max())}, in a vocabulary of {width}")
+    targets, number = targets.contiguous(), max(1, int(counted.sum()))
+    threads = torch.get_num_threads()
+    losses, room = torch.empty(rows), torch.empty(threads, width)
+    library.cursus_cross_entropy(
+        scores.data_ptr(), targets.data_ptr(), losses.data_ptr(), None if gradient is None else gradient.data_ptr(),
+        room.data_ptr(), rows, width, 1 / number, threads, int(scores.dtype is torch.bfloat16),
+    )  # fmt: skip
+    return losses.sum() / number
+
+
+def _in_chunks(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tensor:
+    counted = targets != IGNORED
+    number = counted.sum().clamp(min=1)
+    wide = torch.promote_types(scores.dtype, torch.float32)
+    total = torch.zeros((), dtype=wide, device=scores.device)
+    for begin in range(0, len(targets), CHUNK):
+        rows = slice(begin, begin + CHUNK)
+        target, counts = targets[rows].clamp(min=0).unsqueeze(1), counted[rows].unsqueeze(1)
+        chances = scores[rows].to(wide).log_softmax(1)
+        total -= (chances.gather(1, target) * counts).sum()
+        if gradient is not None:
+            # d loss / d scores = (softmax − one-hot) / number, and 0 where nothing counts
+            slope = chances.exp_().scatter_add_(1, target, -torch.ones_like(target, dtype=wide))
+            gradient[rows] = slope.mul_(counts.to(wide) / number)
+    return total / number
+
+
+def vocabulary_cross_entropy(scores: Tensor, targets: Tensor, *, spent: bool = False) -> Tensor:
+    """Scalar: mean cross-entropy of `targets` int64 [...] under `scores` [..., V]; IGNORED targets do not count.
+
+    `spent` says that nobody reads the scores afterwards: their gradient is then written over them. Raises IndexError for
+    a target outside the vocabulary.
+    """
+    result: Tensor = VocabularyCrossEntropy.apply(scores.flatten(0, -2), targets.flatten(), spent)  # type: ignore[no-untyped-call]  # torch does not type it
     return result

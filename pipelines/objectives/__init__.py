@@ -61,6 +61,8 @@ class TrainingStep:
     """`ask(companion, batch, wanted)`: what the companion says of a batch."""
     wanted: frozenset[Signal] = frozenset()
     """The signals that this stage's objectives need of the trained network."""
+    spent: frozenset[Signal] = frozenset()
+    """Those of them that one objective reads and nothing else: it may overwrite them."""
     gathered: Callable[[Tensor], Tensor] = field(default=lambda rows: rows)
     """`gathered(rows)`: these rows of every rank, in the order of ranks. All ranks must ask, and each passes the gradient on
     to its own."""

@@ -30,7 +30,8 @@ class CausalLM(Objective, name="causal_lm"):
         from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 
         targets = self._targets(step.batch, step.network)
-        return {"causal_lm": vocabulary_cross_entropy(step.signals[Signal.NEXT_LOGITS], targets)}
+        spent = Signal.NEXT_LOGITS in step.spent
+        return {"causal_lm": vocabulary_cross_entropy(step.signals[Signal.NEXT_LOGITS], targets, spent=spent)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         return {"causal_lm": int((self._targets(batch, network) >= 0).sum())}

@@ -20,10 +20,11 @@ class MaskedLM(Objective, name="masked_lm"):
     needs_signals = frozenset({Signal.MASKED_LOGITS})
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
-        from torch.nn.functional import cross_entropy
+        from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 
         logits = cast("Tensor", step.signals[Signal.MASKED_LOGITS])
-        return {"masked_lm": cross_entropy(logits.float(), step.batch[Field.MASKED_LABELS])}
+        spent = Signal.MASKED_LOGITS in step.spent
+        return {"masked_lm": vocabulary_cross_entropy(logits, step.batch[Field.MASKED_LABELS], spent=spent)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         return {"masked_lm": len(batch[Field.MASKED_LABELS])}

@@ -24,10 +24,11 @@ class PermutedLM(Objective, name="permuted_lm"):
     needs_signals = frozenset({Signal.MASKED_LOGITS})
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
-        from torch.nn.functional import cross_entropy
+        from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 
         logits = cast("Tensor", step.signals[Signal.MASKED_LOGITS])
-        return {"permuted_lm": cross_entropy(logits.float(), step.batch[Field.MASKED_LABELS])}
+        spent = Signal.MASKED_LOGITS in step.spent
+        return {"permuted_lm": vocabulary_cross_entropy(logits, step.batch[Field.MASKED_LABELS], spent=spent)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         return {"permuted_lm": len(batch[Field.MASKED_LABELS])}

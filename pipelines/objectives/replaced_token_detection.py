@@ -57,7 +57,9 @@ class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
         return {**step.batch, Field.INPUT_IDS: filled.view_as(ids), Field.REPLACED: replaced.view_as(ids)}
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
-        from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+        from torch.nn.functional import binary_cross_entropy_with_logits
+
+        from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 
         guesses: Tensor = step.notes[self.name]
         scores: Tensor = step.signals[Signal.REPLACED_LOGITS]
@@ -65,7 +67,8 @@ class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
         each = binary_cross_entropy_with_logits(scores.float(), replaced.float(), reduction="none")
         mean = each.mean() if mask is None else (each * mask).sum() / mask.sum()
         return {
-            GENERATOR: cross_entropy(guesses.float(), step.batch[Field.MASKED_LABELS]),
+            # tokens have been sampled from them, and nobody else asks the generator
+            GENERATOR: vocabulary_cross_entropy(guesses, step.batch[Field.MASKED_LABELS], spent=True),
             self.name: self.discriminator * mean,
         }
 

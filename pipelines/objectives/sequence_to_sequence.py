@@ -30,9 +30,17 @@ class SequenceToSequence(Objective, name="sequence_to_sequence"):
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         from torch.nn.functional import cross_entropy
 
+        from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
+
         logits = cast("Tensor", step.signals[Signal.TARGET_LOGITS]).flatten(0, 1)
         targets = cast("Tensor", step.batch[Field.TARGET_IDS]).flatten()
+        if not self.smoothing:
+            spent = Signal.TARGET_LOGITS in step.spent
+            return {"sequence_to_sequence": vocabulary_cross_entropy(logits, targets, spent=spent)}
         return {"sequence_to_sequence": cross_entropy(logits.float(), targets, label_smoothing=self.smoothing)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        if not self.smoothing:
+            spent = Signal.TARGET_LOGITS in step.spent
+            return {"sequence_to_sequence": vocabulary_cross_entropy(logits, targets, spent=spent)}
         return {"sequence_to_sequence": int((batch[Field.TARGET_IDS] >= 0).sum())}

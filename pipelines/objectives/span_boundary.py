@@ -23,10 +23,11 @@ class SpanBoundaryObjective(Objective, name="span_boundary"):
     needs_signals = frozenset({Signal.BOUNDARY_LOGITS})
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
-        from torch.nn.functional import cross_entropy
+        from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 
         logits: Tensor = step.signals[Signal.BOUNDARY_LOGITS]
-        return {"span_boundary": cross_entropy(logits.float(), step.batch[Field.MASKED_LABELS])}
+        spent = Signal.BOUNDARY_LOGITS in step.spent
+        return {"span_boundary": vocabulary_cross_entropy(logits, step.batch[Field.MASKED_LABELS], spent=spent)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         return {"span_boundary": len(batch[Field.MASKED_LABELS])}

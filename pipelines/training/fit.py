@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pipelines.distributions import Distribution
 from pipelines.errors import DataError, RecipeError
-from pipelines.job import CHECKPOINTS, METRICS, SCRATCH, Job, Result
+from pipelines.job import CHECKPOINTS, KERNELS, METRICS, SCRATCH, Job, Result
 from pipelines.objectives import Companion
 from pipelines.opening import open_tokenizer
 from pipelines.task_families import Row, Task
@@ -69,6 +69,13 @@ def fit(job: Job) -> Result:
 
             for asked in (network, *(one.network for one in companions.values())):
                 attend_within_documents(asked)
+        if job.runtime.accelerator == "cpu":
+            from pipelines.kernels.faster import make_faster
+
+            kept = (job.cache or job.out / SCRATCH) / KERNELS
+            group.first_then_others(
+                lambda: make_faster([network, *(one.network for one in companions.values())], kept)
+            )
         result, network = _train(job, network, companions, tokenizer, task)
     if group.rank() > 0:
         return result  # the first writes

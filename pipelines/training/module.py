@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,8 @@ class StageModule(lightning.LightningModule):
                 self._answers[name] = RememberedAnswers(one.ask, batches.items)
         self.trained_companions = nn.ModuleDict({name: one.network for name, one in companions.items() if one.trains})
         self._wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
+        readers = Counter(signal for objective in stage.objective for signal in objective.needs_signals)
+        self._spent = frozenset(signal for signal, number in readers.items() if number == 1)
         able = stage.backbone is not None and Ability.MEMORY in stage.backbone.offers
         self._remembers = able and Field.MEMORY in stage.layout.provides and Signal.MEMORY in stage.head.provides
         self._memory: dict[int, tuple[Tensor, ...]] = {}
@@ -106,7 +109,7 @@ class StageModule(lightning.LightningModule):
         fields: dict[Field, Any] = {Field(name): value for name, value in piece.fields.items()}
         if number in self._memory and self.batches.continues(self.global_step):
             fields[Field.MEMORY] = self._memory[number]
-        step = TrainingStep(fields, {}, self.network, self._ask, self._wanted)
+        step = TrainingStep(fields, {}, self.network, self._ask, self._wanted, self._spent)
         if self.cut.ranks > 1:
             step.gathered = lambda rows: group.gathered(rows if piece.counts else rows[:0])
         for objective in self.stage.objective:
@@ -237,7 +240,11 @@ class StageModule(lightning.LightningModule):
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # Lightning refuses to clip for a fused optimizer, for fear of a gradient scaler; bf16 needs none
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        torch.nn.utils.clip_grad_norm_(parameters, self.stage.optimizer.clip)
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        # what is not too long need not be written again; to know that waits for a device, and costs a processor nothing
+        if norm.is_cuda or float(norm) > self.stage.optimizer.clip:
+            torch.nn.utils.clip_grads_with_norm_(parameters, self.stage.optimizer.clip, norm)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["metrics"] = self.metrics.pending()

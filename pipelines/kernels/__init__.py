@@ -1,0 +1,10 @@
+"""What torch's own CPU kernels make slow in a training step, compiled for the machine at hand; and who uses it.
+
+    library               compiles kernels.c with the system's compiler, once a machine
+    dropout, attention,   functions with gradients over it, each equal to torch's own up to rounding and the numbers drawn
+    layer_norm, …
+    faster                gives them to a network
+
+Without a compiler nothing here is used, and torch's own kernels compute the same. Modules here import torch; nothing that plans
+imports them.
+"""

@@ -1,0 +1,51 @@
+"""Give a network the kernels: its modules stay where they are, under their names and with their weights."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch import nn
+from torch.nn.functional import gelu
+from transformers import AttentionInterface
+from transformers.activations import FastGELUActivation, NewGELUActivation
+from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+from pipelines.kernels import attention
+from pipelines.kernels.dropout import Dropout
+from pipelines.kernels.layer_norm import LayerNorm
+from pipelines.kernels.library import open_library
+from pipelines.kernels.linear import Linear, join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from transformers import PreTrainedModel
+
+SWAPPED: dict[type[nn.Module], type[nn.Module]] = {nn.Dropout: Dropout, nn.LayerNorm: LayerNorm, nn.Linear: Linear}
+"""Modules of torch, and those that compute the same over the kernels."""
+SAME_INPUT = ("query", "key", "value")
+"""Layers of a module for self-attention, which all read its input."""
+
+
+def make_faster(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
+    """Let `networks` compute with the kernels, which are kept in `folder`; whether they could be had."""
+    if not open_library(folder):
+        return False
+    AttentionInterface.register(attention.NAME, attention.attend)
+    AttentionMaskInterface.register(attention.NAME, eager_mask)
+    for network in networks:
+        for module in network.modules():
+            # only torch's own, no class derived from it: that may compute something else
+            module.__class__ = SWAPPED.get(type(module), type(module))
+            if type(module) in (NewGELUActivation, FastGELUActivation):
+                module.forward = partial(gelu, approximate="tanh")  # the same formula, in one pass instead of eight
+        for module in network.modules():
+            if type(module).__name__.endswith("SelfAttention"):
+                layers = [layer for name in SAME_INPUT if type(layer := getattr(module, name, None)) is Linear]
+                if len(layers) == len(SAME_INPUT) and len({layer.bias is None for layer in layers}) == 1:
+                    join(layers)
+        if network.config._attn_implementation == "eager" and network._can_set_attn_implementation():
+            network.set_attn_implementation(attention.NAME)
+    return True
