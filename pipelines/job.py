@@ -102,5 +102,7 @@ class Result(BaseModel):
     resumed_from_step: int | None = None
     passed_over: tuple[str, ...] = ()
     """What was wrong with newer checkpoints than that."""
+    compiled: bool = False
+    """Whether kernels that were compiled for the machine took part."""
     device: str | None = None
     """What it was computed on, which need not be the flow's own machine."""

@@ -1,7 +1,7 @@
 """Attention by plain matrix products, with mask, softmax and dropout of the scores in one pass between them.
 
-On a CPU plain products beat torch's fused attention at the lengths of these models, forward and far more so backward. What stands between
-them is five passes over the scores in torch (scaled, masked, cast, softmax, dropout), and six backward.
+On a CPU plain products beat torch's fused attention at the lengths of these models, forward and far more so backward. What
+stands between them is five passes over the scores in torch (scaled, masked, cast, softmax, dropout), and six backward.
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ class DrawnSoftmax(torch.autograd.Function):
         assert library is not None
         scores = scores.contiguous()
         *outer, width = scores.shape
-        strides = (0, 0, 0)
+        strides = [0, 0, 0]
         if mask is not None:
             mask = mask.expand(scores.shape)
-            strides = mask.stride()[:3]
+            strides = list(mask.stride()[:3])
         chances = torch.empty_like(scores)
         result = torch.empty_like(scores) if draw.dropped else chances
         half = int(scores.dtype is torch.bfloat16)
         library.cursus_softmax(
             scores.data_ptr(), None if mask is None else mask.data_ptr(), (c_ssize_t * 3)(*outer), (c_ssize_t * 3)(*strides),
-            chances.data_ptr(), result.data_ptr(), width, scaling, draw.seed, draw.dropped, draw.scale, torch.get_num_threads(), half,
+            chances.data_ptr(), result.data_ptr(), width, scaling, draw.seed, draw.dropped, draw.scale,
+            torch.get_num_threads(), half,
         )  # fmt: skip
         ctx.save_for_backward(chances)
         ctx.scaling, ctx.draw = scaling, draw

@@ -58,7 +58,14 @@ def _masked(values: Tensor, draw: Draw) -> Tensor:
     result = torch.empty_like(values)
     half = int(values.dtype is torch.bfloat16)
     library.cursus_dropout(
-        values.data_ptr(), result.data_ptr(), values.numel(), draw.seed, draw.dropped, draw.scale, torch.get_num_threads(), half
+        values.data_ptr(),
+        result.data_ptr(),
+        values.numel(),
+        draw.seed,
+        draw.dropped,
+        draw.scale,
+        torch.get_num_threads(),
+        half,
     )
     return result
 

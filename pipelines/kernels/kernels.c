@@ -53,7 +53,7 @@ INLINE void store(void *to, ptrdiff_t at, float value, int half) {
 
 /* ---- functions ----------------------------------------------------------------------------------------------------------- */
 
-/* e^x of an x ≤ 0, to 2 units in the last place of a float32 (Cephes' reduction and polynomial); below -87 that of -87. */
+/* e^x of an x ≤ 0, to 2 units in the last place of a float32 (Cephes' reduction and polynomial); below -87 it is 0. */
 INLINE float exponential(float x) {
     float kept = x < -87.0f ? -87.0f : x;
     float power = (kept * 1.44269504f + 12582912.0f) - 12582912.0f;
@@ -65,7 +65,8 @@ INLINE float exponential(float x) {
     sum = sum * rest + 1.6666665459e-1f;
     sum = sum * rest + 5.0000001201e-1f;
     sum = sum * rest * rest + rest + 1.0f;
-    return sum * from_bits((uint32_t)((int32_t)power + 127) << 23);
+    float scaled = sum * from_bits((uint32_t)((int32_t)power + 127) << 23);
+    return x < -87.0f ? 0.0f : scaled;
 }
 
 #define LANES 16
@@ -251,6 +252,8 @@ void cursus_softmax_backward(
 
 /* ---- cross-entropy over a vocabulary, and its gradient ---------------------------------------------------------------------- */
 
+#define PART 1024
+
 /* losses: float32 [rows], 0 where the target is negative. slopes: the gradient of `share` times their sum, or null. room: float32
    [threads, width], for the exponentials of a row. */
 INLINE void cross_entropy(
@@ -272,16 +275,23 @@ INLINE void cross_entropy(
                 }
                 continue;
             }
-            float most = largest(scores, begin, width, half), sum = 0.0f;
+            float most = largest(scores, begin, width, half);
             if (is_wrong(most)) {
                 losses[row] = most;
                 continue;
             }
-            #pragma omp simd reduction(+ : sum)
-            for (ptrdiff_t at = 0; at < width; at++) {
-                values[at] = exponential(load(scores, begin + at, half) - most);
-                sum += values[at];
+            double all = 0.0; /* of parts: float32 alone would lose two digits over a large vocabulary */
+            for (ptrdiff_t from = 0; from < width; from += PART) {
+                ptrdiff_t to = from + PART < width ? from + PART : width;
+                float sum = 0.0f;
+                #pragma omp simd reduction(+ : sum)
+                for (ptrdiff_t at = from; at < to; at++) {
+                    values[at] = exponential(load(scores, begin + at, half) - most);
+                    sum += values[at];
+                }
+                all += (double)sum;
             }
+            float sum = (float)all;
             losses[row] = logf(sum) - (load(scores, begin + target, half) - most);
             if (!slopes) continue;
             float part = share / sum;

@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from ctypes import POINTER, c_float, c_int, c_int64, c_ssize_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_float, c_int, c_ssize_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 from pipelines.training import hardware
@@ -59,7 +59,9 @@ def open_library(folder: Path) -> bool:
         return True
     compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
-        log.info("no C compiler (%s): torch's own kernels compute, which takes about twice as long", ", ".join(COMPILERS))
+        log.info(
+            "no C compiler (%s): torch's own kernels compute, which takes about twice as long", ", ".join(COMPILERS)
+        )
         return False
     path = folder / f"{_identity(compiler)}.so"
     try:

@@ -1,8 +1,8 @@
 """Linear layers whose weights are float32 and that compute in bfloat16, with fewer passes than autocast makes.
 
-Autocast casts weight, bias and input of each layer, and the gradients back, and torch sums the gradient of a bias in a pass of its own
-over wide columns. Here layers that read the same input are one product: it is cast once, and the gradients of it that they send back
-are summed inside that product, not after.
+Autocast casts weight, bias and input of each layer, and the gradients back, and torch sums the gradient of a bias in a slow
+pass of its own. Here layers that read the same input are one product: it is cast once, and the gradients of it that they send
+back are summed inside that product, not after.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Together:
     def narrow(self) -> tuple[Tensor, Tensor | None]:
         """Weight [sum of O, I] and bias [sum of O] in bfloat16, cast anew: fused optimizers leave no mark on what they change."""
         weight = torch.empty(sum(self.sizes), self.layers[0].in_features, dtype=torch.bfloat16)
-        for part, layer in zip(weight.split(self.sizes), self.layers, strict=True):
+        for part, layer in zip(torch.split(weight, self.sizes), self.layers, strict=True):
             part.copy_(layer.weight)
-        biases = [layer.bias for layer in self.layers if layer.bias is not None]
+        biases: list[Tensor] = [layer.bias for layer in self.layers if layer.bias is not None]
         return weight, torch.cat(biases).bfloat16() if biases else None
 
     def __call__(self, layer: nn.Linear, states: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ class NarrowProduct(torch.autograd.Function):
         ctx.sizes, ctx.biased = together.sizes, bias is not None
         with torch.autocast("cpu", enabled=False):
             said = nn.functional.linear(rows, weight, bias)
-        return said.split(together.sizes, 1) if len(together.sizes) > 1 else (said,)
+        return torch.split(said, together.sizes, 1) if len(together.sizes) > 1 else (said,)
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
@@ -77,10 +77,10 @@ class NarrowProduct(torch.autograd.Function):
         to_biases: tuple[Tensor | None, ...] = (None,) * (count if ctx.biased else 0)
         if any(learn[:count]):
             # autograd adds to a gradient in its place only where nothing else shares its memory
-            parts = torch.mm(gradient.t(), rows).split(ctx.sizes)
+            parts = torch.split(torch.mm(gradient.t(), rows), ctx.sizes)
             to_weights = tuple(part.float() for part in parts)
         if any(learn[count:]):
-            to_biases = column_sums(gradient).split(ctx.sizes)
+            to_biases = torch.split(column_sums(gradient), ctx.sizes)
         return to_rows, None, *to_weights, *to_biases
 
 

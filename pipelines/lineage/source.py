@@ -1,7 +1,8 @@
 """The identity of code: what a module means, not how it is spelled.
 
 The hash covers the normalised syntax tree of a module and of every first-party module it imports, at any depth. Comments,
-docstrings and formatting never move it; a changed default, constant or helper does.
+docstrings and formatting never move it; a changed default, constant or helper does. So does any change of a C source that lies
+beside a module: what it means is not read.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def closure(module: str) -> frozenset[str]:
 
 @cache
 def _read(module: str) -> tuple[str, frozenset[str]]:
-    """The normalised syntax tree of a module as text, and the first-party modules it names in imports."""
+    """What a module means as text, and the first-party modules it names in imports."""
     path = _file(module)
     if path is None:
         return "", frozenset()
@@ -73,7 +74,8 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
     for name in tuple(first_party) + (module,):
         parts = name.split(".")
         first_party |= {".".join(parts[:end]) for end in range(1, len(parts))}
-    return ast.dump(tree), frozenset(first_party)
+    beside = [source.read_text(encoding="utf-8") for source in sorted(path.parent.glob("*.c"))]
+    return "\0".join([ast.dump(tree), *beside]), frozenset(first_party)
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

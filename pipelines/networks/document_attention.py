@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout as dropped
 from torch.nn.functional import scaled_dot_product_attention
 
 from pipelines.errors import RecipeError
+from pipelines.kernels.attention import masked_softmax
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -171,10 +171,9 @@ def _by_length(
 
 def _products(query: Tensor, key: Tensor, value: Tensor, hidden: Tensor, scale: float, rate: float) -> Tensor:
     """Plain matrix products, which on a CPU beat the fused kernel forward and far more so backward."""
-    scores = torch.matmul(query, key.transpose(2, 3)) * scale
-    bias = torch.zeros((), dtype=scores.dtype).masked_fill(hidden, torch.finfo(scores.dtype).min)
-    weights = torch.softmax(scores + bias, dim=-1)
-    return torch.matmul(dropped(weights, rate), value)
+    scores = torch.matmul(query, key.transpose(2, 3))
+    mask = torch.zeros((), device=scores.device).masked_fill(hidden, torch.finfo(torch.float32).min)
+    return torch.matmul(masked_softmax(scores, mask, scale, rate), value)
 
 
 def _side_by_side(places: Tensor, lengths: Tensor) -> LengthClass:

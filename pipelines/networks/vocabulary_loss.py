@@ -36,7 +36,9 @@ class VocabularyCrossEntropy(torch.autograd.Function):
             here = spent and scores.is_contiguous()
             room = scores.detach() if here else torch.empty_like(scores, memory_format=torch.contiguous_format)
             if here:
-                increment_version(scores)  # whoever has saved them for a gradient is told, instead of reading something else
+                increment_version(
+                    scores
+                )  # whoever has saved them for a gradient is told, instead of reading something else
         make = _in_the_kernel if computable(scores) else _in_chunks
         loss, gradient = make(scores, targets, room), room
         ctx.save_for_backward(gradient)

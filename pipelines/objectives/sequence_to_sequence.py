@@ -40,7 +40,4 @@ class SequenceToSequence(Objective, name="sequence_to_sequence"):
         return {"sequence_to_sequence": cross_entropy(logits.float(), targets, label_smoothing=self.smoothing)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
-        if not self.smoothing:
-            spent = Signal.TARGET_LOGITS in step.spent
-            return {"sequence_to_sequence": vocabulary_cross_entropy(logits, targets, spent=spent)}
         return {"sequence_to_sequence": int((batch[Field.TARGET_IDS] >= 0).sum())}

@@ -57,7 +57,7 @@ def fit(job: Job) -> Result:
     measured = check_suited(stage, job.stage_name, _tables(job), tokenizer, job.language) if stage.trains else {}
     network = assemble(stage, job.start, tokenizer, task, job.runtime.accelerator)
     parameters = sum(parameter.numel() for parameter in network.parameters())
-    result, companions = Result(), dict[str, Companion]()
+    result, companions, compiled = Result(), dict[str, Companion](), False
     if stage.trains:
         factory = CompanionFactory(job, network)
         for objective in stage.objective:
@@ -73,9 +73,8 @@ def fit(job: Job) -> Result:
             from pipelines.kernels.faster import make_faster
 
             kept = (job.cache or job.out / SCRATCH) / KERNELS
-            group.first_then_others(
-                lambda: make_faster([network, *(one.network for one in companions.values())], kept)
-            )
+            asked_of = [network, *(one.network for one in companions.values())]
+            compiled = group.first_then_others(lambda: make_faster(asked_of, kept))
         result, network = _train(job, network, companions, tokenizer, task)
     if group.rank() > 0:
         return result  # the first writes
@@ -85,7 +84,8 @@ def fit(job: Job) -> Result:
     save_companions(companions, exported)
     for conversion in conversions:
         conversion.convert(exported, job.out)
-    return result.model_copy(update={"parameters": parameters, "metrics": {**result.metrics, **measured}})
+    told = {"parameters": parameters, "metrics": {**result.metrics, **measured}, "compiled": compiled}
+    return result.model_copy(update=told)
 
 
 def _train(

@@ -1,0 +1,24 @@
+"""The kernels, compiled once for all of these tests, in use only while one of them runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipelines.kernels.library import close_library, open_library
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the kernels have been compiled to."""
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture(autouse=True)
+def _kernels(compiled: Path) -> Iterator[None]:
+    close_library()
+    assert open_library(compiled), "the tests need a C compiler"
+    yield
+    close_library()

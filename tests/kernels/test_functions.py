@@ -1,0 +1,304 @@
+"""Each function of the kernels beside torch's own in float64, forward and backward."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pipelines.kernels.attention import attend, masked_softmax
+from pipelines.kernels.dropout import Dropout, drawn, dropout
+from pipelines.kernels.layer_norm import LayerNorm
+from pipelines.kernels.linear import Linear, join
+from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
+
+TYPES = pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
+ROUNDING = {torch.bfloat16: 2**-8, torch.float32: 2e-6}
+
+
+def close(ours: Tensor | None, theirs: Tensor | None, kind: torch.dtype, more: float = 1.0) -> None:
+    """Equal up to the rounding of `kind`, of the largest value."""
+    assert ours is not None and theirs is not None
+    scale = theirs.detach().abs().max().item()
+    assert (ours.detach().double() - theirs.detach().double()).abs().max().item() <= more * ROUNDING[kind] * scale
+
+
+@TYPES
+@pytest.mark.parametrize("width", [2, 15, 16, 127, 30528])
+def test_cross_entropy(kind: torch.dtype, width: int) -> None:
+    torch.manual_seed(width)
+    scores = (4 * torch.randn(37, width)).to(kind).requires_grad_()
+    targets = torch.randint(0, width, (37,))
+    targets[::5] = IGNORED
+    exact = scores.detach().double().requires_grad_()
+    ours = vocabulary_cross_entropy(scores, targets)
+    theirs = functional.cross_entropy(exact, targets)
+    ours.backward()
+    theirs.backward()
+    assert ours.dtype is torch.float32
+    assert ours.item() == pytest.approx(theirs.item(), rel=1e-6, abs=1e-6)
+    close(scores.grad, exact.grad, kind, more=4)
+    assert scores.grad is not None and not scores.grad[::5].any()
+
+
+@TYPES
+def test_spent_scores_hold_their_gradient(kind: torch.dtype) -> None:
+    torch.manual_seed(0)
+    states, table = torch.randn(20, 8), torch.randn(50, 8, requires_grad=True)
+    targets = torch.randint(0, 50, (20,))
+    kept = (states @ table.T).to(kind)
+    apart = vocabulary_cross_entropy(kept, targets)
+    (wanted,) = torch.autograd.grad(apart, table)
+    scores = (states @ table.T).to(kind)
+    (got,) = torch.autograd.grad(vocabulary_cross_entropy(scores, targets, spent=True), table)
+    assert torch.equal(wanted, got)
+    assert float(scores.detach().sum(1).abs().max()) < 0.01  # each row of a gradient sums to nothing
+
+
+def test_scores_that_a_gradient_still_needs_are_not_overwritten_in_silence() -> None:
+    scores = torch.tanh(torch.randn(4, 9, requires_grad=True))
+    loss = vocabulary_cross_entropy(scores, torch.randint(0, 9, (4,)), spent=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_a_loss_that_is_multiplied_has_a_multiplied_gradient() -> None:
+    scores = torch.randn(4, 9, requires_grad=True)
+    targets = torch.randint(0, 9, (4,))
+    (once,) = torch.autograd.grad(vocabulary_cross_entropy(scores, targets), scores)
+    (thrice,) = torch.autograd.grad(3 * vocabulary_cross_entropy(scores, targets), scores)
+    torch.testing.assert_close(thrice, 3 * once)
+
+
+def test_a_target_outside_the_vocabulary_is_refused() -> None:
+    with pytest.raises(IndexError, match="vocabulary of 9"):
+        vocabulary_cross_entropy(torch.randn(2, 9), torch.tensor([3, 9]))
+    with pytest.raises(IndexError, match="vocabulary of 9"):
+        vocabulary_cross_entropy(torch.randn(2, 9), torch.tensor([3, -1]))
+
+
+@TYPES
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_what_is_no_number_does_not_become_one(kind: torch.dtype, wrong: float) -> None:
+    values = torch.randn(3, 40).to(kind)
+    values[1, 33] = wrong
+    assert not vocabulary_cross_entropy(values, torch.tensor([1, 2, 3])).isfinite()
+    said = masked_softmax(values[None, None], None, 1.0, 0.0)
+    assert said[0, 0, 1].isnan().all() and said[0, 0, 0].isfinite().all()
+    assert dropout(values, 0.25).isfinite().logical_not().sum() <= 1
+    with torch.autocast("cpu", torch.bfloat16):
+        normed = LayerNorm(40)(values)
+    assert not normed[1].isfinite().any() and normed[0].isfinite().all()
+
+
+@TYPES
+@pytest.mark.parametrize("width", [2, 7, 128, 200])
+@pytest.mark.parametrize("mask", ["none", "padding", "causal"])
+def test_masked_softmax(kind: torch.dtype, width: int, mask: str) -> None:
+    torch.manual_seed(1)
+    scores = (3 * torch.randn(2, 3, width, width)).to(kind).requires_grad_()
+    hidden = {
+        "none": None,
+        "padding": (torch.arange(width) >= max(1, width - 2))[None, None, None].expand(2, 1, 1, width),
+        "causal": torch.ones(width, width, dtype=torch.bool).triu(1)[None, None],
+    }[mask]
+    added = None if hidden is None else torch.zeros(hidden.shape).masked_fill(hidden, torch.finfo(torch.float32).min)
+    exact = scores.detach().double().requires_grad_()
+    bias = 0.0 if hidden is None else torch.zeros(hidden.shape, dtype=torch.float64).masked_fill(hidden, -math.inf)
+    outer = torch.randn(scores.shape).to(kind)
+    ours = masked_softmax(scores, added, 0.3, 0.0)
+    theirs = torch.softmax(exact * 0.3 + bias, -1)
+    ours.backward(outer)
+    theirs.backward(outer.double())
+    close(ours, theirs, kind)
+    close(scores.grad, exact.grad, kind, more=4)
+
+
+@TYPES
+@pytest.mark.parametrize("width", [30, 128, 300])
+def test_what_softmax_drops_has_no_gradient(kind: torch.dtype, width: int) -> None:
+    torch.manual_seed(2)
+    scores = torch.randn(2, 2, 40, width).to(kind).requires_grad_()
+    said = masked_softmax(scores, None, 1.0, 0.3)
+    plain = torch.softmax(scores.detach().double(), -1)
+    kept = said != 0
+    assert float(kept.double().mean()) == pytest.approx(0.7, abs=0.02)
+    scale = drawn(0.3).scale
+    close(said, plain * kept * scale, kind, more=2)
+    outer = torch.randn(scores.shape).to(kind)
+    said.backward(outer)
+    exact = scores.detach().double().requires_grad_()
+    (torch.softmax(exact, -1) * kept * scale).backward(outer.double())
+    close(scores.grad, exact.grad, kind, more=4)
+
+
+@TYPES
+@pytest.mark.parametrize("shape", [(5,), (128,), (3, 1000), (7, 33, 65)])
+def test_dropout(kind: torch.dtype, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(3)
+    values = (torch.rand(shape) + 1).to(kind).requires_grad_()
+    said = dropout(values, 0.1)
+    kept = said != 0
+    close(said, values.detach().double() * kept * drawn(0.1).scale, kind, more=2)
+    said.sum().backward()
+    assert values.grad is not None
+    assert torch.equal(values.grad != 0, kept)
+
+
+def test_dropout_is_drawn_from_torchs_generator() -> None:
+    values = torch.ones(100_000)
+    torch.manual_seed(4)
+    first, second = dropout(values, 0.5), dropout(values, 0.5)
+    torch.manual_seed(4)
+    assert torch.equal(dropout(values, 0.5), first)
+    assert not torch.equal(first, second)
+    both = ((first != 0) & (second != 0)).double().mean()
+    assert float(both) == pytest.approx(0.25, abs=0.01)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.5, 0.9])
+def test_a_rate_is_met_and_the_mean_stays(rate: float) -> None:
+    torch.manual_seed(5)
+    said = dropout(torch.ones(1_000_000), rate)
+    assert float((said == 0).double().mean()) == pytest.approx(rate, abs=5 * math.sqrt(rate * (1 - rate) / 1e6))
+    assert float(said.double().mean()) == pytest.approx(1, abs=5 * math.sqrt(rate / (1 - rate) / 1e6))
+
+
+def test_a_rate_of_nothing_draws_nothing() -> None:
+    torch.manual_seed(6)
+    before = torch.get_rng_state()
+    assert drawn(0.0).dropped == 0
+    assert torch.equal(torch.get_rng_state(), before)
+    module = Dropout(0.5).eval()
+    assert torch.equal(module(torch.ones(9)), torch.ones(9))
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("shape", [(1, 5), (33, 128), (2, 9, 257)])
+def test_layer_norm(kind: torch.dtype, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(7)
+    module = LayerNorm(shape[-1])
+    nn.init.normal_(module.weight)
+    nn.init.normal_(module.bias)
+    states = (torch.randn(shape) + 2).to(kind).requires_grad_()
+    outer = torch.randn(shape).bfloat16()
+    with torch.autocast("cpu", torch.bfloat16):
+        said = module(states)
+    assert said.dtype is torch.bfloat16
+    said.backward(outer)
+    exact = states.detach().double().requires_grad_()
+    gain, bias = (one.detach().double().requires_grad_() for one in (module.weight, module.bias))
+    wanted = functional.layer_norm(exact, (shape[-1],), gain, bias, module.eps)
+    wanted.backward(outer.double())
+    close(said, wanted, torch.bfloat16)
+    close(states.grad, exact.grad, kind, more=4)
+    close(module.weight.grad, gain.grad, torch.float32, more=10)
+    close(module.bias.grad, bias.grad, torch.float32, more=10)
+
+
+def test_layer_norm_stays_torchs_own_outside_autocast() -> None:
+    module, states = LayerNorm(8), torch.randn(3, 8)
+    assert torch.equal(module(states), functional.layer_norm(states, (8,), module.weight, module.bias, module.eps))
+
+
+@pytest.mark.parametrize("biased", [True, False])
+def test_linear(biased: bool) -> None:
+    """As autocast computes it, but that a bias's gradient is summed in float32."""
+    torch.manual_seed(8)
+    ours, theirs = Linear(24, 70, bias=biased), nn.Linear(24, 70, bias=biased)
+    theirs.load_state_dict(ours.state_dict())
+    one, other = (torch.randn(4, 9, 24, generator=torch.Generator().manual_seed(1)).requires_grad_() for _ in range(2))
+    outer = torch.randn(4, 9, 70).bfloat16()
+    with torch.autocast("cpu", torch.bfloat16):
+        said, wanted = ours(one), theirs(other)
+    assert torch.equal(said, wanted)
+    said.backward(outer)
+    wanted.backward(outer)
+    assert torch.equal(one.grad, other.grad)  # type: ignore[arg-type]
+    assert torch.equal(ours.weight.grad, theirs.weight.grad)  # type: ignore[arg-type]
+    if biased:
+        close(ours.bias.grad, outer.double().sum((0, 1)), torch.float32, more=10)
+
+
+def test_layers_of_one_input_say_what_each_would() -> None:
+    torch.manual_seed(9)
+    layers = [Linear(16, size) for size in (16, 8, 8)]
+    alone = [nn.Linear(16, size) for size in (16, 8, 8)]
+    for one, other in zip(layers, alone, strict=True):
+        other.load_state_dict(one.state_dict())
+    join(layers)
+    states = torch.randn(5, 16)
+    for _ in range(2):  # the second time with what the first has left
+        read, beside = states.clone().requires_grad_(), states.clone().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16):
+            said = [layer(read) for layer in layers]
+            wanted = [layer(beside) for layer in alone]
+        for one, other in zip(said, wanted, strict=True):
+            assert torch.equal(one, other)
+        sum(one.float().square().sum() for one in said).backward()  # type: ignore[union-attr]
+        sum(one.float().square().sum() for one in wanted).backward()  # type: ignore[union-attr]
+        close(read.grad, beside.grad, torch.bfloat16, more=4)
+        for one, other in zip(layers, alone, strict=True):
+            close(one.weight.grad, other.weight.grad, torch.bfloat16, more=2)
+
+
+def test_layers_of_one_input_may_be_given_others() -> None:
+    """As in attention to another text: the query reads one, key and value read the other."""
+    torch.manual_seed(10)
+    query, key = Linear(6, 6), Linear(6, 6)
+    join([query, key])
+    mine, theirs = torch.randn(3, 6), torch.randn(4, 6)
+    with torch.autocast("cpu", torch.bfloat16):
+        first, second = query(mine), key(theirs)
+        again = query(mine)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(first, functional.linear(mine, query.weight, query.bias))
+        assert torch.equal(second, functional.linear(theirs, key.weight, key.bias))
+    assert torch.equal(again, first)
+
+
+def test_attention_beside_torchs_own() -> None:
+    torch.manual_seed(11)
+    query, key, value = (torch.randn(2, 3, length, 8, requires_grad=True) for length in (5, 7, 7))
+    bias = torch.randn(1, 3, 5, 7, requires_grad=True)
+    mask = torch.zeros(2, 1, 1, 7)
+    mask[1, ..., 5:] = torch.finfo(torch.float32).min
+    said, _ = attend(nn.Module(), query, key, value, mask, scaling=0.4, position_bias=bias)
+    wanted = functional.scaled_dot_product_attention(query, key, value, mask + bias, scale=0.4).transpose(1, 2)
+    torch.testing.assert_close(said, wanted)
+    outer = torch.randn(said.shape)
+    for one, other in zip(
+        torch.autograd.grad(said, (query, key, value, bias), outer),
+        torch.autograd.grad(wanted, (query, key, value, bias), outer),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_any_number_of_threads_says_the_same() -> None:
+    def computed() -> list[Tensor]:
+        torch.manual_seed(12)
+        scores = torch.randn(40, 1000).bfloat16().requires_grad_()
+        rows = torch.randn(2, 2, 20, 130).bfloat16().requires_grad_()
+        states = torch.randn(70, 48).bfloat16().requires_grad_()
+        norm, layer = LayerNorm(48), Linear(48, 100)
+        vocabulary_cross_entropy(scores, torch.randint(0, 1000, (40,))).backward()
+        masked_softmax(rows, None, 0.5, 0.2).square().sum().backward()
+        with torch.autocast("cpu", torch.bfloat16):
+            dropout(layer(norm(states)), 0.3).float().square().sum().backward()
+        found = [scores.grad, rows.grad, states.grad, norm.weight.grad, norm.bias.grad, layer.bias.grad]
+        return [one for one in found if one is not None]
+
+    usual = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        alone = computed()
+        torch.set_num_threads(3)
+        together = computed()
+    finally:
+        torch.set_num_threads(usual)
+    assert len(alone) == 6
+    assert all(torch.equal(one, other) for one, other in zip(alone, together, strict=True))

@@ -1,0 +1,107 @@
+"""The library: compiled once, found again, and done without where it cannot be had."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.kernels import library
+from pipelines.kernels.library import close_library, open_library, opened
+
+
+def test_what_was_compiled_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    close_library()
+    assert open_library(tmp_path)
+    (made,) = tmp_path.iterdir()
+    before = made.stat().st_mtime_ns
+    close_library()
+    assert open_library(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [made.name]
+    assert made.stat().st_mtime_ns == before
+
+
+def test_another_source_is_another_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    close_library()
+    assert open_library(tmp_path)
+    changed = tmp_path / "kernels.c"
+    changed.write_text(library.SOURCE.read_text(encoding="utf-8") + "\n/* later */\n", encoding="utf-8")
+    monkeypatch.setattr(library, "SOURCE", changed)
+    close_library()
+    assert open_library(tmp_path)
+    assert len(list(tmp_path.glob("*.so"))) == 2
+
+
+def test_without_a_compiler_nothing_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    close_library()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with caplog.at_level(logging.INFO):
+        assert not open_library(tmp_path)
+    assert opened() is None
+    assert "no C compiler" in caplog.text
+
+
+def test_a_compiler_that_fails_is_told_once_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    close_library()
+    wrong = tmp_path / "kernels.c"
+    wrong.write_text("no such language", encoding="utf-8")
+    monkeypatch.setattr(library, "SOURCE", wrong)
+    assert not open_library(tmp_path / "kept")
+    assert "torch's own kernels compute instead" in caplog.text
+    assert os.listdir(tmp_path / "kept") == []
+
+
+def test_a_damaged_library_is_not_used(tmp_path: Path) -> None:
+    """In a process of its own: what a process has once loaded from a path it does not load again."""
+    close_library()
+    assert open_library(tmp_path)
+    (made,) = tmp_path.iterdir()
+    made.unlink()
+    made.write_bytes(b"half of it")
+    script = (
+        "import sys, logging; from pathlib import Path; logging.basicConfig(level='INFO');"
+        "from pipelines.kernels.library import open_library; sys.exit(int(open_library(Path(sys.argv[1]))))"
+    )
+    said = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    assert "cannot be used here" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "seed", "words"),
+    [
+        (0, 0, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+        # counter and key of the first two words, of which 2⁶⁴ - 1 is the last
+        (2**64 - 1, 2**64 - 1, None),
+    ],
+)
+def test_random_numbers_are_those_of_the_paper(first: int, seed: int, words: tuple[int, ...] | None) -> None:
+    """Salmon et al. 2011: the known answers of Random123, and of an implementation in whole numbers."""
+    kernels = opened()
+    assert kernels is not None
+    said = np.zeros((4, 16), dtype=np.uint32)
+    kernels.cursus_philox(first, seed, said.ctypes.data)
+    if words is not None:
+        assert tuple(int(word) for word in said[:, 0]) == words
+    for lane in range(16):
+        assert tuple(int(word) for word in said[:, lane]) == philox((first + lane) % 2**64, seed)
+
+
+def philox(block: int, seed: int) -> tuple[int, ...]:
+    """Philox 4x32-10 as the paper writes it (§3.3, table 1)."""
+    mask = 2**32 - 1
+    counter, key = [block & mask, block >> 32, 0, 0], [seed & mask, seed >> 32]
+    for _ in range(10):
+        one, two = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        counter = [(two >> 32) ^ counter[1] ^ key[0], two & mask, (one >> 32) ^ counter[3] ^ key[1], one & mask]
+        key = [(key[0] + 0x9E3779B9) & mask, (key[1] + 0xBB67AE85) & mask]
+    return tuple(counter)
