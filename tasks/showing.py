@@ -81,7 +81,8 @@ class Showing:
         from prefect.client.orchestration import get_client
 
         while True:
-            shown = self._next()  # before a client is made: where there is no server, nothing is tried until something is to be shown
+            # before a client is made: where there is no server, nothing is tried until something is to be shown
+            shown = self._next()
             try:
                 with get_client(sync_client=True) as client:  # making one costs more than what it is asked for
                     while True:
