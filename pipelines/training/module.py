@@ -266,7 +266,7 @@ class StageModule(lightning.LightningModule):
         # a step's random numbers are a function of the step, so that none need be remembered and nothing before can move them
         number = self.cut.rank * self.cut.accumulated + batch_idx % self.cut.accumulated
         seeds = np.random.SeedSequence([self.batches.seed, 5, self.global_step, number])
-        _seed(int(seeds.generate_state(1, np.uint64)[0] >> 1), self.device)
+        seed_generators(int(seeds.generate_state(1, np.uint64)[0] >> 1), self.device)
         if not self._in_turns:
             return
         progress = Progress(self.global_step, len(self.batches), self.batches.steps_per_epoch)
@@ -276,7 +276,7 @@ class StageModule(lightning.LightningModule):
                 parameter.requires_grad_(trains)
 
 
-def _seed(number: int, device: torch.device) -> None:
+def seed_generators(number: int, device: torch.device) -> None:
     """Seed the generators of this process' CPU and of `device`.
 
     torch.manual_seed leaves word for each kind of device that is not there, too, with the call stack of whoever asked: 0.4 ms.
