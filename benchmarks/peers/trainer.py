@@ -46,6 +46,17 @@ def masked(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
     return model, data, DataCollatorForLanguageModeling(tokenizer, mlm_probability=told["rate"])
 
 
+def masked_rows(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+    """run_mlm.py's model and collator, on rows of tokens that somebody else has made of the text."""
+    import datasets
+    from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
+
+    model = AutoModelForMaskedLM.from_pretrained(told["model"], trust_remote_code=False, **_attention(told))
+    rows = json.loads(Path(told["rows"]).read_bytes())
+    data = datasets.Dataset.from_dict({"input_ids": rows})
+    return model, data, DataCollatorForLanguageModeling(tokenizer, mlm_probability=told["rate"])
+
+
 def causal(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
     from transformers import AutoModelForCausalLM, default_data_collator
 
@@ -96,6 +107,7 @@ def classified(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
 
 TASKS: dict[str, Callable[[dict[str, Any], Any], tuple[Any, Any, Any]]] = {
     "masked": masked,
+    "masked_rows": masked_rows,
     "causal": causal,
     "permuted": permuted,
     "spans": spans,
