@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from flows.display import show_reach
+from flows.looking import Looking
 from pipelines.components import did_you_mean
 from pipelines.corpora.settings import load_settings
 from pipelines.errors import RecipeError
@@ -17,9 +18,8 @@ from pipelines.lineage.store import Store
 from pipelines.recipe.claims import claim_of, narrowed
 from pipelines.recipe.load import Library
 from tasks.claims import PAGE, record_claim
-from tasks.data_lock import prepare_in_turn
 from tasks.environment import prepare_environment
-from tasks.planning import make_plan, resolve_request, store_folder
+from tasks.planning import resolve_request, store_folder
 
 
 def measure(
@@ -50,12 +50,14 @@ def measure(
         resolve_request(root, chosen, owner, (), smoke), reshaped=partial(narrowed, name=wanted, seeds=seeds)
     )
     console.print(f"{owner} on {chosen}: preparing the data")
-    prepared = prepare_in_turn(chosen, root, lambda step: console.print(f"  {step}"), console.print)
-    plan, store = make_plan(root, request, prepared), Store(store_folder(root))
-    show_reach(console, prepared, seeds or claim.seeds)
-    todo = plan.missing({step.fingerprint for step in plan.steps if store.get(step.fingerprint)})
-    if todo:
-        console.print(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …")
+    store = Store(store_folder(root))
+    looking = Looking(root, request, store, console.print)
+    looked = looking.before()
+    show_reach(console, looked.prepared, seeds or claim.seeds)
+    if looked.todo:
+        console.print(
+            f"{len(looked.todo)} of {len(looked.plan.steps)} steps to compute; starting Prefect, MLflow and torch …"
+        )
         from flows.execute import execute
 
         asked = {
@@ -67,10 +69,11 @@ def measure(
             "seeds": seeds,
         }
         execute(asked, root)
+        looked = looking.after(looked)
     if smoke:
         console.print("every step ran; a smoke run measures nothing and is not recorded")
         return
-    record = record_claim(root, wanted, plan, store, prepared)
+    record = record_claim(root, wanted, looked.plan, store, looked.prepared)
     metric, effect = record["metric"], record["effect"]
     for side in ("baseline", "system"):
         score = record[side][metric]

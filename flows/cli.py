@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -21,9 +21,6 @@ from flows.finished import finished_report
 from flows.telling import told
 from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
-
-if TYPE_CHECKING:
-    from pipelines.recipe.plan import Plan
 
 app = typer.Typer(
     name="cursus",
@@ -70,43 +67,30 @@ def run(
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
+    from flows.looking import Looking
     from pipelines.lineage.store import Store
-    from tasks.data_lock import prepare_in_turn
-    from tasks.datasets import Prepared, last_prepared, open_prepared
-    from tasks.planning import load_recipe, make_plan, resolve_request, store_folder
+    from tasks.planning import load_recipe, resolve_request, store_folder
 
     request = resolve_request(root, dataset, recipe, tuple(variant or ()), smoke)
     loaded = load_recipe(root, request)
     if until is not None and until not in loaded.stages:
         raise CursusError(f"recipe {loaded.name} has no stage {until!r}; it has {', '.join(loaded.stages)}")
     store = Store(store_folder(root))
-
-    def planned(prepared: Prepared) -> tuple[Plan, set[str]]:
-        plan = make_plan(root, request, prepared)
-        plan = plan if until is None else plan.ancestors(until)
-        return plan, {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
-
     typer.echo(f"{loaded.name} on {request.dataset}: preparing the data", err=True)
-    prepared = last_prepared(request.dataset, root)
-    plan, stored = planned(prepared) if prepared else (None, set[str]())
-    if prepared is None or plan is None or dry_run or not plan.missing(stored):  # else the flow itself does, once
-        prepared = prepare_in_turn(
-            request.dataset,
-            root,
-            lambda step: typer.echo(f"  {step}", err=True),
-            lambda line: typer.echo(line, err=True),
-        )
-        plan, stored = planned(prepared)
-    todo = plan.missing(stored)
-    if (dry_run or todo) and (seeds := compared_seeds(plan)) is not None:
-        show_reach(console, prepared, seeds)
+    looking = Looking(root, request, store, lambda line: typer.echo(line, err=True), until)
+    looked = looking.before(only=dry_run)
+    todo = looked.todo
+    if (dry_run or todo) and (seeds := compared_seeds(looked.plan)) is not None:
+        show_reach(console, looked.prepared, seeds)
     if dry_run:
-        show_plan(console, plan, stored, store, threads)
+        show_plan(console, looked.plan, looked.stored, store, threads)
         return
     models: dict[str, str] = {}
-    report = None if todo else finished_report(root, store, plan)
+    report = None if todo else finished_report(root, store, looked.plan)
     if report is None:
-        typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True)
+        typer.echo(
+            f"{len(todo)} of {len(looked.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True
+        )
         from flows.execute import execute
 
         result = execute(
@@ -122,17 +106,15 @@ def run(
         )
         report = Path(result["report"]) if result["report"] else None
         models = result["models"]
-        now = open_prepared(request.dataset, root)
-        if now.digests != prepared.digests:  # it was out of date
-            plan, _ = planned(now)
+        looked = looking.after(looked)
         for model, version in models.items():
             console.print(f"registered [bold]{model}[/bold] version {version}")
     else:
-        console.print(f"everything is in the store: {len(plan.steps)} steps cached, nothing to compute")
-    show_scores(console, store, plan)
+        console.print(f"everything is in the store: {len(looked.plan.steps)} steps cached, nothing to compute")
+    show_scores(console, store, looked.plan)
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)
-    show_next(console, plan, models)
+    show_next(console, looked.plan, models)
 
 
 @app.command(rich_help_panel="Train")

@@ -42,10 +42,10 @@ def lattice(
     prepare_environment(root)
     from flows.display import show_plan, show_reach
     from flows.finished import finished_report
+    from flows.looking import Looking
     from pipelines.lineage.store import Store
     from pipelines.recipe.lattice import SEEDS
-    from tasks.data_lock import prepare_in_turn
-    from tasks.planning import lattice_request, load_recipe, make_plan, store_folder
+    from tasks.planning import lattice_request, load_recipe, store_folder
 
     asked: dict[str, Any] = {
         "dataset": dataset,
@@ -58,29 +58,30 @@ def lattice(
     request = lattice_request(root, **asked)
     load_recipe(root, request)  # what cannot be is told before data is prepared
     typer.echo(f"lattice of {request.recipe} on {request.dataset}: preparing the data", err=True)
-    prepared = prepare_in_turn(
-        request.dataset, root, lambda step: typer.echo(f"  {step}", err=True), lambda line: typer.echo(line, err=True)
-    )
-    plan, store = make_plan(root, request, prepared), Store(store_folder(root))
-    stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
-    show_reach(console, prepared, seeds or SEEDS)
+    store = Store(store_folder(root))
+    looking = Looking(root, request, store, lambda line: typer.echo(line, err=True))
+    looked = looking.before(only=dry_run)
+    show_reach(console, looked.prepared, seeds or SEEDS)
     if dry_run:
-        show_plan(console, plan, stored, store, threads)
+        show_plan(console, looked.plan, looked.stored, store, threads)
         return
-    todo = plan.missing(stored)
-    report = None if todo else finished_report(root, store, plan)
+    todo = looked.todo
+    report = None if todo else finished_report(root, store, looked.plan)
     if report is None:
-        typer.echo(f"{len(todo)} of {len(plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True)
+        typer.echo(
+            f"{len(todo)} of {len(looked.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True
+        )
         from flows.execute import execute
 
         report = Path(execute({**asked, "threads": threads}, root, flow="lattice")["report"])
+        looked = looking.after(looked)
     console.print(f"report   {report.with_name('lattice.html')}", soft_wrap=True)
     if smoke:
         console.print("every step ran; a smoke run measures nothing and is not recorded")
         return
     from tasks.lattices import PAGE, record_lattice
 
-    _show_stages(record_lattice(root, request.variants, plan, store, prepared))
+    _show_stages(record_lattice(root, request.variants, looked.plan, store, looked.prepared))
     console.print(f"recorded {root / PAGE}", soft_wrap=True)
 
 

@@ -10,9 +10,9 @@ from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from tasks.environment import state_folder
 from tasks.recorder import Recorder
+from tasks.told_steps import told_steps
 from tasks.tracking_journal import steps_under_way
 
-PAGE = 1000
 PATIENCE = 30.0
 """Seconds that another execution is given to tell of a step that it has published."""
 
@@ -49,25 +49,10 @@ class Projection:
         try:
             # the store first: what is published from here on was begun by an execution that tells of it
             present = self.store.fingerprints()
-            told = steps_under_way(self.recorder.root) | self._told()
+            told = steps_under_way(self.recorder.root) | told_steps(self.recorder)
             missing = list(self.store.all(present - told))
             for provenance in missing:
                 self.recorder.record(provenance, self.store.root / provenance.fingerprint)
         finally:
             lock.release()
         return len(missing)
-
-    def _told(self) -> set[str]:
-        found: set[str] = set()
-        token = None
-        while True:
-            page = self.recorder.client.search_runs(
-                self.recorder.experiments(),
-                "tags.`cursus.cached` = 'false' and attributes.status = 'FINISHED'",
-                max_results=PAGE,
-                page_token=token,
-            )
-            found |= {run.data.tags["cursus.fingerprint"] for run in page}
-            token = page.token
-            if not token:
-                return found

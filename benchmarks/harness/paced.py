@@ -81,6 +81,15 @@ class Paced:
         said = self._answer()
         return Turn(units=said["steps"] * self.loop.units, seconds=said["seconds"], cpu=said["cpu"])
 
+    def finish(self) -> None:
+        """Let it train to its last step, and do what comes after that."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"seconds": 0, "steps": sys.maxsize}) + "\n")
+        self._process.stdin.flush()
+        said = self._process.stdout.readline()
+        if not said or "ended" not in json.loads(said) or self._process.wait() != 0:
+            raise LoopFailed(self._words())
+
     def end(self) -> None:
         """Ask nothing more of it."""
         assert self._process.stdin is not None
@@ -108,9 +117,12 @@ class Paced:
         line = self._process.stdout.readline()
         said: dict[str, Any] = json.loads(line) if line else {}
         if not line or "ended" in said:
-            words = self.log.read_text(encoding="utf-8", errors="replace")[-SAID:]
-            raise LoopFailed(f"{self.loop.module} {self.loop.argument.name} ended by itself:\n{words}")
+            raise LoopFailed(self._words())
         return said
+
+    def _words(self) -> str:
+        words = self.log.read_text(encoding="utf-8", errors="replace")[-SAID:]
+        return f"{self.loop.module} {self.loop.argument.name} ended by itself:\n{words}"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 ORDER is JSON: a task of `TASKS`, the folder of the model that training starts from, the table of text, and settings. Text is
 tokenised and grouped into blocks as run_mlm.py and run_clm.py do (`datasets.map`, twice), or tokenised text by text as
-run_classification.py does; training is in bfloat16 by `bf16=True`. The optimizer's numbers are those of the other side.
+run_classification.py does; training is in bfloat16 by `bf16=True`. The optimizer's numbers are those of the other side; where
+what is learnt is compared, so is each step's rate (`rates`, multiples of `lr`), and the model is left in the folder `leave`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,17 @@ def masked(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
 
     model = AutoModelForMaskedLM.from_pretrained(told["model"], trust_remote_code=False, **_attention(told))
     data = blocks(told, tokenizer, special=True)
+    return model, data, DataCollatorForLanguageModeling(tokenizer, mlm_probability=told["rate"])
+
+
+def masked_rows(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+    """run_mlm.py's model and collator, on rows of tokens that somebody else has made of the text."""
+    import datasets
+    from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
+
+    model = AutoModelForMaskedLM.from_pretrained(told["model"], trust_remote_code=False, **_attention(told))
+    rows = json.loads(Path(told["rows"]).read_bytes())
+    data = datasets.Dataset.from_dict({"input_ids": rows})
     return model, data, DataCollatorForLanguageModeling(tokenizer, mlm_probability=told["rate"])
 
 
@@ -95,6 +107,7 @@ def classified(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
 
 TASKS: dict[str, Callable[[dict[str, Any], Any], tuple[Any, Any, Any]]] = {
     "masked": masked,
+    "masked_rows": masked_rows,
     "causal": causal,
     "permuted": permuted,
     "spans": spans,
@@ -142,14 +155,22 @@ def main(order: Path) -> int:
         report_to="none",
         **told.get("arguments", {}),
     )
-    Trainer(
+    trainer = Trainer(
         model=model,
         args=arguments,
         data_collator=collator,
         train_dataset=data,
         processing_class=tokenizer,
         callbacks=[Waits()],
-    ).train()
+    )
+    if "rates" in told:
+        from torch.optim.lr_scheduler import LambdaLR
+
+        rates = [*told["rates"], 0.0]  # asked for once more after the last step
+        trainer.lr_scheduler = LambdaLR(trainer.create_optimizer(), lambda step: rates[step])
+    trainer.train()
+    if "leave" in told:
+        trainer.save_model(told["leave"])
     gate.end()
     return 0
 

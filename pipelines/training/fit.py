@@ -103,7 +103,9 @@ def _train(
     from torch.utils.data import DataLoader
 
     from pipelines.training.best import BestWeights
+    from pipelines.training.local_files import LocalFiles
     from pipelines.training.resume import ResumePoint
+    from pipelines.training.unprofiled import Unprofiled
 
     stage, scratch = job.stage, job.out / SCRATCH
     batches = batches_of(job, task, tokenizer)
@@ -152,7 +154,7 @@ def _train(
             num_nodes=job.runtime.nodes,
             strategy=distribution.strategy(cut.ranks) if together else "auto",
             # whoever started the ranks says who they are in torchrun's words; alone, nothing is looked for
-            plugins=[TorchElasticEnvironment() if together else LightningEnvironment()],
+            plugins=[TorchElasticEnvironment() if together else LightningEnvironment(), LocalFiles()],
             use_distributed_sampler=False,
             accumulate_grad_batches=cut.accumulated,
             precision=stage.optimizer.precision,  # type: ignore[arg-type]  # `auto` was resolved when planning
@@ -161,6 +163,7 @@ def _train(
             val_check_interval=every and every * cut.accumulated,
             num_sanity_val_steps=0,
             logger=False,
+            profiler=Unprofiled(),
             callbacks=callbacks,
             enable_progress_bar=False,
             enable_model_summary=False,

@@ -45,6 +45,17 @@ def test_a_loop_that_ends_by_itself_is_told_with_its_last_words(tmp_path: Path) 
             process.turn(seconds=0, steps=4)
 
 
+def test_a_loop_is_let_train_to_its_end(tmp_path: Path) -> None:
+    with Paced(loop(tmp_path, "good", 5), tmp_path / "log") as process:
+        process.ready()
+        process.finish()
+        assert (tmp_path / "good.count").read_text() == "4"
+    with Paced(loop(tmp_path, "bad", 5, fails="no compiler is installed"), tmp_path / "log") as process:
+        process.ready()
+        with pytest.raises(LoopFailed, match="no compiler is installed"):
+            process.finish()
+
+
 def test_a_stage_and_a_bare_loop_over_it_take_turns(tmp_path: Path) -> None:
     setting = Setting(quick=True, threads=1, work=tmp_path)
     stages = Stages(setting, "overhead", loop_overhead.RECIPE, tables(setting))

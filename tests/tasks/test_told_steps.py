@@ -1,0 +1,31 @@
+"""A database is asked directly for what MLflow itself would answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tasks.projection import Projection
+from tasks.recorder import Recorder
+from tasks.told_steps import of_database, of_server, told_steps
+from tests.tasks.conftest import Builder
+
+
+def test_a_database_is_asked_for_what_a_server_would_answer(root: Path, builder: Builder) -> None:
+    made, recorder = builder.regime(), Recorder(root)
+    assert of_database(recorder) == of_server(recorder) == set()
+    assert Projection(recorder, builder.store).replay() == len(made)
+    every = {one.fingerprint for one in made.values()}
+    assert told_steps(recorder) == of_database(recorder) == of_server(recorder) == every
+
+    client = recorder.client
+    gone, failed, linked = (recorder.recorded(made[name].fingerprint) for name in ("general", "small", "report"))
+    assert gone is not None and failed is not None and linked is not None
+    client.delete_run(gone)
+    client.update_run(failed, "FAILED")
+    client.set_tag(linked, "cursus.cached", "true")
+    left = every - {made[name].fingerprint for name in ("general", "small", "report")}
+    assert left and of_database(recorder) == of_server(recorder) == left
+
+    for experiment in recorder.experiments():
+        client.delete_experiment(experiment)
+    assert of_database(recorder) == of_server(recorder) == set()
