@@ -101,7 +101,7 @@ def run(
     if (dry_run or todo) and (seeds := compared_seeds(plan)) is not None:
         show_reach(console, prepared, seeds)
     if dry_run:
-        show_plan(console, plan, stored, store, threads)
+        show_plan(console, root, plan, prepared, stored, store, threads)
         return
     models: dict[str, str] = {}
     report = None if todo else finished_report(root, store, plan)

@@ -65,7 +65,7 @@ def lattice(
     stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
     show_reach(console, prepared, seeds or SEEDS)
     if dry_run:
-        show_plan(console, plan, stored, store, threads)
+        show_plan(console, root, plan, prepared, stored, store, threads)
         return
     todo = plan.missing(stored)
     report = None if todo else finished_report(root, store, plan)
