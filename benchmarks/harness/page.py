@@ -47,6 +47,9 @@ def render(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> str:
         if name not in known
         for goal in goals
     ]
+    silent = [name for name, one in known.items() if not one.goals and found[name] is None]
+    if silent:
+        lines += ["", f"Without a goal, and not measured: {', '.join(f'`{name}`' for name in silent)}."]
     for name, one in known.items():
         mine, by_hand = found[name], {other: record.read(other, folder) for other in one.by_hand}
         if mine is not None or any(by_hand.values()):
