@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -33,8 +34,9 @@ WORKER_SECONDS = 8.0
 """A training process's imports. The first one's lie under the start of the flow."""
 STEP_SECONDS = 0.5
 STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.004, 0.0015
-CHARACTER_SECONDS, ANSWER_SECONDS, MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 2.5e-7, 7e-4, 0.3, 3.0, 3.0
-OPERATIONS = {"amx_bf16": 1.2e11, "avx512_bf16": 8e10, "": 4e10}
+CHARACTER_SECONDS, LEARNT_SECONDS = 2.5e-7, 1.2e-6
+ANSWER_SECONDS, MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 7e-4, 0.3, 3.0, 4.0
+OPERATIONS = {"amx_bf16": 1.5e11, "avx512_bf16": 1e11, "": 4e10}
 """Extension of the processor → operations a second of one processor on small networks; the first that it has."""
 THREADS_GAIN = 0.75
 """What a further thread adds, in threads."""
@@ -99,17 +101,20 @@ def estimated(
     """The same, `at_once` steps at a time; `tables` are the sizes of the dataset's, by name and by digest."""
     known = {step.fingerprint: Known.planned(step) for step in plan.steps}
     history = _history(records, known, tables)
-    threads = max(1, cores // at_once)
-    each = {
-        step.fingerprint: _estimate(known[step.fingerprint], known, history, tables, threads) for step in plan.steps
-    }
+
+    @cache
+    def guess(fingerprint: str, threads: int) -> Estimate:
+        return _estimate(known[fingerprint], known, history, tables, threads)
+
     todo = plan.missing(stored)
+    each = {step.fingerprint: guess(step.fingerprint, cores) for step in plan.steps}
     if not todo:
         return RunEstimate(each, 0.0, 1.0)
-    seconds = RUN_SECONDS * slowness() + _side_by_side(todo, stored, each, at_once)
-    whole = sum(each[step.fingerprint].seconds for step in todo)
-    unsure = sum(each[step.fingerprint].seconds * math.log(each[step.fingerprint].off_by) for step in todo) / whole
-    return RunEstimate(each, seconds, math.exp(unsure))
+    lasting, computed = _side_by_side(todo, stored, guess, cores, at_once)
+    each |= computed
+    whole = sum(one.seconds for one in computed.values())
+    unsure = sum(one.seconds * math.log(one.off_by) for one in computed.values()) / whole
+    return RunEstimate(each, RUN_SECONDS * slowness() + lasting, math.exp(unsure))
 
 
 @dataclass(frozen=True)
@@ -185,6 +190,7 @@ def _seconds(work: Work, threads: int) -> float:
         + work.steps * (STEP_OF_OPTIMIZER + LAYER_OF_STEP * work.layers)
         + work.operations / rate / (1 + THREADS_GAIN * (threads - 1))
         + work.characters * CHARACTER_SECONDS
+        + work.learnt * LEARNT_SECONDS
         + work.answers * ANSWER_SECONDS
         + work.models * MODEL_SECONDS
         + work.analyses * ANALYSIS_SECONDS
@@ -192,23 +198,26 @@ def _seconds(work: Work, threads: int) -> float:
     )
 
 
-def _side_by_side(todo: Sequence[Step], stored: set[str], each: Mapping[str, Estimate], at_once: int) -> float:
-    """Seconds until all steps are computed, each when its parents are there and one of `at_once` places is free."""
+def _side_by_side(
+    todo: Sequence[Step], stored: set[str], guess: Callable[[str, int], Estimate], cores: int, at_once: int
+) -> tuple[float, dict[str, Estimate]]:
+    """Seconds until all steps are computed, and what each takes on the processors it has, as `flows.computing` deals them out:
+    a step begins when its parents are there and one of `at_once` places is free."""
     done = dict.fromkeys(stored, 0.0)
     places = [0.0] + [-1.0] * (at_once - 1)
     """When each place is free again; below 0, its process is yet to be started."""
-    waiting, now = list(todo), 0.0
+    waiting, now, found = list(todo), 0.0, dict[str, Estimate]()
     while waiting:
-        step = next(
-            (one for one in waiting if all(done.get(parent, math.inf) <= now for parent in one.parents.values())), None
-        )
-        free = [place for place, until in enumerate(places) if until <= now]
-        if step is None or not free:
-            now = min(moment for moment in (*done.values(), *places) if moment > now)
-            continue
-        started = [place for place in free if places[place] >= 0]
-        place = (started or free)[0]
-        begins = now + (0.0 if started else WORKER_SECONDS * slowness())
-        places[place] = done[step.fingerprint] = begins + each[step.fingerprint].seconds
-        waiting.remove(step)
-    return max(done.values())
+        ready = [one for one in waiting if all(done.get(parent, math.inf) <= now for parent in one.parents.values())]
+        running = sum(until > now for until in places)
+        threads = max(1, cores // min(at_once, running + len(ready))) if ready else 1
+        for step in ready[: at_once - running]:
+            free = [place for place, until in enumerate(places) if until <= now]
+            started = [place for place in free if places[place] >= 0]
+            place = (started or free)[0]
+            begins = now + (0.0 if started else WORKER_SECONDS * slowness())
+            found[step.fingerprint] = guess(step.fingerprint, threads)
+            places[place] = done[step.fingerprint] = begins + found[step.fingerprint].seconds
+            waiting.remove(step)
+        now = min((until for until in places if until > now), default=now)
+    return max(done.values()), found

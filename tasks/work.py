@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
 WIDTHS = ("hidden_size", "n_embd", "d_model")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers")
-"""What architectures call their hidden size and their number of layers."""
+DECODER_LAYERS = ("num_decoder_layers",)
+"""What architectures call their hidden size and their numbers of layers."""
 USUAL_VOCABULARY = 30_522
 CHARACTERS_IN_TOKEN = 4.0
 PREDICTED = 0.15
 """Share of the tokens that a corruption leaves to be predicted, where it does not say."""
+
+
+COMPANION = 0.4
+"""What a network that is trained beside another adds to the work, as a share of it."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,8 @@ class Work:
     """Floating-point operations: forward, and twice that backward where something is trained."""
     characters: float = 0.0
     """That are read and made tokens."""
+    learnt: float = 0.0
+    """Characters that a new tokenizer is made of."""
     answers: float = 0.0
     """Texts that a model answers without being trained on them."""
     models: int = 0
@@ -119,18 +126,20 @@ def _plain(one: Known, others: Mapping[str, Known], body: Mapping[str, Any], tab
         tokens = 0
     steps = max(1, tokens // budget.batch_tokens) if tokens else 0
     tokens, steps = one.trained or (steps * budget.batch_tokens, steps)
-    # the text that a stage has tokens for is read, and a new tokenizer reads its sample
-    sample = min(getattr(stage.tokenizer, "sample_bytes", all_of_it), all_of_it) if stage.tokenizer else 0
+    new = stage.tokenizer if "start" not in one.parents and one.checkpoint is None else None
+    sample = min(getattr(new, "sample_bytes", all_of_it), all_of_it) if new else 0
     rates = [float(rate) for corruption in stage.corruption if (rate := getattr(corruption, "rate", None))]
     share = (rates[0] if rates else PREDICTED) if stage.corruption else 1.0
     width, vocabulary = _first(body, WIDTHS, 768.0), _vocabulary(one, others)
     each = _forward(body, budget.length) + 2 * share * width * (vocabulary + width)
+    beside = 1 + COMPANION * sum(len(objective.companion_heads) for objective in stage.objective)
     return Work(
         tokens=tokens,
         steps=steps,
-        layers=_first(body, LAYERS, 0.0),
-        operations=3 * each * tokens,
-        characters=min(all_of_it, tokens * CHARACTERS_IN_TOKEN) + sample,
+        layers=_layers(body),
+        operations=3 * each * tokens * beside,
+        characters=min(all_of_it, tokens * CHARACTERS_IN_TOKEN),
+        learnt=sample,
     )
 
 
@@ -158,7 +167,7 @@ def _labelled(one: Known, body: Mapping[str, Any], tables: Mapping[str, Table]) 
     return Work(
         tokens=tokens,
         steps=steps,
-        layers=_first(body, LAYERS, 0.0),
+        layers=_layers(body),
         operations=operations,
         characters=characters + validation.characters,
         answers=validations * validation.documents + (texts if stage.teacher else 0),
@@ -189,8 +198,13 @@ def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
 
 def _forward(body: Mapping[str, Any], length: int) -> float:
     """Operations of one token going forward through a body: 12 h² weights a layer, and the products of attention."""
-    width, layers = _first(body, WIDTHS, 768.0), _first(body, LAYERS, 0.0 if "hidden_size" in body else 12.0)
-    return layers * (24 * width**2 + 4 * length * width)
+    width = _first(body, WIDTHS, 768.0)
+    return _layers(body) * (24 * width**2 + 4 * length * width)
+
+
+def _layers(body: Mapping[str, Any]) -> float:
+    # a table of vectors says its width and no layers
+    return _first(body, LAYERS, 0.0 if "hidden_size" in body else 12.0) + _first(body, DECODER_LAYERS, 0.0)
 
 
 def _body(one: Known, others: Mapping[str, Known]) -> dict[str, Any]:
