@@ -208,7 +208,7 @@ def taken(setting: Setting, loops: Mapping[str, Loop], folder: str) -> tuple[Tur
     """The turns of some stages, and why others would not run."""
     quick = setting.quick
     paces = pace(
-        loops, setting.folder(f"{folder}-logs"), rounds=2 if quick else 7, seconds=0.5 if quick else 4, warm=2, steps=2
+        loops, setting.folder(f"{folder}-logs"), rounds=2 if quick else 5, seconds=0.5 if quick else 3, warm=2, steps=2
     )
     return paces.turns, paces.notes(f"{folder}: ")
 
