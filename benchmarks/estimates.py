@@ -45,9 +45,9 @@ class Estimates(Benchmark):
     name = "estimates"
     what = (
         "What `cursus run --dry-run` says a run will take, beside the wall-clock seconds of the `cursus run` that follows, for "
-        f"every recipe on documentation strings, at its own size with a {REDUCED}th of its tokens, {EPOCHS} "
-        "epochs and one seed, its smoke profile having run before. An error is the difference as a share of what the run took; with nothing known, the store's "
-        "records are hidden from the estimate."
+        f"every recipe on documentation strings, at its own size with a {REDUCED}th of its tokens, {EPOCHS} epochs and one seed, "
+        "its smoke profile having run before. An error is the difference as a share of what the run took; with nothing known, "
+        "the store's records are hidden from the estimate."
     )
     slow = True
     goals: ClassVar[tuple[Goal, ...]] = (
@@ -89,7 +89,7 @@ def suite(folder: Path, setting: Setting) -> Measured:
     figures: list[Figure] = []
     errors: dict[str, list[float]] = {KNOWN: [], UNKNOWN: []}
     for recipe, data in chosen.items():
-        for smoke in (True,) if setting.quick else (True, False):
+        for smoke in (True, False):
             case = Case(recipe, data, smoke)
             said = {KNOWN: guessed(folder, case, setting, True), UNKNOWN: guessed(folder, case, setting, False)}
             try:
@@ -108,7 +108,7 @@ def suite(folder: Path, setting: Setting) -> Measured:
                         high=guess.seconds * guess.off_by,
                     )
                 )
-                if not smoke or setting.quick:
+                if not smoke:
                     errors[name].append(100 * abs(guess.seconds - took) / took)
     summary = [
         Figure(name=f"{what}, {name}", value=of(found), unit="%")
