@@ -32,17 +32,20 @@ RUN_SECONDS = 13.0
 """A run's start and end: the flow, Prefect's server, MLflow, the report."""
 WORKER_SECONDS = 8.0
 """A training process's imports. The first one's lie under the start of the flow."""
-STEP_SECONDS = 0.5
-STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.004, 0.0015
-CHARACTER_SECONDS, LEARNT_SECONDS = 2.5e-7, 1.2e-6
-ANSWER_SECONDS, MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 7e-4, 0.3, 3.0, 4.0
-OPERATIONS = {"amx_bf16": 1.5e11, "avx512_bf16": 1e11, "": 4e10}
+STEP_SECONDS = 0.55
+STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0032, 0.0013
+CHARACTER_SECONDS, LEARNT_SECONDS = 1.3e-7, 1.1e-6
+ANSWER_SECONDS, LAYER_OF_ANSWER = 1.6e-4, 1.0e-4
+MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 0.35, 3.4, 4.4
+OPERATIONS = {"amx_bf16": 1.4e11, "avx512_bf16": 0.9e11, "": 0.4e11}
 """Extension of the processor → operations a second of one processor on small networks; the first that it has."""
+SCORING = 0.8
+"""That of scoring a vocabulary, as a share of it."""
 THREADS_GAIN = 0.75
 """What a further thread adds, in threads."""
 HISTORY = 400
 """Records that are looked at, the newest."""
-LIKENESS = {"same": 16.0, "stage": 4.0, "kind": 0.7, "any": 0.1}
+LIKENESS = {"same": 16.0, "stage": 4.0, "kind": 0.3, "any": 0.05}
 """How much a record counts: of the same stage in all but seed, budget and data; of a stage of that name; of that kind."""
 UNSEEN = 0.5
 """How much the reference machine counts beside records."""
@@ -188,10 +191,10 @@ def _seconds(work: Work, threads: int) -> float:
     return (
         STEP_SECONDS
         + work.steps * (STEP_OF_OPTIMIZER + LAYER_OF_STEP * work.layers)
-        + work.operations / rate / (1 + THREADS_GAIN * (threads - 1))
+        + (work.operations + work.scoring / SCORING) / rate / (1 + THREADS_GAIN * (threads - 1))
         + work.characters * CHARACTER_SECONDS
         + work.learnt * LEARNT_SECONDS
-        + work.answers * ANSWER_SECONDS
+        + work.answers * (ANSWER_SECONDS + LAYER_OF_ANSWER * work.layers)
         + work.models * MODEL_SECONDS
         + work.analyses * ANALYSIS_SECONDS
         + work.conversions * CONVERSION_SECONDS

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Stage
+from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from tasks.datasets import Prepared
@@ -25,6 +26,8 @@ PREDICTED = 0.15
 """Share of the tokens that a corruption leaves to be predicted, where it does not say."""
 
 
+RELATIVE = 2
+"""Times the operations of attention that no kernel computes at once, since positions are relative."""
 COMPANION = 0.4
 """What a network that is trained beside another adds to the work, as a share of it."""
 
@@ -88,7 +91,9 @@ class Work:
     """Of the optimizer."""
     layers: float = 0.0
     operations: float = 0.0
-    """Floating-point operations: forward, and twice that backward where something is trained."""
+    """Floating-point operations of the body: forward, and twice that backward where something is trained."""
+    scoring: float = 0.0
+    """Those of scoring the vocabulary."""
     characters: float = 0.0
     """That are read and made tokens."""
     learnt: float = 0.0
@@ -115,7 +120,7 @@ def work_of(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
     return _labelled(one, body, tables)
 
 
-def _plain(one: Known, others: Mapping[str, Known], body: Mapping[str, Any], tables: Mapping[str, Table]) -> Work:
+def _plain(one: Known, others: Mapping[str, Known], body: _Body, tables: Mapping[str, Table]) -> Work:
     stage, budget = one.stage, one.stage.budget
     text = [_table(one, name, tables) for name in one.data]
     all_of_it = sum(table.characters for table in text)
@@ -130,20 +135,22 @@ def _plain(one: Known, others: Mapping[str, Known], body: Mapping[str, Any], tab
     sample = min(getattr(new, "sample_bytes", all_of_it), all_of_it) if new else 0
     rates = [float(rate) for corruption in stage.corruption if (rate := getattr(corruption, "rate", None))]
     share = (rates[0] if rates else PREDICTED) if stage.corruption else 1.0
-    width, vocabulary = _first(body, WIDTHS, 768.0), _vocabulary(one, others)
-    each = _forward(body, budget.length) + 2 * share * width * (vocabulary + width)
+    vocabulary = _vocabulary(one, others)
+    each, scoring = _forward(body, budget.length), 2 * share * body.width * (vocabulary + body.width)
     beside = 1 + COMPANION * sum(len(objective.companion_heads) for objective in stage.objective)
+    streams = 2 if Ability.TWO_STREAM in body.offers else 1
     return Work(
         tokens=tokens,
         steps=steps,
-        layers=_layers(body),
-        operations=3 * each * tokens * beside,
+        layers=body.layers,
+        operations=3 * each * tokens * beside * streams,
+        scoring=3 * scoring * tokens,
         characters=min(all_of_it, tokens * CHARACTERS_IN_TOKEN),
         learnt=sample,
     )
 
 
-def _labelled(one: Known, body: Mapping[str, Any], tables: Mapping[str, Table]) -> Work:
+def _labelled(one: Known, body: _Body, tables: Mapping[str, Table]) -> Work:
     stage, budget = one.stage, one.stage.budget
     train, validation = _table(one, "train", tables), _table(one, "validation", tables)
     converted = sum(compression.replaces_weights for compression in stage.compression)
@@ -167,7 +174,7 @@ def _labelled(one: Known, body: Mapping[str, Any], tables: Mapping[str, Table]) 
     return Work(
         tokens=tokens,
         steps=steps,
-        layers=_layers(body),
+        layers=body.layers,
         operations=operations,
         characters=characters + validation.characters,
         answers=validations * validation.documents + (texts if stage.teacher else 0),
@@ -182,13 +189,15 @@ def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
     passes = max((float(len(getattr(part, "attacks", ())) or 1) for part in parts), default=1.0)
     limits = [getattr(part, name, None) for part in parts for name in ("examples", "texts")]
     documents = min([asked.documents, *(limit for limit in limits if isinstance(limit, int))])
-    operations = 0.0
+    operations = layers = 0.0
     for fingerprint in one.parents.values():
         if fingerprint in others:
-            subject = others[fingerprint]
+            subject, body = others[fingerprint], _body(others[fingerprint], others)
             length = min(float(subject.stage.budget.length), asked.characters_each / CHARACTERS_IN_TOKEN)
-            operations += _forward(_body(subject, others), round(length)) * length * documents * passes
+            operations += _forward(body, round(length)) * length * documents * passes
+            layers += body.layers / len(one.parents)
     return Work(
+        layers=layers,
         operations=operations,
         answers=documents * passes * len(one.parents),
         models=len(one.parents),
@@ -196,28 +205,43 @@ def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
     )
 
 
-def _forward(body: Mapping[str, Any], length: int) -> float:
-    """Operations of one token going forward through a body: 12 h² weights a layer, and the products of attention."""
-    width = _first(body, WIDTHS, 768.0)
-    return _layers(body) * (24 * width**2 + 4 * length * width)
+def _forward(body: _Body, length: int) -> float:
+    """Operations of one token going forward through a body: 12 h² weights a layer and the products of attention; of a recurrent
+    layer, 8 h² weights."""
+    width = body.width
+    if Ability.RECURRENT in body.offers:
+        return body.layers * 16 * width**2
+    return body.layers * (24 * width**2 + 4 * length * width) * (RELATIVE if Ability.TWO_STREAM in body.offers else 1)
 
 
-def _layers(body: Mapping[str, Any]) -> float:
-    # a table of vectors says its width and no layers
-    return _first(body, LAYERS, 0.0 if "hidden_size" in body else 12.0) + _first(body, DECODER_LAYERS, 0.0)
+@dataclass(frozen=True)
+class _Body:
+    """What is said of a body before it is there."""
+
+    dims: Mapping[str, Any]
+    offers: frozenset[Ability] = frozenset()
+
+    @property
+    def width(self) -> float:
+        return _first(self.dims, WIDTHS, 768.0)
+
+    @property
+    def layers(self) -> float:
+        # a table of vectors says its width and no layers
+        usual = 0.0 if "hidden_size" in self.dims else 12.0
+        return _first(self.dims, LAYERS, usual) + _first(self.dims, DECODER_LAYERS, 0.0)
 
 
-def _body(one: Known, others: Mapping[str, Known]) -> dict[str, Any]:
-    """The dimensions of the body that a step trains, which one of its ancestors may have said."""
+def _body(one: Known, others: Mapping[str, Known]) -> _Body:
+    """The body that a step trains, which one of its ancestors may have said."""
     seen: Known | None = one
     while seen is not None:
         if seen.checkpoint is not None:
-            told: dict[str, Any] = json.loads((seen.checkpoint / "config.json").read_text(encoding="utf-8"))
-            return told
-        if seen.stage.backbone is not None:
-            return {**seen.stage.backbone.model_dump(), **getattr(seen.stage.backbone, "dims", {})}
+            return _Body(json.loads((seen.checkpoint / "config.json").read_text(encoding="utf-8")))
+        if (body := seen.stage.backbone) is not None:
+            return _Body({**body.model_dump(), **getattr(body, "dims", {})}, body.offers)
         seen = others.get(seen.parents.get("start", ""))
-    return {}
+    return _Body({})
 
 
 def _vocabulary(one: Known, others: Mapping[str, Known]) -> float:
