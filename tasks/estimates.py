@@ -23,7 +23,7 @@ from pipelines.recipe.plan import Plan, Step
 from pipelines.training import hardware
 from tasks.machine_speed import slowness
 from tasks.training_settings import load_training
-from tasks.work import Known, Table, Work, tables_of, work_of
+from tasks.work import Known, Table, Work, body_described, tables_of, work_of
 
 if TYPE_CHECKING:
     from tasks.datasets import Prepared
@@ -34,9 +34,9 @@ WORKER_SECONDS = 8.0
 """A training process's imports. The first one's lie under the start of the flow."""
 STEP_SECONDS = 0.55
 STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0032, 0.0013
-CHARACTER_SECONDS, LEARNT_SECONDS = 1.3e-7, 1.1e-6
+CHARACTER_SECONDS, LEARNT_SECONDS = 1.3e-7, 0.5e-6
 ANSWER_SECONDS, LAYER_OF_ANSWER = 1.6e-4, 1.0e-4
-MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 0.35, 3.4, 4.4
+MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 0.35, 1.9, 4.2
 OPERATIONS = {"amx_bf16": 1.4e11, "avx512_bf16": 0.9e11, "": 0.4e11}
 """Extension of the processor → operations a second of one processor on small networks; the first that it has."""
 SCORING = 0.8
@@ -45,8 +45,9 @@ THREADS_GAIN = 0.75
 """What a further thread adds, in threads."""
 HISTORY = 400
 """Records that are looked at, the newest."""
-LIKENESS = {"same": 16.0, "stage": 4.0, "kind": 0.3, "any": 0.05}
-"""How much a record counts: of the same stage in all but seed, budget and data; of a stage of that name; of that kind."""
+LIKENESS = {"same": 16.0, "stage": 4.0, "body": 0.5, "kind": 0.1, "any": 0.03}
+"""How much a record counts: of the same stage in all but seed, budget and data; of a stage of that name; of that kind and on such
+a body; of that kind."""
 UNSEEN = 0.5
 """How much the reference machine counts beside records."""
 TIMES_LARGER = math.log(4)
@@ -125,6 +126,7 @@ class _Seen:
     """Steps that were computed here, alike in all but their seeds."""
 
     known: Known
+    body: str
     seconds: float
     """What this module would have said."""
     ratio: float
@@ -153,7 +155,13 @@ def _history(records: Sequence[Provenance], planned: Mapping[str, Known], tables
         alike = (one.recipe, one.name, one.stage.model_dump_json(), str(threads))
         groups[alike].append((one, would, math.log(max(environment.seconds, 0.05) / would)))
     return [
-        _Seen(group[0][0], median(would for _, would, _ in group), median(ratio for *_, ratio in group), len(group))
+        _Seen(
+            group[0][0],
+            body_described(group[0][0], known),
+            median(would for _, would, _ in group),
+            median(ratio for *_, ratio in group),
+            len(group),
+        )
         for group in groups.values()
     ]
 
@@ -161,28 +169,29 @@ def _history(records: Sequence[Provenance], planned: Mapping[str, Known], tables
 def _estimate(
     one: Known, known: Mapping[str, Known], history: Sequence[_Seen], tables: Mapping[str, Table], threads: int
 ) -> Estimate:
-    work = work_of(one, known, tables)
+    work, body = work_of(one, known, tables), body_described(one, known)
     here = _seconds(work, threads)
-    weighed = [
-        (_likeness(one, seen) / (1 + (math.log(seen.seconds / here) / TIMES_LARGER) ** 2), seen) for seen in history
-    ]
+    alike = [(_likeness(one, body, seen), seen) for seen in history]
+    weighed = [(likeness / (1 + (math.log(seen.seconds / here) / TIMES_LARGER) ** 2), seen) for likeness, seen in alike]
     # the reference machine's word, as fast as this one is now
     total, mean = UNSEEN, UNSEEN * math.log(slowness())
     for weight, seen in weighed:
         total, mean = total + weight, mean + weight * seen.ratio
     mean /= total
     spread = UNSEEN * UNSURE**2 + sum(weight * (SURE**2 + (seen.ratio - mean) ** 2) for weight, seen in weighed)
-    like = sum(seen.count for _, seen in weighed if _likeness(one, seen) >= LIKENESS["stage"])
+    like = sum(seen.count for likeness, seen in alike if likeness >= LIKENESS["stage"])
     return Estimate(work.tokens, here * math.exp(mean), math.exp(math.sqrt(spread / total)), like)
 
 
-def _likeness(one: Known, seen: _Seen) -> float:
+def _likeness(one: Known, body: str, seen: _Seen) -> float:
     other = seen.known
     if one.name == other.name and one.recipe == other.recipe:
         left_out = {"budget", "seeds", "start", "teacher", "limits", "like"}
         mine, its = (known.stage.model_dump(exclude=left_out) for known in (one, other))
         return LIKENESS["same" if mine == its else "stage"]
-    return LIKENESS["kind" if one.stage.kind == other.stage.kind else "any"]
+    if one.stage.kind != other.stage.kind:
+        return LIKENESS["any"]
+    return LIKENESS["body" if body == seen.body else "kind"]
 
 
 def _seconds(work: Work, threads: int) -> float:

@@ -120,6 +120,12 @@ def work_of(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
     return _labelled(one, body, tables)
 
 
+def body_described(one: Known, others: Mapping[str, Known]) -> str:
+    """The kind of body that it trains, or that the first of those has that it looks at; empty where nothing is known of it."""
+    first = next(iter(one.parents.values()), "") if one.stage.kind.judges else ""
+    return _body(others.get(first, one), others).described
+
+
 def _plain(one: Known, others: Mapping[str, Known], body: _Body, tables: Mapping[str, Table]) -> Work:
     stage, budget = one.stage, one.stage.budget
     text = [_table(one, name, tables) for name in one.data]
@@ -189,17 +195,20 @@ def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
     passes = max((float(len(getattr(part, "attacks", ())) or 1) for part in parts), default=1.0)
     limits = [getattr(part, name, None) for part in parts for name in ("examples", "texts")]
     documents = min([asked.documents, *(limit for limit in limits if isinstance(limit, int))])
+    # where latency is measured: calls with one text, and a third as many with thirty-two
+    timed = sum(getattr(part, "rounds", 0) * len(getattr(part, "subjects", ())) * (1 + 32 / 3) for part in parts)
+    each = documents * passes + timed / max(1, len(one.parents))
     operations = layers = 0.0
     for fingerprint in one.parents.values():
         if fingerprint in others:
             subject, body = others[fingerprint], _body(others[fingerprint], others)
             length = min(float(subject.stage.budget.length), asked.characters_each / CHARACTERS_IN_TOKEN)
-            operations += _forward(body, round(length)) * length * documents * passes
+            operations += _forward(body, round(length)) * length * each
             layers += body.layers / len(one.parents)
     return Work(
         layers=layers,
         operations=operations,
-        answers=documents * passes * len(one.parents),
+        answers=each * len(one.parents),
         models=len(one.parents),
         analyses=len(parts),
     )
@@ -219,6 +228,7 @@ class _Body:
     """What is said of a body before it is there."""
 
     dims: Mapping[str, Any]
+    described: str = ""
     offers: frozenset[Ability] = frozenset()
 
     @property
@@ -237,9 +247,10 @@ def _body(one: Known, others: Mapping[str, Known]) -> _Body:
     seen: Known | None = one
     while seen is not None:
         if seen.checkpoint is not None:
-            return _Body(json.loads((seen.checkpoint / "config.json").read_text(encoding="utf-8")))
+            told = json.loads((seen.checkpoint / "config.json").read_text(encoding="utf-8"))
+            return _Body(told, str(told.get("model_type", "")))
         if (body := seen.stage.backbone) is not None:
-            return _Body({**body.model_dump(), **getattr(body, "dims", {})}, body.offers)
+            return _Body({**body.model_dump(), **getattr(body, "dims", {})}, body.described, body.offers)
         seen = others.get(seen.parents.get("start", ""))
     return _Body({})
 
