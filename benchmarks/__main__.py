@@ -6,7 +6,8 @@ python -m benchmarks masked_lm --quick   only whether it runs: minutes, no recor
 python -m benchmarks --page              only the page, from the records
 python -m benchmarks --list              what there is
 
-`benchmarks.large_corpus`, `.leaks` and `.datasets` need data of their own, `.gpu` a GPU: by hand; faults are `make faults`.
+`benchmarks.large_corpus`, `.leaks` and `.datasets` need data of their own, `.gpu` a GPU, `.scaling_corpus --gigabytes 5`
+hours: by hand; faults are `make faults`.
 """
 
 from __future__ import annotations

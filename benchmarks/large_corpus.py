@@ -21,9 +21,8 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
-import psutil
-
 from benchmarks.checkouts import checkout
+from benchmarks.harness.memory import sampled, tree
 from pipelines.corpora.documentation import documentation
 from pipelines.corpora.overlap import words
 from pipelines.lineage.disk import written_whole
@@ -31,8 +30,6 @@ from pipelines.lineage.disk import written_whole
 FILE_BYTES = 256 * 2**20
 DRAWN = 0.2
 """Share of a repeat's words that are drawn anew."""
-SAMPLED_EVERY = 0.25
-"""Seconds between two looks at the memory of the process tree."""
 
 PARAMS = """\
 runtime: {{memory: 1GiB}}
@@ -116,36 +113,17 @@ def run(folder: Path, kill_after: float | None = None) -> tuple[dict[str, int], 
             start_new_session=True,
         )
         peaks: dict[str, int] = {}
-        while process.poll() is None:
+        for used in sampled(process):
             if kill_after is not None and time.monotonic() - begun > kill_after:
-                tree = _tree(process.pid)
-                for one in tree:
+                for one in tree(process.pid):
                     one.send_signal(signal.SIGKILL)
                 process.wait()
                 return peaks, time.monotonic() - begun
             step = _step(log)
-            peaks[step] = max(peaks.get(step, 0), sum(map(_proportional, _tree(process.pid))))
-            time.sleep(SAMPLED_EVERY)
+            peaks[step] = max(peaks.get(step, 0), used)
     if process.returncode:
         sys.exit(log.read_text()[-3000:])
     return peaks, time.monotonic() - begun
-
-
-def _tree(pid: int) -> list[psutil.Process]:
-    try:
-        process = psutil.Process(pid)
-        return [process, *process.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _proportional(process: psutil.Process) -> int:
-    """Bytes of memory and swap of a process; pages that several processes share are divided among them."""
-    try:
-        memory = process.memory_full_info()
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return 0
-    return int(memory.pss + memory.swap)
 
 
 def _step(log: Path) -> str:

@@ -83,7 +83,7 @@ def run(
     if (dry_run or todo) and (seeds := compared_seeds(looked.plan)) is not None:
         show_reach(console, looked.prepared, seeds)
     if dry_run:
-        show_plan(console, looked.plan, looked.stored, store, threads)
+        show_plan(console, root, looked.plan, looked.prepared, looked.stored, store, threads)
         return
     models: dict[str, str] = {}
     report = None if todo else finished_report(root, store, looked.plan)

@@ -63,7 +63,7 @@ def lattice(
     looked = looking.before(only=dry_run)
     show_reach(console, looked.prepared, seeds or SEEDS)
     if dry_run:
-        show_plan(console, looked.plan, looked.stored, store, threads)
+        show_plan(console, root, looked.plan, looked.prepared, looked.stored, store, threads)
         return
     todo = looked.todo
     report = None if todo else finished_report(root, store, looked.plan)

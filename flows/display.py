@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipelines.lineage.store import Store
     from pipelines.recipe.plan import Plan
     from pipelines.recipe.schema import Recipe, Stage
@@ -33,24 +35,24 @@ def show_recipe(console: Console, recipe: Recipe) -> None:
         console.print(" · ".join(parts), soft_wrap=True)
 
 
-def show_plan(console: Console, plan: Plan, stored: set[str], store: Store, threads: int | None) -> None:
+def show_plan(
+    console: Console, root: Path, plan: Plan, prepared: Prepared, stored: set[str], store: Store, threads: int | None
+) -> None:
     """A table of steps: fingerprints, what is in the store, what the rest would take on `threads` cores."""
-    from tasks.estimates import estimate
+    from tasks.estimates import estimates
 
     columns = ("step", "kind", "fingerprint", "store", "tokens", "minutes")
     table = Table(*columns, title=f"plan of {plan.recipe.name}", title_justify="left")
     todo = {step.fingerprint for step in plan.missing(stored)}
-    total, records = 0.0, list(store.all())
+    guessed = estimates(root, plan, prepared, stored, list(store.all()), threads)
     for step in plan.steps:
-        guess = estimate(step, plan, records, threads)
-        needed = step.fingerprint in todo
-        total += guess.minutes if needed else 0
+        guess, needed = guessed.steps[step.fingerprint], step.fingerprint in todo
         state = "to compute" if needed else "cached"
         tokens = f"{guess.tokens / 1e6:.2f}M" if guess.tokens else ""
-        minutes = f"{guess.minutes:.1f}" if needed else ""
+        minutes = f"{guess.seconds / 60:.1f}" if needed else ""
         table.add_row(step.label, step.stage.kind, step.fingerprint[:12], state, tokens, minutes)
     console.print(table)
-    console.print(f"{len(todo)} of {len(plan.steps)} steps to compute, about {total:.0f} minutes")
+    console.print(f"{len(todo)} of {len(plan.steps)} steps to compute, {guessed.said}")
 
 
 def compared_seeds(plan: Plan) -> int | None:

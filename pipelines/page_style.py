@@ -9,7 +9,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-STYLE: Final = Markup(
+PALETTE: Final = Markup(
     """\
 :root {
   --paper: #fdfdfb; --ink: #1d2126; --muted: #646c76; --faint: #e6e5df; --panel: #f5f4ef; --accent: #1f5fa8;
@@ -30,6 +30,12 @@ STYLE: Final = Markup(
     --c0: #1f5fa8; --c1: #c2571a; --c2: #1c7a4b; --c3: #8e3f97; --c4: #947100; --c5: #b3362b; --c6: #0f7f8c; --c7: #5d6570;
   }
 }
+"""
+)
+"""Colours for light, dark and paper: all that a drawing in a file of its own needs."""
+
+STYLE: Final = PALETTE + Markup(
+    """\
 * { box-sizing: border-box }
 body {
   margin: 0 auto; max-width: 1040px; padding: 56px 40px 80px; background: var(--paper); color: var(--ink);

@@ -41,6 +41,8 @@ class Benchmark(ABC):
     goals: ClassVar[tuple[Goal, ...]] = ()
     slow: ClassVar[bool] = False
     """Whether it takes more than five minutes: the slow ones come last."""
+    by_hand: ClassVar[dict[str, str]] = {}
+    """Record that takes too long to be measured with the others → the command that makes it. Its points are in the same plots."""
     environment: ClassVar[dict[str, str]] = {}
     """Variables of its process, which libraries read when they are imported."""
 

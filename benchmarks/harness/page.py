@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from benchmarks.checkouts import ROOT
 from benchmarks.harness import record
 from benchmarks.harness.benchmark import Benchmark
-from benchmarks.harness.record import Figure, Goal, Record
+from benchmarks.harness.plot import draw
+from benchmarks.harness.record import Figure, Goal, Plot, Record
 
 PAGE = ROOT / "docs" / "performance.md"
 HEAD = """\
@@ -29,7 +31,6 @@ UNBUILT: dict[str, tuple[str, ...]] = {
         "BERT-base masked LM, 128 and 512 tokens, of a matmul measured in the same run: ≥ 0.45",
         "BERT-base masked LM against HF Trainer (bf16, sdpa, compile): ≥ 2 x",
     ),
-    "scaling": ("tokens a second by model, length, batch, ranks and corpus; the dry run's estimate within 30 %",),
 }
 """Benchmark that is asked for → its goals; told as not measured until there is a file of that name."""
 
@@ -46,20 +47,66 @@ def render(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> str:
         if name not in known
         for goal in goals
     ]
+    silent = [name for name, one in known.items() if not one.goals and found[name] is None]
+    if silent:
+        lines += ["", f"Without a goal, and not measured: {', '.join(f'`{name}`' for name in silent)}."]
     for name, one in known.items():
-        mine = found[name]
-        if mine is not None:
-            lines += ["", *section(one, mine)]
+        mine, by_hand = found[name], {other: record.read(other, folder) for other in one.by_hand}
+        if mine is not None or any(by_hand.values()):
+            lines += ["", *section(one, mine, by_hand)]
     return "\n".join(lines) + "\n"
 
 
-def section(one: Benchmark, mine: Record) -> list[str]:
-    """What a record says."""
+def drawings(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> dict[str, str]:
+    """The plots of all records: name of a file beside them → its text."""
+    return {
+        drawing(name, plot): draw(plot)
+        for name, one in known.items()
+        for plot in plots([record.read(other, folder) for other in (name, *one.by_hand)])
+    }
+
+
+def drawing(name: str, plot: Plot) -> str:
+    """The name of the file of a benchmark's plot."""
+    return f"{name}-{plot.name}.svg"
+
+
+def plots(records: Iterable[Record | None]) -> list[Plot]:
+    """The plots of the records of one benchmark, as far as there are any."""
+    return joined(one.measured.plots for one in records if one is not None)
+
+
+def joined(measured: Iterable[Iterable[Plot]]) -> list[Plot]:
+    """Plots that were measured one after another: the points of those of the same name together."""
+    found: dict[str, Plot] = {}
+    for plot in (plot for plots in measured for plot in plots):
+        series = {one.name: one for one in (found[plot.name].series if plot.name in found else ())}
+        for one in plot.series:
+            points = (*(series[one.name].points if one.name in series else ()), *one.points)
+            series[one.name] = one.model_copy(update={"points": tuple(sorted(points, key=lambda point: point.x))})
+        found[plot.name] = plot.model_copy(update={"series": tuple(series.values())})
+    return list(found.values())
+
+
+def section(
+    one: Benchmark, mine: Record | None, by_hand: Mapping[str, Record | None] = MappingProxyType({})
+) -> list[str]:
+    """What a benchmark's record says, and those that were made by hand."""
+    lines = [f"## {one.name}", "", one.what]
+    for plot in plots([mine, *by_hand.values()]):
+        said = f"{plot.title}; {plot.y}, by {plot.x}"
+        lines += ["", f"![{said}](../benchmarks/records/{drawing(one.name, plot)})"]
+    for name, that in [(one.name, mine), *by_hand.items()]:
+        if that is not None:
+            lines += ["", *_table(one, that)]
+        else:
+            lines += ["", f"{name}: not measured (`{one.by_hand.get(name, f'make bench NAME={one.name}')}`)"]
+    return lines
+
+
+def _table(one: Benchmark, mine: Record) -> list[str]:
+    """The figures of a record, and where they were measured."""
     lines = [
-        f"## {one.name}",
-        "",
-        one.what,
-        "",
         "| figure | measured | processor time | goal | |",
         "|---|---|---|---|---|",
     ]
@@ -78,7 +125,11 @@ def section(one: Benchmark, mine: Record) -> list[str]:
 
 
 def write(known: Mapping[str, Benchmark]) -> None:
-    """Write the page."""
+    """Write the page, and its drawings beside the records."""
+    for path in record.FOLDER.glob("*.svg"):
+        path.unlink()
+    for name, text in drawings(known).items():
+        (record.FOLDER / name).write_text(text, encoding="utf-8")
     PAGE.write_text(render(known), encoding="utf-8")
 
 

@@ -57,6 +57,34 @@ class Turn(Strict):
     """Seconds of processor time, of all threads."""
 
 
+class Point(Strict):
+    """One place of a plot."""
+
+    x: float
+    y: float
+    low: float | None = None
+    """Ends of the 95 % interval of y."""
+    high: float | None = None
+
+
+class Series(Strict):
+    """Points that belong together, by ascending x."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+class Plot(Strict):
+    """Something that grows with something else; both axes are logarithmic. It is a file of its name, so all names differ."""
+
+    name: str
+    title: str
+    x: str
+    """What the horizontal axis counts, with its unit."""
+    y: str
+    series: tuple[Series, ...]
+
+
 class Measured(Strict):
     """What a benchmark has found."""
 
@@ -65,6 +93,7 @@ class Measured(Strict):
     """Variant → its turns, in order: what the ratios were made of."""
     curves: dict[str, tuple[tuple[int, float], ...]] = {}
     """Name → (tokens, loss) as training went on."""
+    plots: tuple[Plot, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader must know: what could not be measured, and why."""
 

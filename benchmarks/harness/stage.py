@@ -1,21 +1,31 @@
 """A stage as a launcher trains it, which waits for its turn: `python -m benchmarks.harness.stage ORDER`.
 
 ORDER holds a job. It goes the way of every rank (`pipelines.training.rank`); only the hook that Lightning calls when a batch
-begins is told to the gate first.
+begins is told to the gate first. Of several ranks (`benchmarks.harness.ranks`) the first has the gate: the others wait for its
+gradients, and end when whoever asks for turns has closed the pipe that all of them hold.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
+import select
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.gate import Gate
 
 
-def main(order: Path) -> int:
+def main(order: Path, meet: Path | None = None) -> int:
     """Train until nothing more is asked for; the exit status of the rank."""
     from pipelines.training import rank
+
+    if int(os.environ.get("RANK", "0")) > 0:
+        os.dup2(2, 1)  # only the first answers
+        threading.Thread(target=_end_when_nothing_is_asked, daemon=True).start()
+        return rank.main(order, meet)
     from pipelines.training.module import StageModule
 
     gate, begins = Gate(), StageModule.on_train_batch_start
@@ -26,10 +36,21 @@ def main(order: Path) -> int:
         begins(self, batch, batch_idx)
 
     StageModule.on_train_batch_start = waits  # type: ignore[method-assign]
-    status = rank.main(order)
+    status = rank.main(order, meet)
     gate.end()
     return status
 
 
+def _end_when_nothing_is_asked() -> None:
+    watched = select.poll()
+    watched.register(0, 0)  # told of the pipe's end alone: what it holds is for the first rank
+    watched.poll()
+    os._exit(0)
+
+
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("order", type=Path)
+    arguments.add_argument("--meet", type=Path)
+    asked = arguments.parse_args()
+    sys.exit(main(asked.order, asked.meet))

@@ -45,11 +45,13 @@ class Stages:
         plan = plan_of(library_of(self.folder, **{name: recipe}), name, sources)
         self._steps: dict[str, Step] = {step.label: step for step in plan.steps}
         self._made: dict[str, Path] = {}
+        self._jobs = 0
 
     def job(self, stage: str, **runtime: Any) -> Job:
-        """The job of a stage whose parents have been made."""
+        """The job of a stage whose parents have been made, in a folder of its own."""
         step, usual = self._steps[stage], {"threads": self.setting.threads}
-        out = self.folder / f"{stage}-out"
+        self._jobs += 1  # the same stage may be run in several ways
+        out = self.folder / f"{stage}-{self._jobs}-out"
         job = job_of(step, self._made, self.tables, out, Runtime(**(usual | runtime)))
         return job.model_copy(update={"cache": self.folder / "tokens"})
 
@@ -65,7 +67,8 @@ class Stages:
         job = self.job(stage, **runtime)
         order = job.out / "order.json"
         order.write_text(job.model_dump_json(), encoding="utf-8")
-        return Loop("benchmarks.harness.stage", order, units, training_environment()), job
+        module = "benchmarks.harness.stage" if job.runtime.ranks == 1 else "benchmarks.harness.ranks"
+        return Loop(module, order, units, training_environment()), job
 
 
 def losses(job: Job, name: str = "train/loss") -> tuple[tuple[int, float], ...]:

@@ -20,18 +20,20 @@ def main(order: Path, ranks: int, restarts: int) -> None:
     from torch.distributed import run
 
     at_callers_end(lambda: os.kill(os.getpid(), signal.SIGTERM))
+    run.main(words("pipelines.training.rank", order, ranks, restarts))
+
+
+def words(rank: str, order: Path, ranks: int, restarts: int) -> list[str]:
+    """What torchrun is told to run the module `rank` as the ranks of a job; the environment is made ready for it."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     folder = order.parent
     meeting = folder / f"agents-{os.getpid()}"  # of this start: a file that has been met in cannot be used again
-    command = ["-m", "pipelines.training.rank", str(order), "--meet", str(folder / f"ranks-{os.getpid()}")]
-    run.main(
-        [
-            *("--nnodes", "1", "--nproc-per-node", str(ranks), "--max-restarts", str(restarts)),
-            *("--rdzv-backend", "c10d", "--rdzv-id", str(os.getpid())),
-            *("--rdzv-endpoint", str(meeting), "--rdzv-conf", "store_type=file", "--local-addr", "127.0.0.1"),
-            *command,
-        ]
-    )
+    return [
+        *("--nnodes", "1", "--nproc-per-node", str(ranks), "--max-restarts", str(restarts)),
+        *("--rdzv-backend", "c10d", "--rdzv-id", str(os.getpid())),
+        *("--rdzv-endpoint", str(meeting), "--rdzv-conf", "store_type=file", "--local-addr", "127.0.0.1"),
+        *("-m", rank, str(order), "--meet", str(folder / f"ranks-{os.getpid()}")),
+    ]
 
 
 if __name__ == "__main__":

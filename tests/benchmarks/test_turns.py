@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.harness.floor import Shape, flops
-from benchmarks.harness.record import Turn
+from benchmarks.harness.growth import exponent
+from benchmarks.harness.plot import rungs_around, spaced
+from benchmarks.harness.record import Point, Turn
 from benchmarks.harness.turns import interval, ratio, take_turns
 
 
@@ -53,3 +55,25 @@ def test_the_floor_counts_six_operations_a_weight_and_token() -> None:
     attention = 2 * 2 * 128 * 128  # two products of [length, hidden] a layer and token
     expected = 6 * (4096 * (body + attention) + chosen * (128**2 + 128 * 30_528))
     assert flops(shape) == pytest.approx(expected)
+
+
+def test_the_exponent_of_a_power_law_is_found_with_its_interval() -> None:
+    exact = exponent("x", [Point(x=x, y=3 * x**-0.7) for x in (1, 10, 100, 1000)])
+    assert exact is not None and exact.low is not None and exact.high is not None
+    assert (exact.value, exact.low, exact.high) == pytest.approx((-0.7, -0.7, -0.7))
+    random = np.random.default_rng(0)
+    held = 0
+    for _ in range(300):
+        noise = np.exp(random.normal(0, 0.1, 5))
+        drawn = exponent("x", [Point(x=4**n, y=4.0 ** (0.5 * n) * noise[n]) for n in range(5)])
+        assert drawn is not None and drawn.low is not None and drawn.high is not None
+        held += drawn.low <= 0.5 <= drawn.high
+    assert 0.91 <= held / 300 <= 0.99
+    assert exponent("x", [Point(x=1, y=1), Point(x=2, y=2)]) is None
+
+
+def test_rungs_lie_around_what_they_measure() -> None:
+    assert rungs_around(18_000, 410_000) == [10_000, 20_000, 50_000, 100_000, 200_000, 500_000]
+    assert rungs_around(3, 3) == [2, 5]
+    assert rungs_around(2, 5) == [2, 5]
+    assert spaced([1, 2, 3, 10], lambda value: 30 * value) == [1, 3, 10]

@@ -1,0 +1,178 @@
+"""What a dry run says that a run will take, beside what it then takes: every recipe, twice."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, ClassVar
+
+from ruamel.yaml import YAML
+
+from benchmarks.checkouts import ROOT, checkout, cursus
+from benchmarks.harness.benchmark import Benchmark, Setting
+from benchmarks.harness.record import Figure, Goal, Measured
+from pipelines.corpora.documentation import documentation
+from pipelines.lineage.store import Store
+from pipelines.recipe.load import Library
+from tasks.datasets import open_prepared
+from tasks.estimates import RunEstimate, estimates
+from tasks.machine_speed import slowness
+from tasks.planning import make_plan, resolve_request, store_folder
+
+USUAL_DATA = "docstrings"
+TEXT = {"general": 6_000_000, "domain": 3_000_000}
+"""Table → its bytes: enough for the reduced budgets, prepared in seconds."""
+REDUCED = 20
+"""A recipe's tokens are divided by this."""
+FEWEST = 100_000
+"""Tokens from which on a budget is reduced."""
+EPOCHS = 2
+KNOWN, UNKNOWN = "with history", "nothing known"
+LARGEST, MIDDLE = "largest error of a recipe's estimate", "middle error of the recipes' estimates"
+
+
+class Estimates(Benchmark):
+    """The first run of a recipe is its smoke profile: seconds a stage, mostly starting. The second is what a user would ask for
+    next, the recipe at its own size; it is estimated both from what the store has seen by then (the recipe's smoke, and the recipes
+    before it), and as if nothing had been seen. Where a recipe continues another's stages, those are in the store."""
+
+    name = "estimates"
+    what = (
+        "What `cursus run --dry-run` says a run will take, beside the wall-clock seconds of the `cursus run` that follows, for "
+        f"every recipe on documentation strings, at its own size with a {REDUCED}th of its tokens, {EPOCHS} epochs and one seed, "
+        "its smoke profile having run before. An error is the difference as a share of what the run took; with nothing known, "
+        "the store's records are hidden from the estimate."
+    )
+    slow = True
+    goals: ClassVar[tuple[Goal, ...]] = (
+        Goal(figure=f"{LARGEST}, {KNOWN}", at_most=30, unit="%"),
+        Goal(figure=f"{MIDDLE}, {UNKNOWN}", at_most=30, unit="%"),
+    )
+
+    def measure(self, setting: Setting) -> Measured:
+        folder = checkout(with_data=False)
+        try:
+            return suite(folder, setting)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of a recipe."""
+
+    recipe: str
+    data: str
+    smoke: bool
+
+    @property
+    def words(self) -> list[str]:
+        return ["run", self.recipe, "--data", self.data, *(["--smoke"] if self.smoke else [])]
+
+    @property
+    def what(self) -> str:
+        return f"{self.recipe}{' --smoke' if self.smoke else ''}"
+
+
+def suite(folder: Path, setting: Setting) -> Measured:
+    """Every recipe in the checkout at `folder`."""
+    recipes, notes = write_suite(folder)
+    chosen = dict(list(recipes.items())[: 1 if setting.quick else None])
+    for data in dict.fromkeys(chosen.values()):
+        cursus(folder, "data", data)
+    figures: list[Figure] = []
+    errors: dict[str, list[float]] = {KNOWN: [], UNKNOWN: []}
+    for recipe, data in chosen.items():
+        for smoke in (True, False):
+            case = Case(recipe, data, smoke)
+            said = {KNOWN: guessed(folder, case, setting, True), UNKNOWN: guessed(folder, case, setting, False)}
+            try:
+                took = cursus(folder, *case.words, "--threads", str(setting.threads))
+            except subprocess.CalledProcessError:
+                notes.append(f"{case.what} did not run")
+                continue
+            figures.append(Figure(name=f"{case.what} took", value=took, unit="s"))
+            for name, guess in said.items():
+                figures.append(
+                    Figure(
+                        name=f"{case.what}, estimated {name}",
+                        value=guess.seconds,
+                        unit="s",
+                        low=guess.seconds / guess.off_by,
+                        high=guess.seconds * guess.off_by,
+                    )
+                )
+                if not smoke:
+                    errors[name].append(100 * abs(guess.seconds - took) / took)
+    summary = [
+        Figure(name=f"{what}, {name}", value=of(found), unit="%")
+        for name, found in errors.items()
+        if found
+        for what, of in ((LARGEST, max), (MIDDLE, median))
+    ]
+    return Measured(figures=(*summary, *figures), notes=tuple(notes))
+
+
+def guessed(folder: Path, case: Case, setting: Setting, known: bool) -> RunEstimate:
+    """What a dry run would say now; `known` is False where it must not look at the store's records."""
+    slowness.cache_clear()
+    prepared = open_prepared(case.data, folder)
+    plan = make_plan(folder, resolve_request(folder, case.data, case.recipe, (), case.smoke), prepared)
+    store = Store(store_folder(folder))
+    stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
+    return estimates(folder, plan, prepared, stored, list(store.all()) if known else [], setting.threads)
+
+
+def write_suite(folder: Path) -> tuple[dict[str, str], list[str]]:
+    """Text, datasets and reduced recipes; recipe → its dataset, those first that others continue, and why some are left out."""
+    (folder / "texts").mkdir()
+    for table, size in TEXT.items():
+        with (folder / "texts" / f"{table}.jsonl").open("w", encoding="utf-8") as file:
+            file.writelines(lines(table, size))
+    library = Library(ROOT / "recipes")
+    recipes: dict[str, str] = {}
+    notes: list[str] = []
+    params: dict[str, Any] = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "recipes").glob("*.yaml")):
+        asked = sorted({claim.data for claim in library.load(path.stem).claims.values()} or {USUAL_DATA})
+        data = USUAL_DATA if USUAL_DATA in asked else asked[0]
+        if params["datasets"][data].get("language", "en") != "en":
+            notes.append(f"{path.stem} is left out: its data is not of this suite's language")
+        else:
+            recipes[path.stem] = data
+    for data in recipes.values():
+        params["datasets"][data] |= {table: [f"texts/{table}.jsonl"] for table in TEXT}
+    params["datasets"] = {data: params["datasets"][data] for data in dict.fromkeys(recipes.values())}
+    with (folder / "params.yaml").open("w", encoding="utf-8") as file:
+        YAML(typ="safe").dump(params, file)
+    for path in (folder / "recipes").glob("*.yaml"):
+        path.write_text(reduced(path.read_text(encoding="utf-8")), encoding="utf-8")
+    first = dict(sorted(recipes.items(), key=lambda item: item[0] != "bert"))
+    return first, notes
+
+
+def lines(table: str, size: int) -> Iterator[str]:
+    """So many bytes of documentation strings, as JSON lines."""
+    for text, _ in documentation(table):
+        line = json.dumps({"text": text}) + "\n"
+        yield line
+        size -= len(line)
+        if size < 0:
+            return
+
+
+def reduced(recipe: str) -> str:
+    """The recipe, as YAML, with less to compute."""
+
+    def fewer(found: re.Match[str]) -> str:
+        tokens = int(found[1])
+        return f"tokens: {tokens // REDUCED if tokens >= FEWEST else tokens}"
+
+    less = re.sub(r"\btokens: (\d+)", fewer, re.sub(r"\bseeds: \[.*\]", "seeds: [0]", recipe))
+    return re.sub(r"\bepochs: (\d+)", lambda found: f"epochs: {min(EPOCHS, int(found[1]))}", less)

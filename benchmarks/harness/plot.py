@@ -1,0 +1,112 @@
+"""A plot of a record as an SVG file, readable on light and on dark paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from benchmarks.harness.record import Plot
+from pipelines.evaluations.page.axes import COLOURS, Scale, count, horizontal_axis, vertical_axis
+from pipelines.page_style import PALETTE
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 340, 64, 24, 44, 280
+KEY = 150
+"""Width that the names of several series take."""
+CROWDED = 7
+"""Ticks beside each other that can still be read."""
+RULES = Markup(
+    """\
+text { font: 13px system-ui, sans-serif; fill: var(--ink) }
+.tick { font-size: 11.5px; fill: var(--muted) } .grid { stroke: var(--faint) }
+.curve { fill: none; stroke-width: 1.7 } .spread { stroke-width: 1.2 }
+"""
+)
+
+
+@dataclass(frozen=True)
+class Logarithmic(Scale):
+    """The same for positive values, of which equal ratios lie equally far apart."""
+
+    def __call__(self, value: float) -> float:
+        return Scale(math.log(self.first), math.log(self.last), self.start, self.end)(math.log(value))
+
+
+def draw(plot: Plot) -> str:
+    """The file's text: both axes logarithmic, a bar for each interval."""
+    points = [point for series in plot.series for point in series.points]
+    right = WIDTH - RIGHT - (KEY if len(plot.series) > 1 else 0)
+    xs = sorted({point.x for point in points})
+    heights = [value for point in points for value in (point.y, point.low, point.high) if value]
+    rungs = rungs_around(min(heights), max(heights))
+    x = Logarithmic(xs[0], xs[-1], LEFT + 12, right - 12)
+    y = Logarithmic(rungs[0], rungs[-1], BOTTOM, TOP)
+    drawn = [
+        Markup('<rect width="{w}" height="{h}" fill="var(--paper)"/>').format(w=WIDTH, h=HEIGHT),
+        Markup('<text x="{x}" y="22">{t}</text>').format(x=LEFT - 40, t=plot.title),
+        Markup('<text class="tick" x="{x}" y="38">{t}</text>').format(x=LEFT - 40, t=plot.y),
+        Markup('<text class="tick" x="{x}" y="{y}" text-anchor="middle">{t}</text>').format(
+            x=(LEFT + right) / 2, y=BOTTOM + 40, t=plot.x
+        ),
+        horizontal_axis(x, spaced(xs, x), TOP, BOTTOM, count),
+        vertical_axis(y, rungs, LEFT, right, count),
+    ]
+    for number, series in enumerate(plot.series):
+        colour = f"var(--c{number % COLOURS})"
+        line = " ".join(f"{x(point.x)},{y(point.y)}" for point in series.points)
+        drawn.append(Markup('<polyline class="curve" stroke="{c}" points="{p}"/>').format(c=colour, p=line))
+        for point in series.points:
+            if point.low and point.high:
+                drawn.append(
+                    Markup('<line class="spread" stroke="{c}" x1="{x}" x2="{x}" y1="{a}" y2="{b}"/>').format(
+                        c=colour, x=x(point.x), a=y(point.low), b=y(point.high)
+                    )
+                )
+            drawn.append(
+                Markup('<circle fill="{c}" cx="{x}" cy="{y}" r="3"><title>{t}</title></circle>').format(
+                    c=colour, x=x(point.x), y=y(point.y), t=f"{count(point.x)}: {point.y:.3g}"
+                )
+            )
+        if len(plot.series) > 1:
+            drawn.append(
+                Markup(
+                    '<line stroke="{c}" stroke-width="3" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/><text x="{t}" y="{z}">{n}</text>'
+                ).format(
+                    c=colour,
+                    a=right + 14,
+                    b=right + 30,
+                    t=right + 36,
+                    y=TOP + 8 + 20 * number,
+                    z=TOP + 12 + 20 * number,
+                    n=series.name,
+                )
+            )
+    told = Markup(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" role="img" aria-label="{l}">\n'
+        "<style>\n{s}{r}</style>\n{p}\n</svg>\n"
+    )
+    return str(told.format(w=WIDTH, h=HEIGHT, l=plot.title, s=PALETTE, r=RULES, p=Markup("\n").join(drawn)))
+
+
+def rungs_around(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten around [low, high]; only powers of ten where those would be too many."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for factors in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        every = [round(factor * 10.0**power, 12) for power in range(first, last + 1) for factor in factors]
+        below = max((one for one in every if one <= low * (1 + 1e-9)), default=every[0])
+        above = min((one for one in every if one >= high * (1 - 1e-9)), default=every[-1])
+        found = [one for one in every if below <= one <= above]
+        if len(found) <= CROWDED:
+            break
+    return found if len(found) > 1 else [*found, 2 * found[0]]
+
+
+def spaced(values: Sequence[float], place: Callable[[float], float], apart: float = 36) -> list[float]:
+    """Those of ascending `values` whose places on paper lie far enough apart to be read, the first among them."""
+    kept: list[float] = []
+    for value in values:
+        if not kept or place(value) - place(kept[-1]) >= apart:
+            kept.append(value)
+    return kept

@@ -1,0 +1,137 @@
+"""How the data steps and tokenising scale with the corpus, from 1 MB to 5 GB: megabytes a second, and peak memory.
+
+python -m benchmarks scaling_corpus                    # 1, 10 and 100 MB
+python -m benchmarks.scaling_corpus --gigabytes 5      # hours: a record of its own, whose points join the same plots
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import ClassVar
+
+from benchmarks import large_corpus
+from benchmarks.checkouts import ROOT, checkout
+from benchmarks.harness import company, page, record
+from benchmarks.harness.benchmark import Benchmark, Setting, found
+from benchmarks.harness.growth import exponent
+from benchmarks.harness.memory import sampled
+from benchmarks.harness.record import Figure, Measured, Plot, Point, Record, Series
+from pipelines.training import hardware
+from tests.corpora.small_dataset import write_small_dataset
+
+MEGABYTES = (1, 10, 100)
+GIGABYTES = (1, 5)
+"""Those that are measured by hand."""
+STEPS, TOKENISING = "data steps", "tokenise and pack"
+PARAMS = """\
+runtime: {{memory: 1GiB}}
+datasets:
+  large:
+    general: [{{path: "{texts}"}}]
+    domain: [{{path: texts/domain.csv, text: body}}]
+    task: {{train: texts/train.jsonl, test: texts/test.jsonl, text: sentence, label: topic, labels_per_class: 8}}
+"""
+"""A small domain and task, so that the corpus is what is measured."""
+
+
+class ScalingCorpus(Benchmark):
+    """Both go on beyond memory: what a step holds is bounded by `runtime.memory`. What starting costs (DVC starts a process for
+    each step) is included, and is most of what a small corpus takes."""
+
+    name = "scaling_corpus"
+    what = (
+        "A corpus through all data steps (`dvc repro`: pin to card) under `runtime.memory: 1GiB`, and then tokenised and packed on "
+        "disk by all cores: megabytes of JSON lines a second, what starting costs included, and the largest memory of all "
+        "processes together (shared pages divided among them). An exponent b says that y grows as xᵇ."
+    )
+    slow = True
+    by_hand: ClassVar[dict[str, str]] = {
+        f"scaling_corpus-{size}GB": f"python -m benchmarks.scaling_corpus --gigabytes {size}" for size in GIGABYTES
+    }
+
+    def measure(self, setting: Setting) -> Measured:
+        parts = [of_size(setting, one / 1000) for one in MEGABYTES[: 1 if setting.quick else None]]
+        whole = page.joined([part.plots for part in parts])
+        fits = [
+            exponent(f"{plot.y}, {series.name}: exponent", series.points) for plot in whole for series in plot.series
+        ]
+        figures = [*(figure for part in parts for figure in part.figures), *(fit for fit in fits if fit is not None)]
+        return Measured(figures=tuple(figures), plots=tuple(whole))
+
+
+def of_size(setting: Setting, gigabytes: float) -> Measured:
+    """What a corpus of one size takes."""
+    megabytes = 1000 * gigabytes
+    texts = setting.work / "texts" / f"{megabytes:g}"
+    large_corpus.make_texts(texts, round(megabytes * 1e6))
+    folder = checkout(with_data=False)
+    try:
+        write_small_dataset(folder)
+        (folder / "params.yaml").write_text(PARAMS.format(texts=texts), encoding="utf-8")
+        peaks, seconds = large_corpus.run(folder)
+        table = folder / "data" / "prepared" / "large" / "general"
+        tokenising, peak = tokenised(
+            table if table.exists() else table.with_suffix(".parquet"), folder, setting.threads
+        )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    speeds = {STEPS: megabytes / seconds, TOKENISING: megabytes / tokenising}
+    memory = {STEPS: max(peaks.values()) / 2**20, TOKENISING: peak / 2**20}
+    what = f"{megabytes:,.0f} MB"
+    figures = [Figure(name=f"{name}, {what}", value=value, unit="MB/s") for name, value in speeds.items()]
+    figures += [
+        Figure(name=f"peak memory of {name}, {what}", value=value, unit="MiB") for name, value in memory.items()
+    ]
+    return Measured(figures=tuple(figures), plots=(
+        plot("speed", "Speed by size of the corpus", "MB/s", megabytes, speeds),
+        plot("memory", "Peak memory by size of the corpus", "MiB", megabytes, memory),
+    ))  # fmt: skip
+
+
+def plot(name: str, title: str, unit: str, megabytes: float, values: dict[str, float]) -> Plot:
+    """One point of each series."""
+    series = tuple(Series(name=one, points=(Point(x=megabytes, y=value),)) for one, value in values.items())
+    return Plot(name=name, title=title, x="megabytes of the corpus", y=unit, series=series)
+
+
+def tokenised(table: Path, folder: Path, processes: int) -> tuple[float, int]:
+    """Seconds, and the largest memory of all processes, in bytes."""
+    said = folder / "tokenised.json"
+    command = [sys.executable, "-m", "benchmarks.harness.tokenise", str(table), str(folder / "tokens"), str(processes)]
+    with said.open("w") as output, subprocess.Popen(command, cwd=ROOT, stdout=output) as process:
+        peak = max(sampled(process), default=0)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return float(json.loads(said.read_bytes())["seconds"]), peak
+
+
+def main() -> None:
+    """Measure one size by hand, keep its record, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gigabytes", type=int, choices=GIGABYTES, required=True)
+    asked = parser.parse_args()
+    begun, threads = monotonic(), hardware.cores()
+    run = os.environ[company.MARK] = uuid.uuid4().hex
+    with tempfile.TemporaryDirectory(prefix="cursus-bench-") as work, company.Watch(run) as watch:
+        measured = of_size(Setting(quick=False, threads=threads, work=Path(work)), asked.gigabytes)
+    made = Record(
+        name=f"{ScalingCorpus.name}-{asked.gigabytes}GB", what=f"{ScalingCorpus.what} Measured by hand.", measured=measured,
+        threads=threads, machine=company.machine(), company=watch.company(), versions=company.versions(), commit=company.commit(),
+        date=datetime.now(UTC).isoformat(timespec="seconds"), seconds=round(monotonic() - begun, 1),
+    )  # fmt: skip
+    record.write(made)
+    page.write(found())
+
+
+if __name__ == "__main__":
+    main()
