@@ -102,5 +102,6 @@ def _compile(compiler: str, path: Path) -> None:
         made = Path(aside) / path.name
         wide = (WIDE,) if "avx512f" in hardware.extensions() else ()
         command = [compiler, *OPTIONS, *wide, "-o", str(made), str(SOURCE), "-lm"]
-        subprocess.run(command, capture_output=True, text=True, timeout=WITHIN, check=True)
+        elsewhere = {**os.environ, "TMPDIR": aside}  # the usual folder need not be writable
+        subprocess.run(command, capture_output=True, text=True, timeout=WITHIN, check=True, env=elsewhere)
         os.replace(made, path)  # whoever compiles it at the same time makes the same
