@@ -132,7 +132,7 @@ class MaskedLM(Benchmark):
         if setting.quick:  # compiling takes most of a minute
             del loops[BEST]
             return pace(loops, stages.folder, rounds=2, seconds=1, warm=1)
-        return pace(loops, stages.folder, rounds=7, seconds=6, steps=2)
+        return pace(loops, stages.folder, rounds=5, seconds=5, steps=2)
 
 
 def recipe(size: Size, name: str, length: int, quick: bool, steps: int = STEPS) -> str:

@@ -164,4 +164,4 @@ def _taken(setting: Setting, name: str, system: System, text: dict[str, Path]) -
     loops = {OURS: ours, system.peer: Loop(system.module, order, STEP_TOKENS, as_it_comes(setting))}
     if setting.quick:
         return pace(loops, stages.folder, rounds=2, seconds=1, warm=1)
-    return pace(loops, stages.folder, rounds=7, seconds=6, steps=2)
+    return pace(loops, stages.folder, rounds=5, seconds=5, steps=2)
