@@ -208,21 +208,21 @@ class StageModule(lightning.LightningModule):
 
     def configure_optimizers(self) -> Any:
         chosen, schedule, total = self.stage.optimizer, self.stage.schedule, len(self.batches)
-        groups: list[dict[str, Any]] = [
-            {
-                "params": [value for _, value in group.parameters],
-                "lr": group.lr,
-                "weight_decay": group.weight_decay,
-                "is_head": group.is_head,
-            }
-            for group in self._groups
-        ]
+        # an optimizer calls its kernel once for each group: depths that are treated alike are one
+        alike: dict[tuple[float, float, bool], list[nn.Parameter]] = {}
+        for one in self._groups:
+            kind = (one.lr, one.weight_decay, one.is_head)
+            alike.setdefault(kind, []).extend(value for _, value in one.parameters)
         shared = {id(parameter) for parameter in self.network.parameters()}
         for companion in self.trained_companions.values():
             own = [parameter for parameter in companion.parameters() if id(parameter) not in shared]
             for decay, matrices in ((chosen.weight_decay, True), (0.0, False)):
-                params = [parameter for parameter in own if (parameter.ndim > 1) is matrices]
-                groups.append({"params": params, "lr": chosen.lr, "weight_decay": decay, "is_head": True})
+                beside = [parameter for parameter in own if (parameter.ndim > 1) is matrices]
+                alike.setdefault((chosen.lr, decay, True), []).extend(beside)
+        groups: list[dict[str, Any]] = [
+            {"params": params, "lr": lr, "weight_decay": decay, "is_head": is_head}
+            for (lr, decay, is_head), params in alike.items()
+        ]
         options: dict[str, Any] = {"betas": chosen.betas, "eps": EPSILON}
         with self._at_start():
             self._remembered = [strategy.begin(self.network) for strategy in self.stage.strategy]
