@@ -28,11 +28,11 @@ from tasks.work import Known, Table, Work, body_described, tables_of, work_of
 if TYPE_CHECKING:
     from tasks.datasets import Prepared
 
-RUN_SECONDS = 13.0
+RUN_SECONDS = 12.0
 """A run's start and end: the flow, Prefect's server, MLflow, the report."""
-WORKER_SECONDS = 8.0
+WORKER_SECONDS = 6.0
 """A training process's imports. The first one's lie under the start of the flow."""
-STEP_SECONDS = 0.55
+STEP_SECONDS = 0.45
 STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0032, 0.0013
 CHARACTER_SECONDS, LEARNT_SECONDS = 1.3e-7, 0.5e-6
 ANSWER_SECONDS, LAYER_OF_ANSWER = 1.6e-4, 1.0e-4
@@ -51,7 +51,7 @@ a body; of that kind."""
 UNSEEN = 0.5
 """How much the reference machine counts beside records."""
 TIMES_LARGER = math.log(4)
-"""A record of a step that is so much larger or smaller counts half."""
+"""A record of a step that is so much larger or smaller counts half, and soon nothing: what a smoke run takes is its start."""
 UNSURE, SURE = math.log(2.0), math.log(1.15)
 """Logarithm of the factor that an estimate may be off by: without any record, and with the best."""
 
@@ -172,7 +172,7 @@ def _estimate(
     work, body = work_of(one, known, tables), body_described(one, known)
     here = _seconds(work, threads)
     alike = [(_likeness(one, body, seen), seen) for seen in history]
-    weighed = [(likeness / (1 + (math.log(seen.seconds / here) / TIMES_LARGER) ** 2), seen) for likeness, seen in alike]
+    weighed = [(likeness / (1 + (math.log(seen.seconds / here) / TIMES_LARGER) ** 4), seen) for likeness, seen in alike]
     # the reference machine's word, as fast as this one is now
     total, mean = UNSEEN, UNSEEN * math.log(slowness())
     for weight, seen in weighed:
