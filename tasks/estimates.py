@@ -35,7 +35,7 @@ WORKER_SECONDS = 6.0
 STEP_SECONDS = 0.45
 STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0032, 0.0013
 CHARACTER_SECONDS, LEARNT_SECONDS = 1.3e-7, 0.5e-6
-ANSWER_SECONDS, LAYER_OF_ANSWER = 1.6e-4, 1.0e-4
+ANSWER_SECONDS, LAYER_OF_ANSWER, WRITTEN_SECONDS = 1.6e-4, 1.0e-4, 5.5e-5
 MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 0.35, 1.9, 4.2
 OPERATIONS = {"amx_bf16": 1.4e11, "avx512_bf16": 0.9e11, "": 0.4e11}
 """Extension of the processor → operations a second of one processor on small networks; the first that it has."""
@@ -204,6 +204,7 @@ def _seconds(work: Work, threads: int) -> float:
         + work.characters * CHARACTER_SECONDS
         + work.learnt * LEARNT_SECONDS
         + work.answers * (ANSWER_SECONDS + LAYER_OF_ANSWER * work.layers)
+        + work.written * WRITTEN_SECONDS
         + work.models * MODEL_SECONDS
         + work.analyses * ANALYSIS_SECONDS
         + work.conversions * CONVERSION_SECONDS
