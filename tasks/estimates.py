@@ -1,9 +1,9 @@
 """How long steps will take, told before they run, and how sure that is.
 
-    what is counted of a step ──▶ seconds on a reference machine ──▶ on this one, as fast as it is now
+    what is counted of a step ──▶ seconds on a reference machine ──▶ on this one, as fast as it computes
                                                 └──▶ corrected by what steps like it took in this store
 
-The seconds of each kind of work are from the recipes of this repository on two cores of an Intel Xeon with AMX. A store that has
+The seconds of each kind of work are processor seconds of this repository's recipes on a core of an Intel Xeon with AMX. A store that has
 seen this machine corrects them: a step that was computed before is taken at its word, one that differs in size as far as it does.
 """
 
@@ -173,7 +173,7 @@ def _estimate(
     here = _seconds(work, threads)
     alike = [(_likeness(one, body, seen), seen) for seen in history]
     weighed = [(likeness / (1 + (math.log(seen.seconds / here) / TIMES_LARGER) ** 4), seen) for likeness, seen in alike]
-    # the reference machine's word, as fast as this one is now
+    # the reference machine's word, as fast as this one computes
     total, mean = UNSEEN, UNSEEN * math.log(slowness())
     for weight, seen in weighed:
         total, mean = total + weight, mean + weight * seen.ratio
