@@ -3,8 +3,8 @@
     what is counted of a step ──▶ seconds on a reference machine ──▶ on this one, as fast as it computes
                                                 └──▶ corrected by what steps like it took in this store
 
-The seconds of each kind of work are processor seconds of this repository's recipes on a core of an Intel Xeon with AMX. A store that has
-seen this machine corrects them: a step that was computed before is taken at its word, one that differs in size as far as it does.
+The seconds of each kind of work are processor seconds of this repository's recipes on a core of an Intel Xeon with AMX. A store
+that has seen this machine corrects them: a step that was computed before is taken at its word, one of another size less.
 """
 
 from __future__ import annotations
