@@ -1,10 +1,10 @@
 """How long steps will take, told before they run, and how sure that is.
 
-    what is counted of a step ──▶ seconds on a reference machine ──▶ on this one, as fast as it is now
+    what is counted of a step ──▶ seconds on a reference machine ──▶ on this one, as fast as it computes
                                                 └──▶ corrected by what steps like it took in this store
 
-The seconds of each kind of work are from the recipes of this repository on two cores of an Intel Xeon with AMX. A store that has
-seen this machine corrects them: a step that was computed before is taken at its word, one that differs in size as far as it does.
+The seconds of each kind of work are processor seconds of this repository's recipes on a core of an Intel Xeon with AMX. A store
+that has seen this machine corrects them: a step that was computed before is taken at its word, one of another size less.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tasks.work import Known, Table, Work, body_described, tables_of, work_of
 if TYPE_CHECKING:
     from tasks.datasets import Prepared
 
-RUN_SECONDS = 13.0
+RUN_SECONDS = 12.0
 """A run's start and end: the flow, Prefect's server, MLflow, the report."""
-WORKER_SECONDS = 8.0
+WORKER_SECONDS = 6.0
 """A training process's imports. The first one's lie under the start of the flow."""
-STEP_SECONDS = 0.55
+STEP_SECONDS = 0.45
 STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0032, 0.0013
 CHARACTER_SECONDS, LEARNT_SECONDS = 1.3e-7, 0.5e-6
-ANSWER_SECONDS, LAYER_OF_ANSWER = 1.6e-4, 1.0e-4
+ANSWER_SECONDS, LAYER_OF_ANSWER, WRITTEN_SECONDS = 1.6e-4, 1.0e-4, 5.5e-5
 MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 0.35, 1.9, 4.2
 OPERATIONS = {"amx_bf16": 1.4e11, "avx512_bf16": 0.9e11, "": 0.4e11}
 """Extension of the processor → operations a second of one processor on small networks; the first that it has."""
@@ -51,7 +51,7 @@ a body; of that kind."""
 UNSEEN = 0.5
 """How much the reference machine counts beside records."""
 TIMES_LARGER = math.log(4)
-"""A record of a step that is so much larger or smaller counts half."""
+"""A record of a step that is so much larger or smaller counts half, and soon nothing: what a smoke run takes is its start."""
 UNSURE, SURE = math.log(2.0), math.log(1.15)
 """Logarithm of the factor that an estimate may be off by: without any record, and with the best."""
 
@@ -172,8 +172,8 @@ def _estimate(
     work, body = work_of(one, known, tables), body_described(one, known)
     here = _seconds(work, threads)
     alike = [(_likeness(one, body, seen), seen) for seen in history]
-    weighed = [(likeness / (1 + (math.log(seen.seconds / here) / TIMES_LARGER) ** 2), seen) for likeness, seen in alike]
-    # the reference machine's word, as fast as this one is now
+    weighed = [(likeness / (1 + (math.log(seen.seconds / here) / TIMES_LARGER) ** 4), seen) for likeness, seen in alike]
+    # the reference machine's word, as fast as this one computes
     total, mean = UNSEEN, UNSEEN * math.log(slowness())
     for weight, seen in weighed:
         total, mean = total + weight, mean + weight * seen.ratio
@@ -204,6 +204,7 @@ def _seconds(work: Work, threads: int) -> float:
         + work.characters * CHARACTER_SECONDS
         + work.learnt * LEARNT_SECONDS
         + work.answers * (ANSWER_SECONDS + LAYER_OF_ANSWER * work.layers)
+        + work.written * WRITTEN_SECONDS
         + work.models * MODEL_SECONDS
         + work.analyses * ANALYSIS_SECONDS
         + work.conversions * CONVERSION_SECONDS

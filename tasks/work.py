@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Stage
-from pipelines.vocabulary import Ability
+from pipelines.vocabulary import Ability, Signal
 
 if TYPE_CHECKING:
     from tasks.datasets import Prepared
@@ -100,6 +100,8 @@ class Work:
     """Characters that a new tokenizer is made of."""
     answers: float = 0.0
     """Texts that a model answers without being trained on them."""
+    written: float = 0.0
+    """Those of them that are written token by token, times the width of the body."""
     models: int = 0
     """That are looked at."""
     conversions: int = 0
@@ -117,7 +119,7 @@ def work_of(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
     body = _body(one, others)
     if stage.kind.reads_plain_text:
         return _plain(one, others, body, tables)
-    return _labelled(one, body, tables)
+    return _labelled(one, others, body, tables)
 
 
 def body_described(one: Known, others: Mapping[str, Known]) -> str:
@@ -141,8 +143,7 @@ def _plain(one: Known, others: Mapping[str, Known], body: _Body, tables: Mapping
     sample = min(getattr(new, "sample_bytes", all_of_it), all_of_it) if new else 0
     rates = [float(rate) for corruption in stage.corruption if (rate := getattr(corruption, "rate", None))]
     share = (rates[0] if rates else PREDICTED) if stage.corruption else 1.0
-    vocabulary = _vocabulary(one, others)
-    each, scoring = _forward(body, budget.length), 2 * share * body.width * (vocabulary + body.width)
+    each, scoring = _forward(body, budget.length), share * _scoring(one, others, body)
     beside = 1 + COMPANION * sum(len(objective.companion_heads) for objective in stage.objective)
     streams = 2 if Ability.TWO_STREAM in body.offers else 1
     return Work(
@@ -156,7 +157,7 @@ def _plain(one: Known, others: Mapping[str, Known], body: _Body, tables: Mapping
     )
 
 
-def _labelled(one: Known, body: _Body, tables: Mapping[str, Table]) -> Work:
+def _labelled(one: Known, others: Mapping[str, Known], body: _Body, tables: Mapping[str, Table]) -> Work:
     stage, budget = one.stage, one.stage.budget
     train, validation = _table(one, "train", tables), _table(one, "validation", tables)
     converted = sum(compression.replaces_weights for compression in stage.compression)
@@ -177,13 +178,16 @@ def _labelled(one: Known, body: _Body, tables: Mapping[str, Table]) -> Work:
     operations = 3 * forward * tokens + forward * validations * validation.documents * each
     if stage.teacher is not None:  # which is asked once
         operations += forward * texts * each
+    beside = any(Signal.NEXT_LOGITS in objective.needs_signals for objective in stage.objective)
     return Work(
         tokens=tokens,
         steps=steps,
         layers=body.layers,
         operations=operations,
+        scoring=3 * _scoring(one, others, body) * tokens if beside else 0.0,
         characters=characters + validation.characters,
         answers=validations * validation.documents + (texts if stage.teacher else 0),
+        written=validations * validation.documents * body.width * _writes(stage),
         conversions=converted,
     )
 
@@ -198,17 +202,19 @@ def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
     # where latency is measured: calls with one text, and a third as many with thirty-two
     timed = sum(getattr(part, "rounds", 0) * len(getattr(part, "subjects", ())) * (1 + 32 / 3) for part in parts)
     each = documents * passes + timed / max(1, len(one.parents))
-    operations = layers = 0.0
+    operations = layers = written = 0.0
     for fingerprint in one.parents.values():
         if fingerprint in others:
             subject, body = others[fingerprint], _body(others[fingerprint], others)
             length = min(float(subject.stage.budget.length), asked.characters_each / CHARACTERS_IN_TOKEN)
             operations += _forward(body, round(length)) * length * each
             layers += body.layers / len(one.parents)
+            written += each * body.width * _writes(subject.stage)
     return Work(
         layers=layers,
         operations=operations,
         answers=each * len(one.parents),
+        written=written,
         models=len(one.parents),
         analyses=len(parts),
     )
@@ -221,6 +227,15 @@ def _forward(body: _Body, length: int) -> float:
     if Ability.RECURRENT in body.offers:
         return body.layers * 16 * width**2
     return body.layers * (24 * width**2 + 4 * length * width) * (RELATIVE if Ability.TWO_STREAM in body.offers else 1)
+
+
+def _scoring(one: Known, others: Mapping[str, Known], body: _Body) -> float:
+    """Operations of one token's scores of the whole vocabulary."""
+    return 2 * body.width * (_vocabulary(one, others) + body.width)
+
+
+def _writes(stage: Stage) -> bool:
+    return stage.head is not None and Signal.TARGET_LOGITS in stage.head.provides
 
 
 @dataclass(frozen=True)
