@@ -127,17 +127,19 @@ def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None
         if step.fingerprint in stored:
             use_cached(step.label, whole(step), whole(stored[step.fingerprint]), whole(context))
     waiting = plan.missing(stored)
-    running: list[tuple[PrefectFuture[None], Lock]] = []
+    running: list[tuple[PrefectFuture[None], Lock, str]] = []
     # a future asked for its state would ask Prefect's server, ten times a second, and fail while that is away
     ended: set[UUID] = set()
     elsewhere: set[str] = set()
     at_once = context.training.at_once(cores)
     while waiting or running:
         ready = [step for step in waiting if all(parent in context.artifacts for parent in step.parents.values())]
-        threads = max(1, cores // min(at_once, len(running) + len(ready))) if ready else 1
+        # a step that has published may still have to end for Prefect: it computes no more
+        computing = len(running) - sum(fingerprint in context.artifacts for _, _, fingerprint in running)
+        threads = max(1, cores // min(at_once, computing + len(ready))) if ready else 1
         moved = False
         for step in ready:
-            if len(running) == at_once:
+            if computing == at_once:
                 break
             claim = context.store.claim(step.fingerprint)
             if claim is None:
@@ -153,12 +155,14 @@ def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None
                 claim.release(forget=True)
                 use_cached(step.label, whole(step), whole(found), whole(context))
             else:
-                running.append((run_step.submit(plan.name(step), whole(step), threads, whole(context)), claim))
-                running[-1][0].add_done_callback(lambda future: ended.add(future.task_run_id))
-        for pair in [pair for pair in running if pair[0].task_run_id in ended]:
-            future, claim = pair
+                computing += 1
+                future = run_step.submit(plan.name(step), whole(step), threads, whole(context))
+                future.add_done_callback(lambda one: ended.add(one.task_run_id))
+                running.append((future, claim, step.fingerprint))
+        for one in [one for one in running if one[0].task_run_id in ended]:
+            future, claim, _ = one
             moved = True
-            running.remove(pair)
+            running.remove(one)
             claim.release(forget=True)
             future.result()
         if not moved:

@@ -66,6 +66,9 @@ def _of_environment(before: Environment, after: Environment) -> Iterator[str]:
         yield f"Python {before.python} then, {after.python} here"
     if None not in (before.device, after.device) and before.device != after.device:
         yield f"another device: {before.device} then, {after.device} here"
+    if None not in (before.compiled, after.compiled) and before.compiled != after.compiled:
+        kernels = {True: "kernels compiled for the machine", False: "torch's own kernels", None: ""}
+        yield f"{kernels[before.compiled]} then, {kernels[after.compiled]} here"
     for key in sorted(before.runtime.keys() & after.runtime.keys() - HARMLESS):
         then, now = before.runtime[key], after.runtime[key]
         if then != now:

@@ -66,6 +66,8 @@ class Environment(BaseModel):
     """ISO 8601, UTC."""
     seconds: float
     resumed_from_step: int | None = None
+    compiled: bool | None = None
+    """Whether kernels compiled for the machine took part; None in older records, and before a step is computed."""
     device: str | None = None
     """The processor with the extensions that decide how it rounds, or the GPU; None in a record that does not say."""
     runtime: dict[str, Any] = {}

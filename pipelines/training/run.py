@@ -46,8 +46,7 @@ def _run(job: Job) -> Result:
         return Result.model_validate_json(done.read_bytes())
     module, _, function = ENTRY[job.stage.kind].partition(":")
     result = cast("Result", getattr(importlib.import_module(module), function)(job))
-    device = hardware.described(job.runtime.accelerator) + (", compiled kernels" if result.compiled else "")
-    result = result.model_copy(update={"device": device})
+    result = result.model_copy(update={"device": hardware.described(job.runtime.accelerator)})
     if group.rank() > 0:
         return result
     # half of it, on a disk that is full, must not be published
