@@ -12,18 +12,11 @@ from torch.nn import functional
 from pipelines.kernels.attention import attend, masked_softmax
 from pipelines.kernels.dropout import Dropout, drawn, dropout
 from pipelines.kernels.layer_norm import LayerNorm
-from pipelines.kernels.linear import Linear, join
+from pipelines.kernels.linear import Linear
 from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
+from tests.kernels.closeness import close
 
 TYPES = pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
-ROUNDING = {torch.bfloat16: 2**-8, torch.float32: 2e-6}
-
-
-def close(ours: Tensor | None, theirs: Tensor | None, kind: torch.dtype, more: float = 1.0) -> None:
-    """Equal up to the rounding of `kind`, of the largest value."""
-    assert ours is not None and theirs is not None
-    scale = theirs.detach().abs().max().item()
-    assert (ours.detach().double() - theirs.detach().double()).abs().max().item() <= more * ROUNDING[kind] * scale
 
 
 @TYPES
@@ -202,62 +195,6 @@ def test_layer_norm(kind: torch.dtype, shape: tuple[int, ...]) -> None:
 def test_layer_norm_stays_torchs_own_outside_autocast() -> None:
     module, states = LayerNorm(8), torch.randn(3, 8)
     assert torch.equal(module(states), functional.layer_norm(states, (8,), module.weight, module.bias, module.eps))
-
-
-@pytest.mark.parametrize("biased", [True, False])
-def test_linear(biased: bool) -> None:
-    """As autocast computes it, but that a bias's gradient is summed in float32."""
-    torch.manual_seed(8)
-    ours, theirs = Linear(24, 70, bias=biased), nn.Linear(24, 70, bias=biased)
-    theirs.load_state_dict(ours.state_dict())
-    one, other = (torch.randn(4, 9, 24, generator=torch.Generator().manual_seed(1)).requires_grad_() for _ in range(2))
-    outer = torch.randn(4, 9, 70).bfloat16()
-    with torch.autocast("cpu", torch.bfloat16):
-        said, wanted = ours(one), theirs(other)
-    assert torch.equal(said, wanted)
-    said.backward(outer)
-    wanted.backward(outer)
-    assert torch.equal(one.grad, other.grad)  # type: ignore[arg-type]
-    assert torch.equal(ours.weight.grad, theirs.weight.grad)  # type: ignore[arg-type]
-    if biased:
-        close(ours.bias.grad, outer.double().sum((0, 1)), torch.float32, more=10)
-
-
-def test_layers_of_one_input_say_what_each_would() -> None:
-    torch.manual_seed(9)
-    layers = [Linear(16, size) for size in (16, 8, 8)]
-    alone = [nn.Linear(16, size) for size in (16, 8, 8)]
-    for one, other in zip(layers, alone, strict=True):
-        other.load_state_dict(one.state_dict())
-    join(layers)
-    states = torch.randn(5, 16)
-    for _ in range(2):  # the second time with what the first has left
-        read, beside = states.clone().requires_grad_(), states.clone().requires_grad_()
-        with torch.autocast("cpu", torch.bfloat16):
-            said = [layer(read) for layer in layers]
-            wanted = [layer(beside) for layer in alone]
-        for one, other in zip(said, wanted, strict=True):
-            assert torch.equal(one, other)
-        sum(one.float().square().sum() for one in said).backward()  # type: ignore[union-attr]
-        sum(one.float().square().sum() for one in wanted).backward()  # type: ignore[union-attr]
-        close(read.grad, beside.grad, torch.bfloat16, more=4)
-        for one, other in zip(layers, alone, strict=True):
-            close(one.weight.grad, other.weight.grad, torch.bfloat16, more=2)
-
-
-def test_layers_of_one_input_may_be_given_others() -> None:
-    """As in attention to another text: the query reads one, key and value read the other."""
-    torch.manual_seed(10)
-    query, key = Linear(6, 6), Linear(6, 6)
-    join([query, key])
-    mine, theirs = torch.randn(3, 6), torch.randn(4, 6)
-    with torch.autocast("cpu", torch.bfloat16):
-        first, second = query(mine), key(theirs)
-        again = query(mine)
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(first, functional.linear(mine, query.weight, query.bias))
-        assert torch.equal(second, functional.linear(theirs, key.weight, key.bias))
-    assert torch.equal(again, first)
 
 
 def test_attention_beside_torchs_own() -> None:
