@@ -16,7 +16,8 @@ def main(order: Path) -> int:
     """Train until nothing more is asked for."""
     import torch
 
-    from pipelines.job import Job
+    from pipelines.job import KERNELS, Job
+    from pipelines.kernels.faster import make_faster
     from pipelines.objectives import TrainingStep
     from pipelines.opening import open_tokenizer
     from pipelines.training.assemble import assemble, set_dropout
@@ -31,6 +32,7 @@ def main(order: Path) -> int:
     tokenizer = open_tokenizer(job.start)
     network = assemble(stage, job.start, tokenizer, None, job.runtime.accelerator)
     set_dropout(network, stage.dropout)
+    make_faster([network], (job.cache or job.out) / KERNELS)  # a stage's network has them; only the loop is to differ
     batches = batches_of(job, None, tokenizer)
     matrices = [one for one in network.parameters() if one.ndim > 1]
     others = [one for one in network.parameters() if one.ndim <= 1]
@@ -47,7 +49,7 @@ def main(order: Path) -> int:
         batch: dict[Field, Any] = {Field(name): value for name, value in fields.items()}
         with torch.autocast("cpu", torch.bfloat16, enabled=low):
             signals = stage.head.signals(network, batch, wanted)
-            step = TrainingStep(batch, signals, network, lambda *_: {}, wanted)
+            step = TrainingStep(batch, signals, network, lambda *_: {}, wanted, wanted)
             terms = [term for objective in stage.objective for term in objective.loss(step).values()]
             loss: torch.Tensor = sum(terms, torch.zeros(()))
         torch.autograd.backward(loss)
