@@ -10,36 +10,18 @@ from typing import Any, ClassVar
 from benchmarks.harness import floor
 from benchmarks.harness.benchmark import Benchmark, Setting, missing
 from benchmarks.harness.floor import Shape
+from benchmarks.harness.miniatures import RATE, STEP_TOKENS, initial
 from benchmarks.harness.paced import Loop, Paces, as_it_comes, pace
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.stages import Stages, tables
 from benchmarks.harness.turns import Turns, rate, ratio
 from tasks.launchers.environment import training_environment
 
-STEP_TOKENS = 4096
 STEPS = 4000
 """Of the schedule; no run gets that far."""
-RATE = 0.15
-"""Share of tokens that are predicted."""
 LENGTHS = (128, 512)
 USUAL, BEST, FLOOR, OURS = "HF Trainer as run_mlm", "HF Trainer at its best", "matmul floor", "cursus"
-RECIPE = """\
-name: {name}
-paper: arXiv:1908.08962
-stages:
-  initial:
-    kind: pretrain
-    corpus: general
-    tokenizer: {{name: wordpiece, vocab_size: {vocabulary}, sample_bytes: 20000000}}
-    backbone: {{name: transformer, architecture: bert, positions: 512,
-               dims: {{hidden_size: {hidden}, num_hidden_layers: {layers}, num_attention_heads: {heads},
-                      intermediate_size: {inner}}}}}
-    corruption: {{name: token_mask, rate: {rate}}}
-    head: masked_lm
-    objective: masked_lm
-    strategy: full
-    optimizer: {{lr: 5.0e-4, weight_decay: 0.01}}
-    budget: {{tokens: 0, batch_tokens: {step_tokens}, length: {length}}}
+TRAIN = """\
   train:
     kind: adapt_domain
     start: initial
@@ -137,10 +119,8 @@ class MaskedLM(Benchmark):
 
 def recipe(size: Size, name: str, length: int, quick: bool, steps: int = STEPS) -> str:
     """The recipe of one case."""
-    return RECIPE.format(
-        name=name, vocabulary=4096 if quick else 30522, hidden=size.hidden, layers=size.layers, heads=size.heads,
-        inner=4 * size.hidden, rate=RATE, step_tokens=STEP_TOKENS, length=length, tokens=steps * STEP_TOKENS,
-    )  # fmt: skip
+    begins = initial(name, size.layers, size.hidden, quick=quick, length=length)
+    return begins + TRAIN.format(step_tokens=STEP_TOKENS, length=length, tokens=steps * STEP_TOKENS)
 
 
 def trainer(

@@ -12,6 +12,7 @@ from benchmarks.checkouts import ROOT, users_shell
 from benchmarks.fine_tuning import sentences
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.growth import exponent, point
+from benchmarks.harness.miniatures import STEP_TOKENS, initial
 from benchmarks.harness.paced import Loop, pace
 from benchmarks.harness.record import Measured, Plot, Point, Series, Turn
 from benchmarks.harness.stages import Stages, tables
@@ -19,7 +20,7 @@ from benchmarks.harness.turns import Turns, median, rate, ratio, take_turns, tim
 
 STEPS = 20_000
 """Of the schedule; no run gets that far."""
-USUAL_LENGTH, USUAL_BATCH = 128, 4096
+USUAL_LENGTH, USUAL_BATCH = 128, STEP_TOKENS
 SHAPES = {"tiny": (2, 128), "mini": (4, 256), "small": (4, 512), "medium": (8, 512), "base": (12, 768)}
 """BERT's sizes (Turc et al. 2019): layers and hidden size."""
 USUAL_SHAPE = "mini"
@@ -28,25 +29,6 @@ BATCHES = (1024, 2048, 4096, 8192, 16384)
 LABELLED = (30, 100, 300, 1000, 3000)
 EPOCHS = 3
 TOKENS = "tokens/s"
-RECIPE = """\
-name: {name}
-paper: arXiv:1908.08962
-stages:
-  initial:
-    kind: pretrain
-    corpus: general
-    tokenizer: {{name: wordpiece, vocab_size: {vocabulary}, sample_bytes: 20000000}}
-    backbone: {{name: transformer, architecture: bert, positions: 512,
-               dims: {{hidden_size: {hidden}, num_hidden_layers: {layers}, num_attention_heads: {heads},
-                      intermediate_size: {inner}}}}}
-    corruption: {{name: token_mask, rate: 0.15}}
-    head: masked_lm
-    objective: masked_lm
-    strategy: full
-    limits: {{unknown: 1.0}}
-    optimizer: {{lr: 5.0e-4, weight_decay: 0.01}}
-    budget: {{tokens: 0, batch_tokens: 4096, length: 128}}
-"""
 TRAINED = """\
   {stage}: {{kind: adapt_domain, start: initial, corpus: general,
     budget: {{tokens: {tokens}, batch_tokens: {batch}, length: {length}}}}}
@@ -191,10 +173,7 @@ def made(
     labelled: Mapping[str, int] | None = None,
 ) -> Stages:
     """Stages that start from random weights of a size: on plain text by (length, batch tokens), on labels by their number."""
-    layers, hidden = SHAPES[size]
-    recipe = RECIPE.format(
-        name=name, vocabulary=4096 if setting.quick else 30522, hidden=hidden, layers=layers, heads=hidden // 64, inner=4 * hidden
-    )  # fmt: skip
+    recipe = initial(name, *SHAPES[size], quick=setting.quick)
     for stage, (length, batch) in trained.items():
         recipe += TRAINED.format(stage=stage, tokens=STEPS * batch, batch=batch, length=length)
     for stage, number in (labelled or {}).items():

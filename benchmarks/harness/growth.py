@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import linregress, t
 
 from benchmarks.harness.record import Figure, Point, Turn
 from benchmarks.harness.turns import rate
-
-T_975 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31)
-"""Student's t at 97.5 % for one degree of freedom, two, …"""
 
 
 def exponent(name: str, points: Sequence[Point]) -> Figure | None:
@@ -20,11 +17,9 @@ def exponent(name: str, points: Sequence[Point]) -> Figure | None:
     if len(points) < 3:
         return None
     x, y = (np.log([getattr(point, axis) for point in points]) for axis in ("x", "y"))
-    b, a = np.polyfit(x, y, 1)
-    freedom = len(points) - 2
-    spread = math.sqrt(float(((y - a - b * x) ** 2).sum()) / freedom / float(((x - x.mean()) ** 2).sum()))
-    width = T_975[min(freedom, len(T_975)) - 1] * spread
-    return Figure(name=name, value=float(b), unit="", low=float(b) - width, high=float(b) + width)
+    fit = linregress(x, y)
+    b, width = float(fit.slope), float(t.ppf(0.975, len(points) - 2) * fit.stderr)
+    return Figure(name=name, value=b, unit="", low=b - width, high=b + width)
 
 
 def point(x: float, turns: Sequence[Turn]) -> Point:

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout as plain_dropout
 
-from pipelines.kernels.dropout import Draw, computable, drawn
-from pipelines.kernels.library import opened
+from pipelines.kernels.dropout import Draw, drawn
+from pipelines.kernels.library import computable, opened
 
 NAME = "plain_products"
 """In transformers' registry of attention functions."""
@@ -68,8 +68,10 @@ def masked_softmax(scores: Tensor, mask: Tensor | None, scaling: float, rate: fl
     if not computable(scores):
         masked = scores * scaling if mask is None else scores * scaling + mask
         return plain_dropout(torch.softmax(masked, dim=-1), rate)
-    if mask is not None and (mask.dtype is not torch.float32 or mask.stride(-1) != 1):
-        mask = mask.float().contiguous()
+    if mask is not None:
+        mask = mask.expand(*mask.shape[:-1], scores.shape[-1])  # the kernel reads a row of it one after the other
+        if mask.dtype is not torch.float32 or mask.stride(-1) != 1:
+            mask = mask.float().contiguous()
     result: Tensor = DrawnSoftmax.apply(scores, mask, scaling, drawn(rate))  # type: ignore[no-untyped-call]  # torch does not type it
     return result
 

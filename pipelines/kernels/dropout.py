@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout as plain
 
-from pipelines.kernels.library import opened
+from pipelines.kernels.library import computable, opened
 
 DECISIONS = 1 << 16
 """Of each place 16 random bits decide, so that a rate is met to 8e-6."""
@@ -68,11 +68,6 @@ def _masked(values: Tensor, draw: Draw) -> Tensor:
         half,
     )
     return result
-
-
-def computable(values: Tensor) -> bool:
-    """Whether the kernels can read `values`."""
-    return opened() is not None and values.device.type == "cpu" and values.dtype in (torch.bfloat16, torch.float32)
 
 
 def dropout(values: Tensor, rate: float) -> Tensor:

@@ -278,6 +278,7 @@ INLINE void cross_entropy(
             float most = largest(scores, begin, width, half);
             if (is_wrong(most)) {
                 losses[row] = most;
+                for (ptrdiff_t at = 0; slopes && at < width; at++) store(slopes, begin + at, most, half);
                 continue;
             }
             double all = 0.0; /* of parts: float32 alone would lose two digits over a large vocabulary */
@@ -312,20 +313,21 @@ void cursus_cross_entropy(
 
 /* ---- layer normalisation ----------------------------------------------------------------------------------------------------- */
 
+/* What it says, and the gradient of that, are bfloat16; `half` says what it reads. */
 INLINE void layer_norm(
     const void *from, const float *gain, const float *bias, void *to, float *means, float *steepness, ptrdiff_t rows, ptrdiff_t width,
-    float epsilon, int threads, int half_from, int half_to
+    float epsilon, int threads, int half
 ) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t row = 0; row < rows; row++) {
         ptrdiff_t begin = row * width;
         float sum = 0.0f, squares = 0.0f;
         #pragma omp simd reduction(+ : sum)
-        for (ptrdiff_t at = 0; at < width; at++) sum += load(from, begin + at, half_from);
+        for (ptrdiff_t at = 0; at < width; at++) sum += load(from, begin + at, half);
         float mean = sum / (float)width;
         #pragma omp simd reduction(+ : squares)
         for (ptrdiff_t at = 0; at < width; at++) {
-            float apart = load(from, begin + at, half_from) - mean;
+            float apart = load(from, begin + at, half) - mean;
             squares += apart * apart;
         }
         float steep = 1.0f / sqrtf(squares / (float)width + epsilon);
@@ -333,23 +335,22 @@ INLINE void layer_norm(
         steepness[row] = steep;
         #pragma omp simd
         for (ptrdiff_t at = 0; at < width; at++)
-            store(to, begin + at, (load(from, begin + at, half_from) - mean) * steep * gain[at] + bias[at], half_to);
+            store(to, begin + at, (load(from, begin + at, half) - mean) * steep * gain[at] + bias[at], 1);
     }
 }
 
 void cursus_layer_norm(
     const void *from, const float *gain, const float *bias, void *to, float *means, float *steepness, ptrdiff_t rows, ptrdiff_t width,
-    float epsilon, int threads, int half_from, int half_to
+    float epsilon, int threads, int half
 ) {
-    if (half_from && half_to) layer_norm(from, gain, bias, to, means, steepness, rows, width, epsilon, threads, 1, 1);
-    else if (half_to) layer_norm(from, gain, bias, to, means, steepness, rows, width, epsilon, threads, 0, 1);
-    else layer_norm(from, gain, bias, to, means, steepness, rows, width, epsilon, threads, 0, 0);
+    if (half) layer_norm(from, gain, bias, to, means, steepness, rows, width, epsilon, threads, 1);
+    else layer_norm(from, gain, bias, to, means, steepness, rows, width, epsilon, threads, 0);
 }
 
 /* gains, biases: float32 [parts, width], the gradients of gain and bias by part of the rows. */
 INLINE void layer_norm_backward(
     const void *gradient, const void *from, const float *gain, const float *means, const float *steepness, void *to, float *gains,
-    float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half_from, int half_to
+    float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t part = 0; part < parts; part++) {
@@ -360,7 +361,7 @@ INLINE void layer_norm_backward(
             float mean = means[row], steep = steepness[row], plain = 0.0f, along = 0.0f;
             #pragma omp simd reduction(+ : plain, along)
             for (ptrdiff_t at = 0; at < width; at++) {
-                float slope = load(gradient, begin + at, half_to), normed = (load(from, begin + at, half_from) - mean) * steep;
+                float slope = load(gradient, begin + at, 1), normed = (load(from, begin + at, half) - mean) * steep;
                 of_gain[at] += slope * normed;
                 of_bias[at] += slope;
                 plain += slope * gain[at];
@@ -370,8 +371,8 @@ INLINE void layer_norm_backward(
             along /= (float)width;
             #pragma omp simd
             for (ptrdiff_t at = 0; at < width; at++) {
-                float slope = load(gradient, begin + at, half_to), normed = (load(from, begin + at, half_from) - mean) * steep;
-                store(to, begin + at, (slope * gain[at] - plain - normed * along) * steep, half_from);
+                float slope = load(gradient, begin + at, 1), normed = (load(from, begin + at, half) - mean) * steep;
+                store(to, begin + at, (slope * gain[at] - plain - normed * along) * steep, half);
             }
         }
     }
@@ -379,13 +380,10 @@ INLINE void layer_norm_backward(
 
 void cursus_layer_norm_backward(
     const void *gradient, const void *from, const float *gain, const float *means, const float *steepness, void *to, float *gains,
-    float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half_from, int half_to
+    float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
-    if (half_from && half_to)
-        layer_norm_backward(gradient, from, gain, means, steepness, to, gains, biases, rows, width, parts, threads, 1, 1);
-    else if (half_to)
-        layer_norm_backward(gradient, from, gain, means, steepness, to, gains, biases, rows, width, parts, threads, 0, 1);
-    else layer_norm_backward(gradient, from, gain, means, steepness, to, gains, biases, rows, width, parts, threads, 0, 0);
+    if (half) layer_norm_backward(gradient, from, gain, means, steepness, to, gains, biases, rows, width, parts, threads, 1);
+    else layer_norm_backward(gradient, from, gain, means, steepness, to, gains, biases, rows, width, parts, threads, 0);
 }
 
 /* ---- sums of columns: the gradient of a bias ----------------------------------------------------------------------------------- */

@@ -11,28 +11,27 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.dropout import computable
-from pipelines.kernels.library import opened
+from pipelines.kernels.library import computable, opened
 
 PARTS = 32
 """The gradients of gain and bias are summed in so many parts, whatever the number of threads."""
 
 
 class NormedRows(torch.autograd.Function):
-    """`apply(states [..., H], gain [H], bias [H], epsilon, result's dtype)`."""
+    """`apply(states [..., H], gain [H], bias [H], epsilon)`: [..., H] in bfloat16. Gain and bias are float32."""
 
     @staticmethod
-    def forward(ctx: Any, states: Tensor, gain: Tensor, bias: Tensor, epsilon: float, said: torch.dtype) -> Tensor:
+    def forward(ctx: Any, states: Tensor, gain: Tensor, bias: Tensor, epsilon: float) -> Tensor:
         library = opened()
         assert library is not None
         states = states.contiguous()
         rows, width = states.numel() // states.shape[-1], states.shape[-1]
-        result = torch.empty_like(states, dtype=said)
+        result = torch.empty_like(states, dtype=torch.bfloat16)
         means, steepness = torch.empty(rows), torch.empty(rows)
-        ctx.halves = int(states.dtype is torch.bfloat16), int(said is torch.bfloat16)
+        ctx.half = int(states.dtype is torch.bfloat16)
         library.cursus_layer_norm(
             states.data_ptr(), gain.data_ptr(), bias.data_ptr(), result.data_ptr(), means.data_ptr(), steepness.data_ptr(),
-            rows, width, epsilon, torch.get_num_threads(), *ctx.halves,
+            rows, width, epsilon, torch.get_num_threads(), ctx.half,
         )  # fmt: skip
         ctx.save_for_backward(states, gain, means, steepness)
         return result
@@ -48,18 +47,18 @@ class NormedRows(torch.autograd.Function):
         gains, biases = torch.empty(PARTS, width), torch.empty(PARTS, width)
         library.cursus_layer_norm_backward(
             gradient.data_ptr(), states.data_ptr(), gain.data_ptr(), means.data_ptr(), steepness.data_ptr(), result.data_ptr(),
-            gains.data_ptr(), biases.data_ptr(), rows, width, PARTS, torch.get_num_threads(), *ctx.halves,
+            gains.data_ptr(), biases.data_ptr(), rows, width, PARTS, torch.get_num_threads(), ctx.half,
         )  # fmt: skip
-        return result, gains.sum(0), biases.sum(0), None, None
+        return result, gains.sum(0), biases.sum(0), None
 
 
 class LayerNorm(nn.LayerNorm):
-    """torch's module, over the kernel where its input or its output is bfloat16."""
+    """torch's module, over the kernel where its output is bfloat16."""
 
     def forward(self, states: Tensor) -> Tensor:
         said = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else states.dtype
         usual = self.weight is not None and self.bias is not None and self.weight.dtype is torch.float32
         if not usual or len(self.normalized_shape) > 1 or not computable(states) or said is not torch.bfloat16:
             return super().forward(states)
-        result: Tensor = NormedRows.apply(states, self.weight, self.bias, self.eps, said)  # type: ignore[no-untyped-call]  # torch does not type it
+        result: Tensor = NormedRows.apply(states, self.weight, self.bias, self.eps)  # type: ignore[no-untyped-call]  # torch does not type it
         return result

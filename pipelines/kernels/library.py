@@ -16,6 +16,9 @@ import tempfile
 from ctypes import POINTER, c_float, c_int, c_ssize_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
 from pipelines.training import hardware
 
 log = logging.getLogger(__name__)
@@ -42,10 +45,10 @@ ARGUMENTS: dict[str, tuple[type, ...]] = {
     "cursus_cross_entropy": (POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, SIZE, SIZE, REAL, FLAG, FLAG),
     "cursus_column_sums": (POINTER_, POINTER_, SIZE, SIZE, FLAG, FLAG),
     "cursus_layer_norm": (
-        POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, SIZE, SIZE, REAL, FLAG, FLAG, FLAG,
+        POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, SIZE, SIZE, REAL, FLAG, FLAG,
     ),
     "cursus_layer_norm_backward": (
-        POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, SIZE, SIZE, SIZE, FLAG, FLAG, FLAG,
+        POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, SIZE, SIZE, SIZE, FLAG, FLAG,
     ),
 }  # fmt: skip
 
@@ -82,6 +85,11 @@ def open_library(folder: Path) -> bool:
 def opened() -> ctypes.CDLL | None:
     """The kernels, where this process has loaded them."""
     return _opened
+
+
+def computable(values: Tensor) -> bool:
+    """Whether they are loaded and can read `values`: on the CPU, in bfloat16 or float32."""
+    return _opened is not None and values.device.type == "cpu" and values.dtype in (torch.bfloat16, torch.float32)
 
 
 def close_library() -> None:

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from pipelines.kernels.dropout import computable
-from pipelines.kernels.library import opened
+from pipelines.kernels.library import computable, opened
 
 IGNORED = -100
 """Target of a position that does not count."""
@@ -63,7 +62,7 @@ def _in_the_kernel(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> 
     # a target outside the vocabulary must not become a place in memory
     if bool((counted & ((targets < 0) | (targets >= width))).any()):
         raise IndexError(f"targets from {int(targets.min())} to {int(targets.max())}, in a vocabulary of {width}")
-    targets, number = targets.contiguous(), max(1, int(counted.sum()))
+    targets, number = targets.long().contiguous(), max(1, int(counted.sum()))
     threads = torch.get_num_threads()
     losses, room = torch.empty(rows), torch.empty(threads, width)
     library.cursus_cross_entropy(

@@ -78,7 +78,11 @@ def test_a_target_outside_the_vocabulary_is_refused() -> None:
 def test_what_is_no_number_does_not_become_one(kind: torch.dtype, wrong: float) -> None:
     values = torch.randn(3, 40).to(kind)
     values[1, 33] = wrong
-    assert not vocabulary_cross_entropy(values, torch.tensor([1, 2, 3])).isfinite()
+    scores = values.clone().requires_grad_()
+    loss = vocabulary_cross_entropy(scores, torch.tensor([1, 2, 3]))
+    loss.backward()
+    assert not loss.isfinite() and scores.grad is not None
+    assert scores.grad[1].isnan().all() and scores.grad[0].isfinite().all()
     said = masked_softmax(values[None, None], None, 1.0, 0.0)
     assert said[0, 0, 1].isnan().all() and said[0, 0, 0].isfinite().all()
     assert dropout(values, 0.25).isfinite().logical_not().sum() <= 1
@@ -108,6 +112,11 @@ def test_masked_softmax(kind: torch.dtype, width: int, mask: str) -> None:
     theirs.backward(outer.double())
     close(ours, theirs, kind)
     close(scores.grad, exact.grad, kind, more=4)
+
+
+def test_a_mask_may_be_as_narrow_as_it_likes() -> None:
+    scores, mask = torch.randn(2, 3, 4, 50), torch.tensor([0.0, -5.0]).view(2, 1, 1, 1)
+    torch.testing.assert_close(masked_softmax(scores, mask, 0.5, 0.0), torch.softmax(scores * 0.5 + mask, -1))
 
 
 @TYPES
