@@ -1,6 +1,6 @@
 """What torch's own CPU kernels make slow in a training step, compiled for the machine at hand; and who uses it.
 
-    library               compiles kernels.c with the system's compiler, once a machine
+    library               compiles the C files with the system's compiler, once a machine
     dropout, attention,   functions with gradients over it, each equal to torch's own up to rounding and the numbers drawn
     layer_norm, …
     faster                gives them to a network

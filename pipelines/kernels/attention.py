@@ -6,6 +6,7 @@ stands between them is five passes over the scores in torch (scaled, masked, cas
 
 from __future__ import annotations
 
+import ctypes
 from ctypes import c_ssize_t
 from typing import Any
 
@@ -14,10 +15,18 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout as plain_dropout
 
 from pipelines.kernels.dropout import Draw, drawn
-from pipelines.kernels.library import computable, opened
+from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel, computable
 
 NAME = "plain_products"
 """In transformers' registry of attention functions."""
+
+SIZES = ctypes.POINTER(c_ssize_t)
+SOFTMAX = Kernel(
+    "cursus_softmax", POINTER, POINTER, SIZES, SIZES, POINTER, POINTER, SIZE, REAL, SEED, SHARE, REAL, FLAG, FLAG
+)
+SOFTMAX_BACKWARD = Kernel(
+    "cursus_softmax_backward", POINTER, POINTER, POINTER, SIZE, SIZE, REAL, SEED, SHARE, REAL, FLAG, FLAG
+)
 
 
 class DrawnSoftmax(torch.autograd.Function):
@@ -28,8 +37,6 @@ class DrawnSoftmax(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, mask: Tensor | None, scaling: float, draw: Draw) -> Tensor:
-        library = opened()
-        assert library is not None
         scores = scores.contiguous()
         *outer, width = scores.shape
         strides = [0, 0, 0]
@@ -39,7 +46,7 @@ class DrawnSoftmax(torch.autograd.Function):
         chances = torch.empty_like(scores)
         result = torch.empty_like(scores) if draw.dropped else chances
         half = int(scores.dtype is torch.bfloat16)
-        library.cursus_softmax(
+        SOFTMAX(
             scores.data_ptr(), None if mask is None else mask.data_ptr(), (c_ssize_t * 3)(*outer), (c_ssize_t * 3)(*strides),
             chances.data_ptr(), result.data_ptr(), width, scaling, draw.seed, draw.dropped, draw.scale,
             torch.get_num_threads(), half,
@@ -50,13 +57,11 @@ class DrawnSoftmax(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None, None, None]:
-        library = opened()
-        assert library is not None
         (chances,) = ctx.saved_tensors
         gradient, draw = outer[0].contiguous(), ctx.draw
         result, width = torch.empty_like(chances), chances.shape[-1]
         half = int(chances.dtype is torch.bfloat16)
-        library.cursus_softmax_backward(
+        SOFTMAX_BACKWARD(
             gradient.data_ptr(), chances.data_ptr(), result.data_ptr(), chances.numel() // width, width, ctx.scaling,
             draw.seed, draw.dropped, draw.scale, torch.get_num_threads(), half,
         )  # fmt: skip

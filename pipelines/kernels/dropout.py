@@ -12,10 +12,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout as plain
 
-from pipelines.kernels.library import computable, opened
+from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel, computable
 
 DECISIONS = 1 << 16
 """Of each place 16 random bits decide, so that a rate is met to 8e-6."""
+
+DROPOUT = Kernel("cursus_dropout", POINTER, POINTER, SIZE, SEED, SHARE, REAL, FLAG, FLAG)
+PHILOX = Kernel("cursus_philox", SEED, SEED, POINTER)
+"""The random words themselves, sixteen blocks of them: for whoever wants to see that they are the paper's."""
 
 
 class Draw(NamedTuple):
@@ -52,12 +56,10 @@ class DrawnDropout(torch.autograd.Function):
 
 
 def _masked(values: Tensor, draw: Draw) -> Tensor:
-    library = opened()
-    assert library is not None
     values = values.contiguous()
     result = torch.empty_like(values)
     half = int(values.dtype is torch.bfloat16)
-    library.cursus_dropout(
+    DROPOUT(
         values.data_ptr(),
         result.data_ptr(),
         values.numel(),

@@ -11,10 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.library import computable, opened
+from pipelines.kernels.library import FLAG, POINTER, REAL, SIZE, Kernel, computable
 
 PARTS = 32
 """The gradients of gain and bias are summed in so many parts, whatever the number of threads."""
+
+LAYER_NORM = Kernel(
+    "cursus_layer_norm", POINTER, POINTER, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, REAL, FLAG, FLAG
+)
+LAYER_NORM_BACKWARD = Kernel("cursus_layer_norm_backward", *[POINTER] * 8, SIZE, SIZE, SIZE, FLAG, FLAG)
 
 
 class NormedRows(torch.autograd.Function):
@@ -22,14 +27,12 @@ class NormedRows(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, gain: Tensor, bias: Tensor, epsilon: float) -> Tensor:
-        library = opened()
-        assert library is not None
         states = states.contiguous()
         rows, width = states.numel() // states.shape[-1], states.shape[-1]
         result = torch.empty_like(states, dtype=torch.bfloat16)
         means, steepness = torch.empty(rows), torch.empty(rows)
         ctx.half = int(states.dtype is torch.bfloat16)
-        library.cursus_layer_norm(
+        LAYER_NORM(
             states.data_ptr(), gain.data_ptr(), bias.data_ptr(), result.data_ptr(), means.data_ptr(), steepness.data_ptr(),
             rows, width, epsilon, torch.get_num_threads(), ctx.half,
         )  # fmt: skip
@@ -38,14 +41,12 @@ class NormedRows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
-        library = opened()
-        assert library is not None
         states, gain, means, steepness = ctx.saved_tensors
         gradient = outer[0].contiguous()
         rows, width = len(means), states.shape[-1]
         result = torch.empty_like(states)
         gains, biases = torch.empty(PARTS, width), torch.empty(PARTS, width)
-        library.cursus_layer_norm_backward(
+        LAYER_NORM_BACKWARD(
             gradient.data_ptr(), states.data_ptr(), gain.data_ptr(), means.data_ptr(), steepness.data_ptr(), result.data_ptr(),
             gains.data_ptr(), biases.data_ptr(), rows, width, PARTS, torch.get_num_threads(), ctx.half,
         )  # fmt: skip

@@ -1,7 +1,8 @@
-"""kernels.c, compiled for this machine and loaded into this process.
+"""The C files beside this one, compiled for this machine and loaded into this process.
 
-A library is kept under a name made of its source, the compiler and the processor's extensions, so that machines which
-share a folder do not take each other's. It is used where `open_library` has been called, and nowhere else.
+Each function of theirs is declared as a `Kernel` by the module that calls it. A library is kept under a name made of its
+sources, the compiler and the processor's extensions, so that machines which share a folder do not take each other's. It is used
+where `open_library` has been called, and nowhere else.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from ctypes import POINTER, c_float, c_int, c_ssize_t, c_uint32, c_uint64, c_void_p
+from collections.abc import Callable
+from ctypes import c_float, c_int, c_ssize_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 import torch
@@ -23,7 +25,7 @@ from pipelines.training import hardware
 
 log = logging.getLogger(__name__)
 
-SOURCE = Path(__file__).with_name("kernels.c")
+SOURCES = Path(__file__).parent
 COMPILERS = ("cc", "gcc", "clang")
 OPTIONS = (
     "-O3", "-march=native", "-fopenmp", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-ffinite-math-only",
@@ -34,25 +36,26 @@ WIDE = "-mprefer-vector-width=512"
 WITHIN = 60.0
 """Seconds that a compiler is given; it needs about one."""
 
-POINTER_, SIZE, SEED, SHARE, REAL, FLAG = c_void_p, c_ssize_t, c_uint64, c_uint32, c_float, c_int
-ARGUMENTS: dict[str, tuple[type, ...]] = {
-    "cursus_philox": (SEED, SEED, POINTER_),
-    "cursus_dropout": (POINTER_, POINTER_, SIZE, SEED, SHARE, REAL, FLAG, FLAG),
-    "cursus_softmax": (
-        POINTER_, POINTER_, POINTER(c_ssize_t), POINTER(c_ssize_t), POINTER_, POINTER_, SIZE, REAL, SEED, SHARE, REAL, FLAG, FLAG,
-    ),
-    "cursus_softmax_backward": (POINTER_, POINTER_, POINTER_, SIZE, SIZE, REAL, SEED, SHARE, REAL, FLAG, FLAG),
-    "cursus_cross_entropy": (POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, SIZE, SIZE, REAL, FLAG, FLAG),
-    "cursus_column_sums": (POINTER_, POINTER_, SIZE, SIZE, FLAG, FLAG),
-    "cursus_layer_norm": (
-        POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, SIZE, SIZE, REAL, FLAG, FLAG,
-    ),
-    "cursus_layer_norm_backward": (
-        POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, POINTER_, SIZE, SIZE, SIZE, FLAG, FLAG,
-    ),
-}  # fmt: skip
+POINTER, SIZE, SEED, SHARE, REAL, FLAG = c_void_p, c_ssize_t, c_uint64, c_uint32, c_float, c_int
+"""Types of a kernel's arguments: of tensors by `data_ptr()`, sizes, seeds, shares in 65,536, floats, small whole numbers."""
 
 _opened: ctypes.CDLL | None = None
+
+
+class Kernel:
+    """A function of the library, which is called like one of Python; it says nothing, it writes what it is pointed to."""
+
+    def __init__(self, name: str, *arguments: type) -> None:
+        self.name, self.arguments = name, list(arguments)
+        self._found: tuple[ctypes.CDLL, Callable[..., None]] | None = None
+
+    def __call__(self, *arguments: object) -> None:
+        assert _opened is not None, "whoever calls a kernel has asked whether it can be had"
+        if self._found is None or self._found[0] is not _opened:
+            function = getattr(_opened, self.name)
+            function.argtypes, function.restype = self.arguments, None
+            self._found = (_opened, function)
+        self._found[1](*arguments)
 
 
 def open_library(folder: Path) -> bool:
@@ -71,12 +74,9 @@ def open_library(folder: Path) -> bool:
         if not path.exists():
             _compile(compiler, path)
         library = ctypes.CDLL(str(path))
-        for name, arguments in ARGUMENTS.items():
-            function = getattr(library, name)
-            function.argtypes, function.restype = list(arguments), None
-    except (OSError, AttributeError, subprocess.SubprocessError) as error:
+    except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", None) or error
-        log.warning("kernels.c cannot be used here, torch's own kernels compute instead: %s", said)
+        log.warning("the kernels cannot be used here, torch's own kernels compute instead: %s", said)
         return False
     _opened = library
     return True
@@ -100,7 +100,8 @@ def close_library() -> None:
 
 def _identity(compiler: str) -> str:
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=WITHIN, check=True).stdout
-    told = [SOURCE.read_text(encoding="utf-8"), version, *OPTIONS, hardware.processor(), *sorted(hardware.extensions())]
+    sources = [path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("*.[ch]"))]
+    told = [*sources, version, *OPTIONS, hardware.processor(), *sorted(hardware.extensions())]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
 
 
@@ -109,7 +110,8 @@ def _compile(compiler: str, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".compiling-") as aside:
         made = Path(aside) / path.name
         wide = (WIDE,) if "avx512f" in hardware.extensions() else ()
-        command = [compiler, *OPTIONS, *wide, "-o", str(made), str(SOURCE), "-lm"]
+        sources = [str(source) for source in sorted(SOURCES.glob("*.c"))]
+        command = [compiler, *OPTIONS, *wide, "-o", str(made), *sources, "-lm"]
         elsewhere = {**os.environ, "TMPDIR": aside}  # the usual folder need not be writable
         subprocess.run(command, capture_output=True, text=True, timeout=WITHIN, check=True, env=elsewhere)
         os.replace(made, path)  # whoever compiles it at the same time makes the same

@@ -13,9 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.library import opened
+from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel, opened
 
 Rows = tuple[Tensor, ...]
+
+COLUMN_SUMS = Kernel("cursus_column_sums", POINTER, POINTER, SIZE, SIZE, FLAG, FLAG)
 
 
 class Together:
@@ -86,11 +88,9 @@ class NarrowProduct(torch.autograd.Function):
 
 def column_sums(rows: Tensor) -> Tensor:
     """float32 [W]: the sums of `rows` [N, W] over N, in float32."""
-    library = opened()
-    assert library is not None
     result = torch.empty(rows.shape[1])
     half = int(rows.dtype is torch.bfloat16)
-    library.cursus_column_sums(rows.data_ptr(), result.data_ptr(), *rows.shape, torch.get_num_threads(), half)
+    COLUMN_SUMS(rows.data_ptr(), result.data_ptr(), *rows.shape, torch.get_num_threads(), half)
     return result
 
 

@@ -74,7 +74,7 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
     for name in tuple(first_party) + (module,):
         parts = name.split(".")
         first_party |= {".".join(parts[:end]) for end in range(1, len(parts))}
-    beside = [source.read_text(encoding="utf-8") for source in sorted(path.parent.glob("*.c"))]
+    beside = [source.read_text(encoding="utf-8") for source in sorted(path.parent.glob("*.[ch]"))]
     return "\0".join([ast.dump(tree), *beside]), frozenset(first_party)
 
 

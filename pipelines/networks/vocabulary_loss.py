@@ -13,12 +13,16 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from pipelines.kernels.library import computable, opened
+from pipelines.kernels.library import FLAG, POINTER, REAL, SIZE, Kernel, computable
 
 IGNORED = -100
 """Target of a position that does not count."""
 CHUNK = 512
 """Positions that are in float32 at a time."""
+
+CROSS_ENTROPY = Kernel(
+    "cursus_cross_entropy", POINTER, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, REAL, FLAG, FLAG
+)
 
 
 class VocabularyCrossEntropy(torch.autograd.Function):
@@ -54,8 +58,6 @@ class VocabularyCrossEntropy(torch.autograd.Function):
 
 def _in_the_kernel(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tensor:
     """The loss; `gradient` [N, V], which may be the scores themselves, is written."""
-    library = opened()
-    assert library is not None
     scores = scores.contiguous()
     rows, width = scores.shape
     counted = targets != IGNORED
@@ -65,7 +67,7 @@ def _in_the_kernel(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> 
     targets, number = targets.long().contiguous(), max(1, int(counted.sum()))
     threads = torch.get_num_threads()
     losses, room = torch.empty(rows), torch.empty(threads, width)
-    library.cursus_cross_entropy(
+    CROSS_ENTROPY(
         scores.data_ptr(), targets.data_ptr(), losses.data_ptr(), None if gradient is None else gradient.data_ptr(),
         room.data_ptr(), rows, width, 1 / number, threads, int(scores.dtype is torch.bfloat16),
     )  # fmt: skip

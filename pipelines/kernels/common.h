@@ -1,0 +1,130 @@
+/* What the kernels share: bfloat16, an exponential function, what is no number, random numbers.
+
+   Every result is a function of its arguments alone, whatever the number of threads: rows do not depend on each other, and sums over
+   rows are taken in a fixed number of parts. `half` says whether a tensor is bfloat16; else it is float32. */
+
+#pragma once
+
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* The compiler is told that all floats are finite, since it makes no vector of a maximum or a choice otherwise. So what is no number is
+   looked for by its bits, where a step must notice it. */
+#define NO_NUMBER 0x7fc00000u
+
+/* ---- bfloat16 ------------------------------------------------------------------------------------------------------------ */
+
+INLINE float from_bits(uint32_t bits) {
+    union { uint32_t bits; float value; } both;
+    both.bits = bits;
+    return both.value;
+}
+
+INLINE uint32_t to_bits(float value) {
+    union { uint32_t bits; float value; } both;
+    both.value = value;
+    return both.bits;
+}
+
+/* Whether it is no number, or +infinity. */
+INLINE uint32_t is_wrong(float value) {
+    uint32_t bits = to_bits(value);
+    return (bits & 0x7fffffffu) > 0x7f800000u || bits == 0x7f800000u;
+}
+
+/* To the nearest, ties to even; what is no number stays none. */
+INLINE uint16_t narrow(float value) {
+    uint32_t bits = to_bits(value);
+    uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? NO_NUMBER >> 16 : rounded);
+}
+
+INLINE float load(const void *from, ptrdiff_t at, int half) {
+    return half ? from_bits((uint32_t)((const uint16_t *)from)[at] << 16) : ((const float *)from)[at];
+}
+
+INLINE void store(void *to, ptrdiff_t at, float value, int half) {
+    if (half) ((uint16_t *)to)[at] = narrow(value);
+    else ((float *)to)[at] = value;
+}
+
+/* ---- functions ----------------------------------------------------------------------------------------------------------- */
+
+/* e^x of an x ≤ 0, to 2 units in the last place of a float32 (Cephes' reduction and polynomial); below -87 it is 0. */
+INLINE float exponential(float x) {
+    float kept = x < -87.0f ? -87.0f : x;
+    float power = (kept * 1.44269504f + 12582912.0f) - 12582912.0f;
+    float rest = kept - power * 0.693359375f + power * 2.12194440e-4f;
+    float sum = 1.9875691500e-4f;
+    sum = sum * rest + 1.3981999507e-3f;
+    sum = sum * rest + 8.3334519073e-3f;
+    sum = sum * rest + 4.1665795894e-2f;
+    sum = sum * rest + 1.6666665459e-1f;
+    sum = sum * rest + 5.0000001201e-1f;
+    sum = sum * rest * rest + rest + 1.0f;
+    float scaled = sum * from_bits((uint32_t)((int32_t)power + 127) << 23);
+    return x < -87.0f ? 0.0f : scaled;
+}
+
+#define LANES 16
+
+/* The largest of `size` values; no number where one of them is none, or +infinity. */
+INLINE float largest(const void *from, ptrdiff_t begin, ptrdiff_t size, int half) {
+    float most = -FLT_MAX;
+    uint32_t wrong = 0;
+    #pragma omp simd reduction(max : most) reduction(| : wrong)
+    for (ptrdiff_t at = 0; at < size; at++) {
+        float value = load(from, begin + at, half);
+        most = value > most ? value : most;
+        wrong |= is_wrong(value);
+    }
+    return wrong ? from_bits(NO_NUMBER) : most;
+}
+
+/* ---- random numbers: Philox 4x32-10 (Salmon et al. 2011) ------------------------------------------------------------------ */
+
+#define TILE 128 /* LANES blocks of four words, each word two decisions */
+
+/* Words of the blocks `first` … `first` + LANES - 1 under the key `seed`. */
+INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
+    uint32_t low = (uint32_t)seed, high = (uint32_t)(seed >> 32);
+    #pragma omp simd
+    for (int lane = 0; lane < LANES; lane++) {
+        uint64_t block = first + (uint64_t)lane;
+        words[0][lane] = (uint32_t)block;
+        words[1][lane] = (uint32_t)(block >> 32);
+        words[2][lane] = 0;
+        words[3][lane] = 0;
+    }
+    for (int round = 0; round < 10; round++) {
+        #pragma omp simd
+        for (int lane = 0; lane < LANES; lane++) {
+            uint64_t one = (uint64_t)0xD2511F53u * words[0][lane], two = (uint64_t)0xCD9E8D57u * words[2][lane];
+            uint32_t a = (uint32_t)(two >> 32) ^ words[1][lane] ^ low, c = (uint32_t)(one >> 32) ^ words[3][lane] ^ high;
+            words[1][lane] = (uint32_t)two;
+            words[3][lane] = (uint32_t)one;
+            words[0][lane] = a;
+            words[2][lane] = c;
+        }
+        low += 0x9E3779B9u;
+        high += 0xBB67AE85u;
+    }
+}
+
+/* What each of TILE elements is multiplied by: 0 for a share of dropped / 65536 of them, else `scale`. */
+INLINE void kept(uint64_t tile, uint64_t seed, uint32_t dropped, float scale, float *factors) {
+    uint32_t words[4][LANES];
+    philox(tile * LANES, seed, words);
+    for (int word = 0; word < 4; word++) {
+        #pragma omp simd
+        for (int lane = 0; lane < LANES; lane++) {
+            factors[word * 32 + lane] = (words[word][lane] & 0xffffu) < dropped ? 0.0f : scale;
+            factors[word * 32 + LANES + lane] = (words[word][lane] >> 16) < dropped ? 0.0f : scale;
+        }
+    }
+}
