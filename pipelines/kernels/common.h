@@ -55,19 +55,18 @@ INLINE void store(void *to, ptrdiff_t at, float value, int half) {
 
 /* ---- functions ----------------------------------------------------------------------------------------------------------- */
 
-/* e^x of an x ≤ 0, to 2 units in the last place of a float32 (Cephes' reduction and polynomial); below -87 it is 0. */
+/* e^x of an x ≤ 0, to 2e-7 + 1e-7 |x| of itself (2^f by a polynomial of the fifth degree, |f| ≤ 1/2); below -87 it is 0. */
 INLINE float exponential(float x) {
     float kept = x < -87.0f ? -87.0f : x;
-    float power = (kept * 1.44269504f + 12582912.0f) - 12582912.0f;
-    float rest = kept - power * 0.693359375f + power * 2.12194440e-4f;
-    float sum = 1.9875691500e-4f;
-    sum = sum * rest + 1.3981999507e-3f;
-    sum = sum * rest + 8.3334519073e-3f;
-    sum = sum * rest + 4.1665795894e-2f;
-    sum = sum * rest + 1.6666665459e-1f;
-    sum = sum * rest + 5.0000001201e-1f;
-    sum = sum * rest * rest + rest + 1.0f;
-    float scaled = sum * from_bits((uint32_t)((int32_t)power + 127) << 23);
+    float shifted = kept * 1.44269504f + 12582912.0f; /* 1.5 · 2^23: the whole part of the power is in the lowest bits */
+    float rest = kept * 1.44269504f - (shifted - 12582912.0f);
+    float sum = 1.326471839e-3f;
+    sum = sum * rest + 9.671513261e-3f;
+    sum = sum * rest + 5.550733773e-2f;
+    sum = sum * rest + 2.402224207e-1f;
+    sum = sum * rest + 6.931469776e-1f;
+    sum = sum * rest + 1.0f;
+    float scaled = from_bits(to_bits(sum) + (to_bits(shifted) << 23));
     return x < -87.0f ? 0.0f : scaled;
 }
 

@@ -17,6 +17,7 @@ from pipelines.kernels.dropout import Dropout
 from pipelines.kernels.layer_norm import LayerNorm
 from pipelines.kernels.library import open_library
 from pipelines.kernels.linear import Linear, join
+from pipelines.kernels.projection import VocabularyLinear
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +47,9 @@ def make_faster(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
                 layers = [layer for name in SAME_INPUT if type(layer := getattr(module, name, None)) is Linear]
                 if len(layers) == len(SAME_INPUT) and len({layer.bias is None for layer in layers}) == 1:
                     join(layers)
+        output = network.get_output_embeddings()
+        if type(output) is Linear:
+            output.__class__ = VocabularyLinear
         if network.config._attn_implementation == "eager" and network._can_set_attn_implementation():
             network.set_attn_implementation(attention.NAME)
     return True

@@ -13,16 +13,15 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from pipelines.kernels.library import FLAG, POINTER, REAL, SIZE, Kernel, computable
+from pipelines.kernels.cross_entropy import cross_entropy
+from pipelines.kernels.library import computable
+from pipelines.kernels.projection import Projection
+from pipelines.networks.projected_loss import projected_cross_entropy
 
 IGNORED = -100
 """Target of a position that does not count."""
 CHUNK = 512
 """Positions that are in float32 at a time."""
-
-CROSS_ENTROPY = Kernel(
-    "cursus_cross_entropy", POINTER, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, REAL, FLAG, FLAG
-)
 
 
 class VocabularyCrossEntropy(torch.autograd.Function):
@@ -58,20 +57,18 @@ class VocabularyCrossEntropy(torch.autograd.Function):
 
 def _in_the_kernel(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tensor:
     """The loss; `gradient` [N, V], which may be the scores themselves, is written."""
-    scores = scores.contiguous()
-    rows, width = scores.shape
+    counted = _counted(targets, scores.shape[1])
+    number = max(1, int(counted.sum()))
+    losses, _ = cross_entropy(scores.contiguous(), targets.long().contiguous(), 1 / number, slopes=gradient)
+    return losses.sum() / number
+
+
+def _counted(targets: Tensor, width: int) -> Tensor:
+    """Which targets count. Raises IndexError for one that is no word: it must not become a place in memory."""
     counted = targets != IGNORED
-    # a target outside the vocabulary must not become a place in memory
     if bool((counted & ((targets < 0) | (targets >= width))).any()):
         raise IndexError(f"targets from {int(targets.min())} to {int(targets.max())}, in a vocabulary of {width}")
-    targets, number = targets.long().contiguous(), max(1, int(counted.sum()))
-    threads = torch.get_num_threads()
-    losses, room = torch.empty(rows), torch.empty(threads, width)
-    CROSS_ENTROPY(
-        scores.data_ptr(), targets.data_ptr(), losses.data_ptr(), None if gradient is None else gradient.data_ptr(),
-        room.data_ptr(), rows, width, 1 / number, threads, int(scores.dtype is torch.bfloat16),
-    )  # fmt: skip
-    return losses.sum() / number
+    return counted
 
 
 def _in_chunks(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tensor:
@@ -94,8 +91,22 @@ def _in_chunks(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tens
 def vocabulary_cross_entropy(scores: Tensor, targets: Tensor, *, spent: bool = False) -> Tensor:
     """Scalar: mean cross-entropy of `targets` int64 [...] under `scores` [..., V]; IGNORED targets do not count.
 
-    `spent` says that nobody reads the scores afterwards: their gradient is then written over them. Raises IndexError for
-    a target outside the vocabulary.
+    `spent` says that nobody reads the scores afterwards: their gradient is then written over them, and such as are not
+    computed yet are so for the targets that count alone. Raises IndexError for a target outside the vocabulary.
     """
+    if isinstance(scores, Projection):
+        if spent and not scores.computed:
+            return _projected(scores, targets.flatten())
+        scores = scores.scores()
     result: Tensor = VocabularyCrossEntropy.apply(scores.flatten(0, -2), targets.flatten(), spent)  # type: ignore[no-untyped-call]  # torch does not type it
     return result
+
+
+def _projected(scores: Projection, targets: Tensor) -> Tensor:
+    counted = _counted(targets, scores.layer.out_features)
+    states = scores.states.flatten(0, -2)
+    if not counted.any():
+        return 0.0 * states.float().sum()
+    if not counted.all():
+        states, targets = states[counted], targets[counted]
+    return projected_cross_entropy(states, scores.layer, targets.long().contiguous())

@@ -32,12 +32,13 @@ class SequenceToSequence(Objective, name="sequence_to_sequence"):
 
         from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 
-        logits = cast("Tensor", step.signals[Signal.TARGET_LOGITS]).flatten(0, 1)
-        targets = cast("Tensor", step.batch[Field.TARGET_IDS]).flatten()
+        logits = cast("Tensor", step.signals[Signal.TARGET_LOGITS])
+        targets = cast("Tensor", step.batch[Field.TARGET_IDS])
         if not self.smoothing:
             spent = Signal.TARGET_LOGITS in step.spent
             return {"sequence_to_sequence": vocabulary_cross_entropy(logits, targets, spent=spent)}
-        return {"sequence_to_sequence": cross_entropy(logits.float(), targets, label_smoothing=self.smoothing)}
+        rows = logits.flatten(0, 1).float()
+        return {"sequence_to_sequence": cross_entropy(rows, targets.flatten(), label_smoothing=self.smoothing)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         return {"sequence_to_sequence": int((batch[Field.TARGET_IDS] >= 0).sum())}

@@ -1,0 +1,41 @@
+"""Cross-entropy over a vocabulary and its gradient, in one pass over the scores."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pipelines.kernels.library import FLAG, POINTER, REAL, SIZE, Kernel
+
+PARTS = 32
+"""The gradient of a bias is summed in so many parts, whatever the number of threads."""
+GROUP = 4
+"""Rows that a thread has in float32 at a time."""
+
+CROSS_ENTROPY = Kernel("cursus_cross_entropy", *[POINTER] * 7, SIZE, SIZE, SIZE, REAL, FLAG, FLAG)
+
+
+def cross_entropy(
+    scores: Tensor,
+    targets: Tensor,
+    share: float,
+    *,
+    bias: Tensor | None = None,
+    slopes: Tensor | None = None,
+    summed: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """float32 [N]: of each row of `scores` [N, V] + `bias` float32 [V], which is contiguous; 0 where the target is negative.
+
+    The gradient of `share` times their sum is written into `slopes` [N, V], which may be the scores themselves, and where it
+    is to be `summed` over N it is said, too: float32 [V]. No target is V or more.
+    """
+    rows, width = scores.shape
+    threads = torch.get_num_threads()
+    losses, room = torch.empty(rows), torch.empty(threads, GROUP, width)
+    sums = torch.empty(PARTS, width) if summed else None
+    optional = [None if one is None else one.data_ptr() for one in (bias, slopes, sums)]
+    CROSS_ENTROPY(
+        scores.data_ptr(), optional[0], targets.data_ptr(), losses.data_ptr(), optional[1], optional[2], room.data_ptr(),
+        rows, width, PARTS, share, threads, int(scores.dtype is torch.bfloat16),
+    )  # fmt: skip
+    return losses, None if sums is None else sums.sum(0)
