@@ -10,6 +10,9 @@
 #include <omp.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -91,6 +94,37 @@ INLINE float largest(const void *from, ptrdiff_t begin, ptrdiff_t size, int half
 #define TILE 128 /* LANES blocks of four words, each word two decisions */
 
 /* Words of the blocks `first` … `first` + LANES - 1 under the key `seed`. */
+#ifdef __AVX512F__
+/* A word stands in the lower half of each eight bytes, as a product wants it; what is above it is left over from earlier products. */
+INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
+    const __m512i one = _mm512_set1_epi64(0xD2511F53), two = _mm512_set1_epi64(0xCD9E8D57);
+    __m512i a[2], b[2], c[2], d[2];
+    for (int half = 0; half < 2; half++) {
+        a[half] = _mm512_add_epi64(_mm512_set1_epi64((int64_t)first + 8 * half), _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
+        b[half] = _mm512_srli_epi64(a[half], 32);
+        c[half] = d[half] = _mm512_setzero_si512();
+    }
+    uint32_t low = (uint32_t)seed, high = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        __m512i lows = _mm512_set1_epi32((int)low), highs = _mm512_set1_epi32((int)high);
+        for (int half = 0; half < 2; half++) {
+            __m512i left = _mm512_mul_epu32(a[half], one), right = _mm512_mul_epu32(c[half], two);
+            a[half] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(right, 32), b[half], lows, 0x96); /* of three, the exclusive or */
+            c[half] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(left, 32), d[half], highs, 0x96);
+            b[half] = right;
+            d[half] = left;
+        }
+        low += 0x9E3779B9u;
+        high += 0xBB67AE85u;
+    }
+    for (int half = 0; half < 2; half++) {
+        _mm256_storeu_si256((__m256i *)&words[0][8 * half], _mm512_cvtepi64_epi32(a[half]));
+        _mm256_storeu_si256((__m256i *)&words[1][8 * half], _mm512_cvtepi64_epi32(b[half]));
+        _mm256_storeu_si256((__m256i *)&words[2][8 * half], _mm512_cvtepi64_epi32(c[half]));
+        _mm256_storeu_si256((__m256i *)&words[3][8 * half], _mm512_cvtepi64_epi32(d[half]));
+    }
+}
+#else
 INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
     uint32_t low = (uint32_t)seed, high = (uint32_t)(seed >> 32);
     #pragma omp simd
@@ -115,6 +149,7 @@ INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
         high += 0xBB67AE85u;
     }
 }
+#endif
 
 /* What each of TILE elements is multiplied by: 0 for a share of dropped / 65536 of them, else `scale`. */
 INLINE void kept(uint64_t tile, uint64_t seed, uint32_t dropped, float scale, float *factors) {
