@@ -117,11 +117,10 @@ INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
         low += 0x9E3779B9u;
         high += 0xBB67AE85u;
     }
-    for (int half = 0; half < 2; half++) {
-        _mm256_storeu_si256((__m256i *)&words[0][8 * half], _mm512_cvtepi64_epi32(a[half]));
-        _mm256_storeu_si256((__m256i *)&words[1][8 * half], _mm512_cvtepi64_epi32(b[half]));
-        _mm256_storeu_si256((__m256i *)&words[2][8 * half], _mm512_cvtepi64_epi32(c[half]));
-        _mm256_storeu_si256((__m256i *)&words[3][8 * half], _mm512_cvtepi64_epi32(d[half]));
+    const __m512i *from[4] = {a, b, c, d};
+    for (int word = 0; word < 4; word++) {
+        __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+        _mm512_storeu_si512(words[word], _mm512_permutex2var_epi32(from[word][0], even, from[word][1]));
     }
 }
 #else
@@ -150,16 +149,3 @@ INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
     }
 }
 #endif
-
-/* What each of TILE elements is multiplied by: 0 for a share of dropped / 65536 of them, else `scale`. */
-INLINE void kept(uint64_t tile, uint64_t seed, uint32_t dropped, float scale, float *factors) {
-    uint32_t words[4][LANES];
-    philox(tile * LANES, seed, words);
-    for (int word = 0; word < 4; word++) {
-        #pragma omp simd
-        for (int lane = 0; lane < LANES; lane++) {
-            factors[word * 32 + lane] = (words[word][lane] & 0xffffu) < dropped ? 0.0f : scale;
-            factors[word * 32 + LANES + lane] = (words[word][lane] >> 16) < dropped ? 0.0f : scale;
-        }
-    }
-}

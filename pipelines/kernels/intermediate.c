@@ -18,11 +18,11 @@ static const float SLOPES[TERMS] = {
 };
 
 INLINE Reals sigmoid_like(Reals x, const float *terms) {
-    Reals most = all(FARTHEST), near = chosen(x > most, most, x), place = near * near * (2.0f / FARTHEST / FARTHEST) - 1.0f;
+    Reals most = all(FARTHEST), near = lesser(x, most), place = near * near * (2.0f / FARTHEST / FARTHEST) - 1.0f;
     Reals sum = all(terms[TERMS - 1]);
     #pragma GCC unroll 12
     for (int term = TERMS - 2; term >= 0; term--) sum = sum * place + terms[term];
-    return chosen(x < -most, all(0.0f), near * sum + 0.5f);
+    return where_less(x, -most, all(0.0f), near * sum + 0.5f);
 }
 
 /* product, to: bfloat16 [rows, width]. */

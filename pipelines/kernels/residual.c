@@ -10,14 +10,15 @@ INLINE void residual(
     ptrdiff_t tiles = (width + TILE - 1) / TILE;
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t row = 0; row < rows; row++) {
-        float values[width], factors[TILE];
+        float values[width];
+        Kept bits;
         ptrdiff_t begin = row * width;
         Reals sum = all(0.0f), squares = all(0.0f);
         for (ptrdiff_t tile = 0; tile < tiles; tile++) {
             ptrdiff_t from = tile * TILE, end = from + TILE < width ? from + TILE : width;
-            factors_of((uint64_t)(row * tiles + tile), seed, dropped, scale, factors);
+            keep((uint64_t)(row * tiles + tile), seed, dropped, bits);
             for (ptrdiff_t at = from; at < end; at += VECTOR) {
-                Reals said = (take(sums, begin + at, 1) + take(bias, at, 0)) * take(factors, at - from, 0);
+                Reals said = dropped_out(take(sums, begin + at, 1) + take(bias, at, 0), bits[(at - from) / VECTOR], scale);
                 Halves added = narrowed(said + take(input, begin + at, half));
                 put_halves(sums, begin + at, added);
                 said = widened(added); /* what the gradient will read */
@@ -57,7 +58,7 @@ void cursus_residual_backward(
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t part = 0; part < count; part++) {
         float *of_gain = parts + part * width, *of_shift = of_gain + count * width, *of_bias = of_shift + count * width;
-        float factors[TILE];
+        Kept bits;
         for (ptrdiff_t at = 0; at < width; at++) of_gain[at] = of_shift[at] = of_bias[at] = 0.0f;
         for (ptrdiff_t row = rows * part / count; row < rows * (part + 1) / count; row++) {
             ptrdiff_t begin = row * width;
@@ -74,13 +75,13 @@ void cursus_residual_backward(
             float plain = sum_of(plains) / (float)width, along = sum_of(alongs) / (float)width;
             for (ptrdiff_t tile = 0; tile < tiles; tile++) {
                 ptrdiff_t from = tile * TILE, end = from + TILE < width ? from + TILE : width;
-                factors_of((uint64_t)(row * tiles + tile), seed, dropped, scale, factors);
+                keep((uint64_t)(row * tiles + tile), seed, dropped, bits);
                 for (ptrdiff_t at = from; at < end; at += VECTOR) {
                     Reals normed = (take(sums, begin + at, 1) - mean) * steep;
                     Reals slope = (take(gradient, begin + at, 1) * take(gain, at, 0) - plain - normed * along) * steep;
                     put(to_sums, begin + at, slope, 1);
                     if (dropped) {
-                        slope *= take(factors, at - from, 0);
+                        slope = dropped_out(slope, bits[(at - from) / VECTOR], scale);
                         put(to_product, begin + at, slope, 1);
                     }
                     put(of_bias, at, take(of_bias, at, 0) + slope, 0);
