@@ -11,11 +11,12 @@ from torch.nn.functional import gelu
 from transformers import AttentionInterface
 from transformers.activations import FastGELUActivation, NewGELUActivation
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
-from transformers.models.bert.modeling_bert import BertIntermediate, BertSelfOutput
+from transformers.models.bert.modeling_bert import BertIntermediate, BertSelfAttention, BertSelfOutput
 
 from pipelines.kernels import attention
 from pipelines.kernels.block import same_program
 from pipelines.kernels.dropout import Dropout
+from pipelines.kernels.heads import SelfAttention
 from pipelines.kernels.intermediate import Intermediate
 from pipelines.kernels.layer_norm import LayerNorm
 from pipelines.kernels.library import open_library
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
 
 SWAPPED: dict[type[nn.Module], type[nn.Module]] = {nn.Dropout: Dropout, nn.LayerNorm: LayerNorm, nn.Linear: Linear}
 """Modules of torch, and those that compute the same over the kernels."""
-BLOCKS: dict[type[nn.Module], type[nn.Module]] = {BertSelfOutput: Residual, BertIntermediate: Intermediate}
+BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
+    BertSelfAttention: SelfAttention,
+    BertSelfOutput: Residual,
+    BertIntermediate: Intermediate,
+}
 """Blocks of transformers, and what computes for those with the same program: whole families copy it."""
 SAME_INPUT = ("query", "key", "value")
 """Layers of a module for self-attention, which all read its input."""
