@@ -1,6 +1,6 @@
 /* Softmax of masked scores, and dropout of what it gives. */
 
-#include "common.h"
+#include "vectors.h"
 
 /* scores, chances, dropped_chances: [rows, width]. The mask is float32 and added; the row of scores (a, b, c) of
    [first, second, third] reads its row at a · strides[0] + b · strides[1] + c · strides[2]. */
@@ -8,48 +8,50 @@ INLINE void softmax(
     const void *scores, const float *mask, const ptrdiff_t *shape, const ptrdiff_t *strides, void *chances, void *dropped_chances,
     ptrdiff_t width, float scaling, uint64_t seed, uint32_t dropped, float scale, int threads, int half
 ) {
-    ptrdiff_t rows = shape[0] * shape[1] * shape[2], tiles = (width + TILE - 1) / TILE;
+    ptrdiff_t rows = shape[0] * shape[1] * shape[2], tiles = (width + TILE - 1) / TILE, whole = width - width % VECTOR;
+    ptrdiff_t filled = width > whole ? whole + VECTOR : whole;
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t row = 0; row < rows; row++) {
-        float values[width];
+        float values[filled]; /* behind the row it is filled with what has no share */
         ptrdiff_t begin = row * width;
         ptrdiff_t third = row % shape[2], second = row / shape[2] % shape[1], first = row / shape[2] / shape[1];
         const float *added = mask + (mask ? first * strides[0] + second * strides[1] + third * strides[2] : 0);
-        float sum = 0.0f;
-        if (mask) {
-            #pragma omp simd
-            for (ptrdiff_t at = 0; at < width; at++) values[at] = load(scores, begin + at, half) * scaling + added[at];
-        } else {
-            #pragma omp simd
-            for (ptrdiff_t at = 0; at < width; at++) values[at] = load(scores, begin + at, half) * scaling;
+        Reals mosts = all(-FLT_MAX), sums = all(0.0f);
+        Answers wrong = {0};
+        for (ptrdiff_t at = whole; at < filled; at++)
+            values[at] = at < width ? load(scores, begin + at, half) * scaling + (mask ? added[at] : 0.0f) : -FLT_MAX;
+        for (ptrdiff_t at = 0; at < filled; at += VECTOR) {
+            Reals value;
+            if (at == whole) value = take(values, at, 0);
+            else if (mask) value = take(scores, begin + at, half) * scaling + take(added, at, 0);
+            else value = take(scores, begin + at, half) * scaling;
+            put(values, at, value, 0);
+            mosts = where_less(mosts, value, value, mosts);
+            wrong |= are_wrong(value);
         }
-        float most = largest(values, 0, width, 0);
-        if (is_wrong(most)) {
-            for (ptrdiff_t at = 0; at < width; at++) {
-                store(chances, begin + at, most, half);
-                store(dropped_chances, begin + at, most, half);
+        if (any(wrong)) {
+            for (ptrdiff_t at = begin; at < begin + width; at++) {
+                store(chances, at, from_bits(NO_NUMBER), half);
+                store(dropped_chances, at, from_bits(NO_NUMBER), half);
             }
             continue;
         }
-        #pragma omp simd reduction(+ : sum)
-        for (ptrdiff_t at = 0; at < width; at++) {
-            values[at] = exponential(values[at] - most);
-            sum += values[at];
+        float most = most_of(mosts);
+        for (ptrdiff_t at = 0; at < filled; at += VECTOR) {
+            Reals value = exponentials(take(values, at, 0) - most);
+            put(values, at, value, 0);
+            sums += value;
         }
-        float part = 1.0f / sum;
-        #pragma omp simd
-        for (ptrdiff_t at = 0; at < width; at++) {
-            values[at] *= part;
-            store(chances, begin + at, values[at], half);
-        }
-        if (!dropped) continue;
+        float part = 1.0f / sum_of(sums);
         for (ptrdiff_t tile = 0; tile < tiles; tile++) {
-            float factors[TILE];
-            kept((uint64_t)(row * tiles + tile), seed, dropped, scale, factors);
-            ptrdiff_t from = tile * TILE;
-            int count = (int)(width - from < TILE ? width - from : TILE);
-            #pragma omp simd
-            for (int at = 0; at < count; at++) store(dropped_chances, begin + from + at, values[from + at] * factors[at], half);
+            Kept bits;
+            keep((uint64_t)(row * tiles + tile), seed, dropped, bits);
+            ptrdiff_t from = tile * TILE, end = from + TILE < width ? from + TILE : width;
+            for (ptrdiff_t at = from; at < end; at += VECTOR) {
+                Reals value = take(values, at, 0) * part;
+                put_some(chances, begin + at, value, end - at, half);
+                if (dropped) put_some(dropped_chances, begin + at, dropped_out(value, bits[(at - from) / VECTOR], scale), end - at, half);
+            }
         }
     }
 }
@@ -66,30 +68,27 @@ INLINE void softmax_backward(
     const void *gradient, const void *chances, void *to, ptrdiff_t rows, ptrdiff_t width, float scaling, uint64_t seed,
     uint32_t dropped, float scale, int threads, int half
 ) {
-    ptrdiff_t tiles = (width + TILE - 1) / TILE;
+    ptrdiff_t tiles = (width + TILE - 1) / TILE, filled = (width + VECTOR - 1) / VECTOR * VECTOR;
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t row = 0; row < rows; row++) {
-        float slopes[width];
+        float slopes[filled], shares[filled];
         ptrdiff_t begin = row * width;
+        Reals dots = all(0.0f);
         for (ptrdiff_t tile = 0; tile < tiles; tile++) {
-            ptrdiff_t from = tile * TILE;
-            int count = (int)(width - from < TILE ? width - from : TILE);
-            if (dropped) {
-                float factors[TILE];
-                kept((uint64_t)(row * tiles + tile), seed, dropped, scale, factors);
-                #pragma omp simd
-                for (int at = 0; at < count; at++) slopes[from + at] = load(gradient, begin + from + at, half) * factors[at];
-            } else {
-                #pragma omp simd
-                for (int at = 0; at < count; at++) slopes[from + at] = load(gradient, begin + from + at, half);
+            Kept bits;
+            keep((uint64_t)(row * tiles + tile), seed, dropped, bits);
+            ptrdiff_t from = tile * TILE, end = from + TILE < width ? from + TILE : width;
+            for (ptrdiff_t at = from; at < end; at += VECTOR) {
+                Reals slope = dropped_out(take_some(gradient, begin + at, end - at, half), bits[(at - from) / VECTOR], scale);
+                Reals chance = take_some(chances, begin + at, end - at, half);
+                put(slopes, at, slope, 0);
+                put(shares, at, chance, 0);
+                dots += slope * chance;
             }
         }
-        float dot = 0.0f;
-        #pragma omp simd reduction(+ : dot)
-        for (ptrdiff_t at = 0; at < width; at++) dot += slopes[at] * load(chances, begin + at, half);
-        #pragma omp simd
-        for (ptrdiff_t at = 0; at < width; at++)
-            store(to, begin + at, load(chances, begin + at, half) * (slopes[at] - dot) * scaling, half);
+        float dot = sum_of(dots);
+        for (ptrdiff_t at = 0; at < filled; at += VECTOR)
+            put_some(to, begin + at, take(shares, at, 0) * (take(slopes, at, 0) - dot) * scaling, width - at, half);
     }
 }
 

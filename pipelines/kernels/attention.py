@@ -68,15 +68,19 @@ class DrawnSoftmax(torch.autograd.Function):
         return result, None, None, None
 
 
+def readable(mask: Tensor, width: int) -> Tensor:
+    """float32 [..., `width`] of a mask [..., `width` or 1]: the kernel reads a row of it one after the other."""
+    mask = mask.expand(*mask.shape[:-1], width)
+    return mask if mask.dtype is torch.float32 and mask.stride(-1) == 1 else mask.float().contiguous()
+
+
 def masked_softmax(scores: Tensor, mask: Tensor | None, scaling: float, rate: float) -> Tensor:
     """[B, heads, Q, K]: the softmax of `scores` · `scaling` + `mask` over K, a share of `rate` of it dropped."""
     if not computable(scores):
         masked = scores * scaling if mask is None else scores * scaling + mask
         return plain_dropout(torch.softmax(masked, dim=-1), rate)
     if mask is not None:
-        mask = mask.expand(*mask.shape[:-1], scores.shape[-1])  # the kernel reads a row of it one after the other
-        if mask.dtype is not torch.float32 or mask.stride(-1) != 1:
-            mask = mask.float().contiguous()
+        mask = readable(mask, scores.shape[-1])
     result: Tensor = DrawnSoftmax.apply(scores, mask, scaling, drawn(rate))  # type: ignore[no-untyped-call]  # torch does not type it
     return result
 

@@ -10,6 +10,9 @@
 #include <omp.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -90,6 +93,36 @@ INLINE float largest(const void *from, ptrdiff_t begin, ptrdiff_t size, int half
 #define TILE 128 /* LANES blocks of four words, each word two decisions */
 
 /* Words of the blocks `first` … `first` + LANES - 1 under the key `seed`. */
+#ifdef __AVX512F__
+/* A word stands in the lower half of each eight bytes, as a product wants it; what is above it is left over from earlier products. */
+INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
+    const __m512i one = _mm512_set1_epi64(0xD2511F53), two = _mm512_set1_epi64(0xCD9E8D57);
+    __m512i a[2], b[2], c[2], d[2];
+    for (int half = 0; half < 2; half++) {
+        a[half] = _mm512_add_epi64(_mm512_set1_epi64((int64_t)first + 8 * half), _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
+        b[half] = _mm512_srli_epi64(a[half], 32);
+        c[half] = d[half] = _mm512_setzero_si512();
+    }
+    uint32_t low = (uint32_t)seed, high = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        __m512i lows = _mm512_set1_epi32((int)low), highs = _mm512_set1_epi32((int)high);
+        for (int half = 0; half < 2; half++) {
+            __m512i left = _mm512_mul_epu32(a[half], one), right = _mm512_mul_epu32(c[half], two);
+            a[half] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(right, 32), b[half], lows, 0x96); /* of three, the exclusive or */
+            c[half] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(left, 32), d[half], highs, 0x96);
+            b[half] = right;
+            d[half] = left;
+        }
+        low += 0x9E3779B9u;
+        high += 0xBB67AE85u;
+    }
+    const __m512i *from[4] = {a, b, c, d};
+    for (int word = 0; word < 4; word++) {
+        __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+        _mm512_storeu_si512(words[word], _mm512_permutex2var_epi32(from[word][0], even, from[word][1]));
+    }
+}
+#else
 INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
     uint32_t low = (uint32_t)seed, high = (uint32_t)(seed >> 32);
     #pragma omp simd
@@ -114,16 +147,4 @@ INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
         high += 0xBB67AE85u;
     }
 }
-
-/* What each of TILE elements is multiplied by: 0 for a share of dropped / 65536 of them, else `scale`. */
-INLINE void kept(uint64_t tile, uint64_t seed, uint32_t dropped, float scale, float *factors) {
-    uint32_t words[4][LANES];
-    philox(tile * LANES, seed, words);
-    for (int word = 0; word < 4; word++) {
-        #pragma omp simd
-        for (int lane = 0; lane < LANES; lane++) {
-            factors[word * 32 + lane] = (words[word][lane] & 0xffffu) < dropped ? 0.0f : scale;
-            factors[word * 32 + LANES + lane] = (words[word][lane] >> 16) < dropped ? 0.0f : scale;
-        }
-    }
-}
+#endif

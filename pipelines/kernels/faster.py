@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,18 @@ from torch.nn.functional import gelu
 from transformers import AttentionInterface
 from transformers.activations import FastGELUActivation, NewGELUActivation
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
+from transformers.models.bert.modeling_bert import BertIntermediate, BertSelfAttention, BertSelfOutput
 
 from pipelines.kernels import attention
+from pipelines.kernels.block import same_program
 from pipelines.kernels.dropout import Dropout
+from pipelines.kernels.heads import SelfAttention
+from pipelines.kernels.intermediate import Intermediate
 from pipelines.kernels.layer_norm import LayerNorm
 from pipelines.kernels.library import open_library
 from pipelines.kernels.linear import Linear, join
 from pipelines.kernels.projection import VocabularyLinear
+from pipelines.kernels.residual import Residual
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +31,12 @@ if TYPE_CHECKING:
 
 SWAPPED: dict[type[nn.Module], type[nn.Module]] = {nn.Dropout: Dropout, nn.LayerNorm: LayerNorm, nn.Linear: Linear}
 """Modules of torch, and those that compute the same over the kernels."""
+BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
+    BertSelfAttention: SelfAttention,
+    BertSelfOutput: Residual,
+    BertIntermediate: Intermediate,
+}
+"""Blocks of transformers, and what computes for those with the same program: whole families copy it."""
 SAME_INPUT = ("query", "key", "value")
 """Layers of a module for self-attention, which all read its input."""
 
@@ -43,6 +54,7 @@ def make_faster(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
             if type(module) in (NewGELUActivation, FastGELUActivation):
                 module.forward = partial(gelu, approximate="tanh")  # the same formula, in one pass instead of eight
         for module in network.modules():
+            module.__class__ = with_block(type(module))
             if type(module).__name__.endswith("SelfAttention"):
                 layers = [layer for name in SAME_INPUT if type(layer := getattr(module, name, None)) is Linear]
                 if len(layers) == len(SAME_INPUT) and len({layer.bias is None for layer in layers}) == 1:
@@ -53,3 +65,14 @@ def make_faster(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
         if network.config._attn_implementation == "eager" and network._can_set_attn_implementation():
             network.set_attn_implementation(attention.NAME)
     return True
+
+
+@cache
+def with_block(kind: type[nn.Module]) -> type[nn.Module]:
+    """A class under the name of `kind` and derived from it that computes as one block; `kind` where none has its program."""
+    if "forward" not in vars(kind):
+        return kind
+    for known, block in BLOCKS.items():
+        if same_program(kind.forward, known.forward):
+            return type(kind.__name__, (block, kind), {"__module__": kind.__module__})
+    return kind

@@ -1,29 +1,41 @@
 /* Layer normalisation. */
 
-#include "common.h"
+#include "vectors.h"
 
 /* What it says, and the gradient of that, are bfloat16; `half` says what it reads. */
 INLINE void layer_norm(
     const void *from, const float *gain, const float *bias, void *to, float *means, float *steepness, ptrdiff_t rows, ptrdiff_t width,
     float epsilon, int threads, int half
 ) {
+    ptrdiff_t whole = width - width % VECTOR;
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t row = 0; row < rows; row++) {
         ptrdiff_t begin = row * width;
-        float sum = 0.0f, squares = 0.0f;
-        #pragma omp simd reduction(+ : sum)
-        for (ptrdiff_t at = 0; at < width; at++) sum += load(from, begin + at, half);
+        Reals sums = all(0.0f), squares = all(0.0f);
+        float values[whole + 1];
+        for (ptrdiff_t at = 0; at < whole; at += VECTOR) {
+            Reals read = take(from, begin + at, half);
+            put(values, at, read, 0);
+            sums += read;
+        }
+        float sum = sum_of(sums);
+        for (ptrdiff_t at = whole; at < width; at++) sum += load(from, begin + at, half);
         float mean = sum / (float)width;
-        #pragma omp simd reduction(+ : squares)
-        for (ptrdiff_t at = 0; at < width; at++) {
-            float apart = load(from, begin + at, half) - mean;
+        for (ptrdiff_t at = 0; at < whole; at += VECTOR) {
+            Reals apart = take(values, at, 0) - mean;
             squares += apart * apart;
         }
-        float steep = 1.0f / sqrtf(squares / (float)width + epsilon);
+        float square = sum_of(squares);
+        for (ptrdiff_t at = whole; at < width; at++) {
+            float apart = load(from, begin + at, half) - mean;
+            square += apart * apart;
+        }
+        float steep = 1.0f / sqrtf(square / (float)width + epsilon);
         means[row] = mean;
         steepness[row] = steep;
-        #pragma omp simd
-        for (ptrdiff_t at = 0; at < width; at++)
+        for (ptrdiff_t at = 0; at < whole; at += VECTOR)
+            put(to, begin + at, (take(values, at, 0) - mean) * steep * take(gain, at, 0) + take(bias, at, 0), 1);
+        for (ptrdiff_t at = whole; at < width; at++)
             store(to, begin + at, (load(from, begin + at, half) - mean) * steep * gain[at] + bias[at], 1);
     }
 }
@@ -41,15 +53,25 @@ INLINE void layer_norm_backward(
     const void *gradient, const void *from, const float *gain, const float *means, const float *steepness, void *to, float *gains,
     float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
+    ptrdiff_t whole = width - width % VECTOR;
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t part = 0; part < parts; part++) {
         float *of_gain = gains + part * width, *of_bias = biases + part * width;
         for (ptrdiff_t at = 0; at < width; at++) of_gain[at] = of_bias[at] = 0.0f;
         for (ptrdiff_t row = rows * part / parts; row < rows * (part + 1) / parts; row++) {
             ptrdiff_t begin = row * width;
-            float mean = means[row], steep = steepness[row], plain = 0.0f, along = 0.0f;
-            #pragma omp simd reduction(+ : plain, along)
-            for (ptrdiff_t at = 0; at < width; at++) {
+            float mean = means[row], steep = steepness[row];
+            Reals plains = all(0.0f), alongs = all(0.0f);
+            for (ptrdiff_t at = 0; at < whole; at += VECTOR) {
+                Reals slope = take(gradient, begin + at, 1), normed = (take(from, begin + at, half) - mean) * steep;
+                put(of_gain, at, take(of_gain, at, 0) + slope * normed, 0);
+                put(of_bias, at, take(of_bias, at, 0) + slope, 0);
+                slope *= take(gain, at, 0);
+                plains += slope;
+                alongs += slope * normed;
+            }
+            float plain = sum_of(plains), along = sum_of(alongs);
+            for (ptrdiff_t at = whole; at < width; at++) {
                 float slope = load(gradient, begin + at, 1), normed = (load(from, begin + at, half) - mean) * steep;
                 of_gain[at] += slope * normed;
                 of_bias[at] += slope;
@@ -58,8 +80,11 @@ INLINE void layer_norm_backward(
             }
             plain /= (float)width;
             along /= (float)width;
-            #pragma omp simd
-            for (ptrdiff_t at = 0; at < width; at++) {
+            for (ptrdiff_t at = 0; at < whole; at += VECTOR) {
+                Reals slope = take(gradient, begin + at, 1), normed = (take(from, begin + at, half) - mean) * steep;
+                put(to, begin + at, (slope * take(gain, at, 0) - plain - normed * along) * steep, half);
+            }
+            for (ptrdiff_t at = whole; at < width; at++) {
                 float slope = load(gradient, begin + at, 1), normed = (load(from, begin + at, half) - mean) * steep;
                 store(to, begin + at, (slope * gain[at] - plain - normed * along) * steep, half);
             }

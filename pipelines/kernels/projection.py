@@ -67,8 +67,8 @@ class Projection(Tensor):
         return function(*arguments, **named)
 
     @classmethod
-    def __torch_dispatch__(cls, operator: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
-        raise RuntimeError(f"{operator} wants the memory of scores that are not computed: give it `scores()`")
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]  # told more loosely there
+        raise RuntimeError(f"{func} wants the memory of scores that are not computed: give it `scores()`")
 
 
 class VocabularyLinear(Linear):

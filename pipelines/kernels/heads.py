@@ -1,0 +1,131 @@
+"""Self-attention of several heads (Vaswani et al. 2017) as one function, from the states it reads to the context it says.
+
+Query, key and value are one product, whose pass for the bias writes each head by itself; products of heads that are strided views
+would copy them. The context and the gradients go back in one pass each.
+"""
+
+from __future__ import annotations
+
+from ctypes import c_ssize_t
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pipelines.kernels.attention import NAME, SOFTMAX, SOFTMAX_BACKWARD, readable
+from pipelines.kernels.block import VECTOR, asks_nobody, trains_narrow, weight_gradient
+from pipelines.kernels.dropout import Draw, drawn
+from pipelines.kernels.layer_norm import PARTS
+from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel
+from pipelines.kernels.linear import Linear
+
+SPLIT = Kernel("cursus_split_heads", *[POINTER] * 3, *[SIZE] * 5, FLAG)
+JOIN = Kernel("cursus_join_heads", *[POINTER] * 3, *[SIZE] * 6, FLAG)
+KINDS = 3
+"""Query, key and value."""
+
+
+class Attended(torch.autograd.Function):
+    """`apply(states [B, L, I], mask, size, scaling, draw, *weights [H, I], *biases [H])`: the context [B, L, H] in bfloat16.
+
+    Weights and biases are those of query, key and value, in float32; a head is `size` wide. `mask` is float32
+    [B or 1, heads or 1, L or 1, L], or None; it has no gradient.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, states: Tensor, mask: Tensor | None, size: int, scaling: float, draw: Draw, *parameters: Tensor
+    ) -> Tensor:
+        batch, length, _ = states.shape
+        rows, threads = states.flatten(0, 1).bfloat16(), torch.get_num_threads()
+        narrow, bias = torch.cat(parameters[:KINDS]).bfloat16(), torch.cat(parameters[KINDS:])
+        product = torch.mm(rows, narrow.t())
+        heads = len(bias) // KINDS // size
+        shape = (batch, length, KINDS, heads, size)
+        apart = torch.empty(KINDS, batch * heads, length, size, dtype=torch.bfloat16)
+        SPLIT(product.data_ptr(), bias.data_ptr(), apart.data_ptr(), *shape, threads)
+        query, key, value = apart.unbind()
+        weights = torch.bmm(query, key.transpose(1, 2))
+        chances = torch.empty_like(weights) if draw.dropped else weights
+        strides = [0, 0, 0] if mask is None else list(mask.expand(batch, heads, length, length).stride()[:3])
+        SOFTMAX(
+            weights.data_ptr(), None if mask is None else mask.data_ptr(), (c_ssize_t * 3)(batch, heads, length),
+            (c_ssize_t * 3)(*strides), chances.data_ptr(), weights.data_ptr(), length, scaling, draw.seed, draw.dropped,
+            draw.scale, threads, 1,
+        )  # fmt: skip
+        context = torch.bmm(weights, value)
+        result = torch.empty(batch, length, heads * size, dtype=torch.bfloat16)
+        JOIN(context.data_ptr(), result.data_ptr(), None, batch, length, 1, heads, size, PARTS, threads)
+        ctx.save_for_backward(rows, narrow, apart, chances, weights)
+        ctx.shape, ctx.scaling, ctx.draw, ctx.read = shape, scaling, draw, states.dtype
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
+        rows, narrow, apart, chances, weights = ctx.saved_tensors
+        (batch, length, _, heads, size), draw, threads = ctx.shape, ctx.draw, torch.get_num_threads()
+        (query, key, value), slopes = apart.unbind(), torch.empty_like(apart)
+        gradient, context = outer[0].contiguous(), torch.empty_like(apart[0])
+        SPLIT(gradient.data_ptr(), None, context.data_ptr(), batch, length, 1, heads, size, threads)
+        torch.bmm(weights.transpose(1, 2), context, out=slopes[2])
+        scores = torch.bmm(context, value.transpose(1, 2))
+        SOFTMAX_BACKWARD(
+            scores.data_ptr(), chances.data_ptr(), scores.data_ptr(), batch * heads * length, length, ctx.scaling,
+            draw.seed, draw.dropped, draw.scale, threads, 1,
+        )  # fmt: skip
+        torch.bmm(scores, key, out=slopes[0])
+        torch.bmm(scores.transpose(1, 2), query, out=slopes[1])
+        width = KINDS * heads * size
+        product = torch.empty(batch * length, width, dtype=torch.bfloat16)
+        sums = torch.empty(PARTS, width)
+        JOIN(slopes.data_ptr(), product.data_ptr(), sums.data_ptr(), *ctx.shape, PARTS, threads)
+        needs, states = ctx.needs_input_grad, (batch, length, rows.shape[1])
+        of_weights, of_biases = needs[5 : 5 + KINDS], needs[5 + KINDS :]
+        # autograd adds to a gradient in its place only where nothing else shares its memory
+        parts = weight_gradient(product, rows).chunk(KINDS) if any(of_weights) else [None] * KINDS
+        totals = sums.sum(0).chunk(KINDS) if any(of_biases) else [None] * KINDS
+        return (
+            torch.mm(product, narrow).view(states).to(ctx.read) if needs[0] else None,
+            *[None] * 4,
+            *(part if part is not None and asked else None for part, asked in zip(parts, of_weights, strict=True)),
+            *(part if part is not None and asked else None for part, asked in zip(totals, of_biases, strict=True)),
+        )
+
+
+class SelfAttention(nn.Module):
+    """Beside a class of transformers with these three layers, whose program is BERT's."""
+
+    query: nn.Linear
+    key: nn.Linear
+    value: nn.Linear
+    attention_head_size: int
+    scaling: float
+
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, past_key_values: Any = None, **others: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        """[B, L, H] of `hidden_states` [B, L, I]; the weights, too, where somebody may want them."""
+        layers = self.query, self.key, self.value
+        first, dropout = layers[0], self.dropout
+        if not (
+            self.config._attn_implementation == NAME
+            and past_key_values is None and others.get("position_bias") is None and hidden_states.dim() == 3
+            # hooks here are of those who record the weights
+            and asks_nobody(*layers) and not self._forward_hooks
+            and not others.get("output_attentions") and not getattr(self.config, "output_attentions", False)
+            and self.training and isinstance(dropout, nn.Dropout) and dropout.p < 1
+            and all(type(one) is Linear and one.training and one.weight.shape == first.weight.shape for one in layers)
+            and self.attention_head_size % VECTOR == 0 and first.out_features % self.attention_head_size == 0
+            and (attention_mask is None or (attention_mask.dim() == 4 and not attention_mask.requires_grad))
+            and trains_narrow(hidden_states, *(one.weight for one in layers), *(one.bias for one in layers))
+        ):  # fmt: skip
+            said: tuple[Tensor, Tensor | None] = super().forward(
+                hidden_states, attention_mask=attention_mask, past_key_values=past_key_values, **others
+            )
+            return said
+        mask = None if attention_mask is None else readable(attention_mask, hidden_states.shape[1])
+        context: Tensor = Attended.apply(  # type: ignore[no-untyped-call]  # torch does not type it
+            hidden_states, mask, self.attention_head_size, self.scaling, drawn(dropout.p),
+            *(one.weight for one in layers), *(one.bias for one in layers),
+        )  # fmt: skip
+        return context, None
