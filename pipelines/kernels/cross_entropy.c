@@ -1,46 +1,69 @@
 /* Cross-entropy over a vocabulary, and its gradient. */
 
-#include "common.h"
+#include "vectors.h"
 
 #define PART 1024
 #define GROUP 4 /* rows whose gradients are made together, so that the sums of columns are read and written once for all */
 
-/* Exponentials of a row of scores, into `values`; their sum, or no number. */
-INLINE float exponentials(const void *scores, const float *bias, ptrdiff_t begin, ptrdiff_t width, float *values, float *most, int half) {
-    if (bias) {
-        #pragma omp simd
-        for (ptrdiff_t at = 0; at < width; at++) values[at] = load(scores, begin + at, half) + bias[at];
-    } else {
-        #pragma omp simd
-        for (ptrdiff_t at = 0; at < width; at++) values[at] = load(scores, begin + at, half);
+/* Sixteen scores of a row. Behind its end they are as low as can be. */
+INLINE Reals scores_at(const void *scores, const float *bias, ptrdiff_t begin, ptrdiff_t at, ptrdiff_t width, int half) {
+    ptrdiff_t count = width - at;
+    if (count >= VECTOR) {
+        Reals values = take(scores, begin + at, half);
+        return bias ? values + take(bias, at, 0) : values;
     }
-    float highest = largest(values, 0, width, 0);
-    *most = highest;
-    if (is_wrong(highest)) return from_bits(NO_NUMBER);
-    double all = 0.0; /* of parts: float32 alone would lose two digits over a large vocabulary */
+    float some[VECTOR];
+    for (ptrdiff_t one = 0; one < VECTOR; one++)
+        some[one] = one < count ? load(scores, begin + at + one, half) + (bias ? bias[at + one] : 0.0f) : -FLT_MAX;
+    return take(some, 0, 0);
+}
+
+/* Exponentials of a row of scores, into `values`, which has room for whole vectors; their sum, or no number. */
+INLINE float exponentials_of(const void *scores, const float *bias, ptrdiff_t begin, ptrdiff_t width, float *values, float *most, int half) {
+    Reals highest = all(-FLT_MAX);
+    Words seen = (Words){0};
+    for (ptrdiff_t at = 0; at < width; at += VECTOR) {
+        Reals score = scores_at(scores, bias, begin, at, width, half);
+        highest = greater(highest, score);
+        seen = most_bits(seen, score);
+    }
+    *most = most_of(highest);
+    if (any((Answers)(seen >= 0x7f800000u))) { /* -infinity is a score like others */
+        Answers wrong = (Answers){0};
+        for (ptrdiff_t at = 0; at < width; at += VECTOR) wrong |= are_wrong(scores_at(scores, bias, begin, at, width, half));
+        if (any(wrong)) return *most = from_bits(NO_NUMBER);
+    }
+    Reals above = all(*most);
+    double all_parts = 0.0; /* float32 alone would lose two digits over a large vocabulary */
     for (ptrdiff_t from = 0; from < width; from += PART) {
         ptrdiff_t to = from + PART < width ? from + PART : width;
-        float sum = 0.0f;
-        #pragma omp simd reduction(+ : sum)
-        for (ptrdiff_t at = from; at < to; at++) {
-            values[at] = exponential(values[at] - highest);
-            sum += values[at];
+        Reals sum = all(0.0f);
+        for (ptrdiff_t at = from; at < to; at += VECTOR) {
+            Reals value = exponentials_above_nothing(scores_at(scores, bias, begin, at, width, half) - above);
+            put(values, at, value, 0);
+            sum += value;
         }
-        all += (double)sum;
+        all_parts += (double)sum_of(sum);
     }
-    return (float)all;
+    return (float)all_parts;
+}
+
+/* factor · values [width], into the row of slopes that begins there. */
+INLINE void scale(const float *values, float factor, void *slopes, ptrdiff_t begin, ptrdiff_t width, int half) {
+    for (ptrdiff_t at = 0; at < width; at += VECTOR) put_some(slopes, begin + at, take(values, at, 0) * factor, width - at, half);
 }
 
 /* losses: float32 [rows], of scores [rows, width] + bias [width], where there is one; 0 where the target is negative. slopes: the
    gradient of `share` times their sum, or null; it may be the scores. sums: float32 [parts, width], of the slopes by part of the rows, or
-   null. room: float32 [threads, GROUP, width]. */
+   null. room: float32 [threads, GROUP, width, rounded up to whole vectors]. */
 INLINE void cross_entropy(
     const void *scores, const float *bias, const int64_t *targets, float *losses, void *slopes, float *sums, float *room, ptrdiff_t rows,
     ptrdiff_t width, ptrdiff_t parts, float share, int threads, int half
 ) {
+    ptrdiff_t apart = (width + VECTOR - 1) / VECTOR * VECTOR;
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t part = 0; part < parts; part++) {
-        float *values = room + (ptrdiff_t)omp_get_thread_num() * GROUP * width, *column = sums ? sums + part * width : 0;
+        float *values = room + (ptrdiff_t)omp_get_thread_num() * GROUP * apart, *column = sums ? sums + part * width : 0;
         for (ptrdiff_t at = 0; column && at < width; at++) column[at] = 0.0f;
         ptrdiff_t last = rows * (part + 1) / parts;
         for (ptrdiff_t first = rows * part / parts; first < last; first += GROUP) {
@@ -48,17 +71,17 @@ INLINE void cross_entropy(
             float factors[GROUP];
             for (ptrdiff_t one = 0; one < count; one++) {
                 ptrdiff_t row = first + one;
-                float *own = values + one * width, most;
+                float *own = values + one * apart, most;
                 if (targets[row] < 0) {
                     losses[row] = factors[one] = 0.0f;
-                    for (ptrdiff_t at = 0; at < width; at++) own[at] = 0.0f;
+                    for (ptrdiff_t at = 0; at < apart; at++) own[at] = 0.0f;
                     continue;
                 }
-                float sum = exponentials(scores, bias, row * width, width, own, &most, half);
+                float sum = exponentials_of(scores, bias, row * width, width, own, &most, half);
                 if (is_wrong(most)) {
                     losses[row] = most;
                     factors[one] = 0.0f;
-                    for (ptrdiff_t at = 0; at < width; at++) own[at] = most;
+                    for (ptrdiff_t at = 0; at < apart; at++) own[at] = most;
                     continue;
                 }
                 float score = load(scores, row * width + targets[row], half) + (bias ? bias[targets[row]] : 0.0f);
@@ -67,22 +90,13 @@ INLINE void cross_entropy(
                 own[targets[row]] -= sum; /* softmax − one-hot, both times the sum */
             }
             if (!slopes) continue;
-            for (ptrdiff_t one = 0; one < count; one++) {
-                const float *own = values + one * width;
-                float factor = factors[one];
-                ptrdiff_t begin = (first + one) * width;
-                #pragma omp simd
-                for (ptrdiff_t at = 0; at < width; at++) store(slopes, begin + at, own[at] * factor, half);
-            }
+            for (ptrdiff_t one = 0; one < count; one++)
+                scale(values + one * apart, factors[one], slopes, (first + one) * width, width, half);
             if (!column) continue;
-            if (count == GROUP) {
-                const float *a = values, *b = a + width, *c = b + width, *d = c + width;
-                #pragma omp simd
-                for (ptrdiff_t at = 0; at < width; at++)
-                    column[at] += a[at] * factors[0] + b[at] * factors[1] + (c[at] * factors[2] + d[at] * factors[3]);
-            } else {
-                for (ptrdiff_t one = 0; one < count; one++)
-                    for (ptrdiff_t at = 0; at < width; at++) column[at] += values[one * width + at] * factors[one];
+            for (ptrdiff_t at = 0; at < width; at += VECTOR) {
+                Reals sum = take_some(column, at, width - at, 0);
+                for (ptrdiff_t one = 0; one < count; one++) sum += take(values, one * apart + at, 0) * factors[one];
+                put_some(column, at, sum, width - at, 0);
             }
         }
     }

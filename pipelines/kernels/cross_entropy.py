@@ -11,6 +11,8 @@ PARTS = 32
 """The gradient of a bias is summed in so many parts, whatever the number of threads."""
 GROUP = 4
 """Rows that a thread has in float32 at a time."""
+VECTOR = 16
+"""Numbers of a vector, of which such a row has whole ones."""
 
 CROSS_ENTROPY = Kernel("cursus_cross_entropy", *[POINTER] * 7, SIZE, SIZE, SIZE, REAL, FLAG, FLAG)
 
@@ -31,7 +33,7 @@ def cross_entropy(
     """
     rows, width = scores.shape
     threads = torch.get_num_threads()
-    losses, room = torch.empty(rows), torch.empty(threads, GROUP, width)
+    losses, room = torch.empty(rows), torch.empty(threads, GROUP, -(-width // VECTOR) * VECTOR)
     sums = torch.empty(PARTS, width) if summed else None
     optional = [None if one is None else one.data_ptr() for one in (bias, slopes, sums)]
     CROSS_ENTROPY(

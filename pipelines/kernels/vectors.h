@@ -122,6 +122,17 @@ INLINE Answers are_wrong(Reals values) {
     return ((bits & 0x7fffffffu) > 0x7f800000u) | (bits == 0x7f800000u);
 }
 
+/* Of the bits without their signs: the most that has been seen, which is that of an infinity or more where a number is none. */
+INLINE Words most_bits(Words most, Reals values) {
+    Words bits = (Words)values & 0x7fffffffu;
+#ifdef __AVX512F__
+    return (Words)_mm512_max_epu32((__m512i)most, (__m512i)bits);
+#else
+    Words more = (Words)(bits > most);
+    return (bits & more) | (most & ~more);
+#endif
+}
+
 INLINE int any(Answers answers) {
 #ifdef __AVX512F__
     return _mm512_test_epi32_mask((__m512i)answers, (__m512i)answers) != 0;
@@ -132,20 +143,27 @@ INLINE int any(Answers answers) {
 #endif
 }
 
-/* `exponential`, of sixteen. */
-INLINE Reals exponentials(Reals x) {
-    Reals least = all(-87.0f), near = where_less(x, least, least, x);
-    Reals power = (near * 1.44269504f + 12582912.0f) - 12582912.0f;
-    Reals rest = near - power * 0.693359375f + power * 2.12194440e-4f;
-    Reals sum = rest * 1.9875691500e-4f + 1.3981999507e-3f;
-    sum = sum * rest + 8.3334519073e-3f;
-    sum = sum * rest + 4.1665795894e-2f;
-    sum = sum * rest + 1.6666665459e-1f;
-    sum = sum * rest + 5.0000001201e-1f;
-    sum = sum * rest * rest + rest + 1.0f;
-    Answers whole = __builtin_convertvector(power, Answers);
-    return where_less(x, least, all(0.0f), sum * (Reals)((whole + 127) << 23));
+INLINE Reals greater(Reals left, Reals right) {
+#ifdef __AVX512F__
+    return (Reals)_mm512_max_ps((__m512)left, (__m512)right);
+#else
+    return where_less(left, right, right, left);
+#endif
 }
+
+/* `exponential`, of sixteen, but that below -87 it is e^-87: 1.6e-38. */
+INLINE Reals exponentials_above_nothing(Reals x) {
+    Reals near = greater(x, all(-87.0f));
+    Reals shifted = near * 1.44269504f + 12582912.0f, rest = near * 1.44269504f - (shifted - 12582912.0f);
+    Reals sum = rest * 1.326471839e-3f + 9.671513261e-3f;
+    sum = sum * rest + 5.550733773e-2f;
+    sum = sum * rest + 2.402224207e-1f;
+    sum = sum * rest + 6.931469776e-1f;
+    sum = sum * rest + 1.0f;
+    return (Reals)((Words)sum + ((Words)shifted << 23));
+}
+
+INLINE Reals exponentials(Reals x) { return where_less(x, all(-87.0f), all(0.0f), exponentials_above_nothing(x)); }
 
 /* Of TILE places, which dropout keeps: for each sixteen of them a bit each. */
 typedef uint16_t Kept[TILE / VECTOR];
