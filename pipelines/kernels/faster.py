@@ -14,6 +14,7 @@ from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 from pipelines.kernels import attention
 from pipelines.kernels.dropout import Dropout
+from pipelines.kernels.embedding import Embedding
 from pipelines.kernels.layer_norm import LayerNorm
 from pipelines.kernels.library import open_library
 from pipelines.kernels.linear import Linear, join
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedModel
 
-SWAPPED: dict[type[nn.Module], type[nn.Module]] = {nn.Dropout: Dropout, nn.LayerNorm: LayerNorm, nn.Linear: Linear}
+SWAPPED: dict[type[nn.Module], type[nn.Module]] = {
+    nn.Dropout: Dropout, nn.Embedding: Embedding, nn.LayerNorm: LayerNorm, nn.Linear: Linear,
+}  # fmt: skip
 """Modules of torch, and those that compute the same over the kernels."""
 SAME_INPUT = ("query", "key", "value")
 """Layers of a module for self-attention, which all read its input."""
