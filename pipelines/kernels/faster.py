@@ -16,6 +16,7 @@ from transformers.models.bert.modeling_bert import BertIntermediate, BertSelfAtt
 from pipelines.kernels import attention
 from pipelines.kernels.block import same_program
 from pipelines.kernels.dropout import Dropout
+from pipelines.kernels.embedding import Embedding
 from pipelines.kernels.heads import SelfAttention
 from pipelines.kernels.intermediate import Intermediate
 from pipelines.kernels.layer_norm import LayerNorm
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedModel
 
-SWAPPED: dict[type[nn.Module], type[nn.Module]] = {nn.Dropout: Dropout, nn.LayerNorm: LayerNorm, nn.Linear: Linear}
+SWAPPED: dict[type[nn.Module], type[nn.Module]] = {
+    nn.Dropout: Dropout, nn.Embedding: Embedding, nn.LayerNorm: LayerNorm, nn.Linear: Linear,
+}  # fmt: skip
 """Modules of torch, and those that compute the same over the kernels."""
 BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
     BertSelfAttention: SelfAttention,

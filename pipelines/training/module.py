@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from pipelines.distributions import Distribution
 from pipelines.errors import RecipeError
 from pipelines.objectives import Batch, Companion, Signals, TrainingStep
+from pipelines.optimizers.compiled_adamw import CompiledAdamW
 from pipelines.recipe.schema import Stage
 from pipelines.strategies import Decision, Group, Progress
 from pipelines.training import group
@@ -228,7 +229,9 @@ class StageModule(lightning.LightningModule):
             self._remembered = [strategy.begin(self.network) for strategy in self.stage.strategy]
             brought = [strategy.optimizer(groups, total, options) for strategy in self.stage.strategy]
         optimizer = next((one for one in brought if one is not None), None)
-        if optimizer is None:
+        if optimizer is None and CompiledAdamW.takes(parameter for group in groups for parameter in group["params"]):
+            optimizer = CompiledAdamW(groups, clip=chosen.clip, in_rows=self.cut.ranks == 1, **options)
+        elif optimizer is None:
             optimizer = torch.optim.AdamW(groups, fused=True, **options)
         rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: schedule.factor(step, total))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": rates, "interval": "step"}}
@@ -247,6 +250,8 @@ class StageModule(lightning.LightningModule):
         self._start = {}
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        if isinstance(optimizer, CompiledAdamW):
+            return  # it clips within its step
         # Lightning refuses to clip for a fused optimizer, for fear of a gradient scaler; bf16 needs none
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]

@@ -1,0 +1,99 @@
+"""AdamW (Loshchilov & Hutter 2019) over many tensors as one call, and the norm of their gradients as another.
+
+torch makes a list of every kind of tensor, and a call a tensor for the norm; and it clips by writing each gradient anew. Here the
+addresses are a table that is kept from step to step, the work is cut into chunks of one size, so that neither the time hangs on
+how many tensors there are nor the bits on how many threads, and what clips is a factor of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pipelines.kernels.library import FLAG, POINTER, REAL, SIZE, Kernel
+
+CHUNK = 1 << 14
+"""Elements: 64 KiB of each array."""
+
+NORM = Kernel("cursus_norm", POINTER, POINTER, SIZE, POINTER, POINTER, FLAG)
+ADAMW = Kernel("cursus_adamw", POINTER, SIZE, POINTER, SIZE, REAL, FLAG)
+
+POINTERS = ("weights", "gradient", "mean", "square", "steps", "moved", "rows")
+SETTINGS = ("rate", "decay", "first", "second", "epsilon")
+TENSOR = np.dtype(
+    [
+        *((name, np.uintp) for name in POINTERS),
+        *((name, np.int64) for name in ("count", "width")),
+        *((name, np.float64) for name in SETTINGS),
+        ("terms", np.float32, 8),
+    ],
+    align=True,
+)
+"""`Tensor` of the C file."""
+
+
+class Moments(NamedTuple):
+    """What AdamW keeps of a tensor of weights, under the names that torch gives it."""
+
+    step: Tensor
+    """float32 [], how many it has taken."""
+    exp_avg: Tensor
+    exp_avg_sq: Tensor
+
+
+class Table:
+    """Tensors that take a step together.
+
+    `moved` is of each of them either None, or uint8 [V] of a table [V, W]: which rows have moments other than 0. A gradient of some
+    rows asks for one. All tensors are float32 and contiguous, and must stay where they are; `stands` says whether they do.
+    """
+
+    def __init__(self, weights: Sequence[Tensor], moments: Sequence[Moments], moved: Sequence[Tensor | None]) -> None:
+        self._held = (*weights, *moments, *moved)
+        """So that no address here is one of memory that has been freed."""
+        self.entries = np.zeros(len(weights), TENSOR)
+        self.entries["weights"] = self._where = [one.data_ptr() for one in weights]
+        self.entries["steps"] = [one.step.data_ptr() for one in moments]
+        self.entries["mean"] = [one.exp_avg.data_ptr() for one in moments]
+        self.entries["square"] = [one.exp_avg_sq.data_ptr() for one in moments]
+        self.entries["moved"] = [0 if one is None else one.data_ptr() for one in moved]
+        chunks: list[tuple[int, int, int]] = []
+        for number, (one, known) in enumerate(zip(weights, moved, strict=True)):
+            self.entries["width"][number] = width = 1 if known is None else one.shape[1]
+            size = width * max(1, CHUNK // width)
+            chunks += [(number, at, min(at + size, one.numel())) for at in range(0, one.numel(), size)]
+        self._chunks = np.array(chunks, dtype=np.int64)
+        self._parts, self._norm = np.empty(len(chunks)), np.empty(1)
+
+    def stands(self, weights: Sequence[Tensor]) -> bool:
+        """Whether these are the weights it was made of, in their places."""
+        return self._where == [one.data_ptr() for one in weights]
+
+    def set(self, begin: int, end: int, **settings: float) -> None:
+        """Settings (`SETTINGS`) of the tensors from `begin` up to `end`."""
+        for name, value in settings.items():
+            self.entries[name][begin:end] = value
+
+    def read(self, gradients: Sequence[Tensor]) -> None:
+        """The gradients that `norm` and `step` are of: as large as their tensors, or sparse and coalesced where `moved` is kept."""
+        values = [(one._values() if one.is_sparse else one).contiguous() for one in gradients]
+        rows = [one._indices()[0].contiguous() if one.is_sparse else None for one in gradients]
+        self._read = (values, rows)
+        self.entries["gradient"] = [one.data_ptr() for one in values]
+        self.entries["rows"] = [0 if one is None else one.data_ptr() for one in rows]
+        self.entries["count"] = [0 if one is None else len(one) for one in rows]
+
+    def norm(self) -> float:
+        """Euclidean, of all gradients together; in float64 of sums over 1,024 elements in float32."""
+        table, chunks, parts = self.entries.ctypes.data, self._chunks.ctypes.data, self._parts.ctypes.data
+        NORM(table, chunks, len(self._chunks), parts, self._norm.ctypes.data, torch.get_num_threads())
+        return float(self._norm[0])
+
+    def step(self, factor: float) -> None:
+        """A step on gradients that are `factor` times what they are."""
+        table, chunks = self.entries.ctypes.data, self._chunks.ctypes.data
+        ADAMW(table, len(self.entries), chunks, len(self._chunks), factor, torch.get_num_threads())

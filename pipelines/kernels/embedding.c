@@ -1,0 +1,47 @@
+/* The gradient of a table of which rows were looked up: the rows that were, each with the sum of what arrived for it. */
+
+#include "common.h"
+
+/* ids: int64 [number], below `height`; those that are `skipped` count for nothing. rows: int64 [number], ascending, each once, of
+   which `found` are written. order: int32 [number], the places of their ids, in turn; those of row i begin at begins[i], int32
+   [number + 1]. room: int32 [height]. */
+void cursus_rows(
+    const int64_t *ids, ptrdiff_t number, ptrdiff_t height, int64_t skipped, int64_t *rows, int32_t *order, int32_t *begins,
+    int32_t *room, int64_t *found
+) {
+    for (ptrdiff_t row = 0; row < height; row++) room[row] = 0;
+    for (ptrdiff_t at = 0; at < number; at++) room[ids[at]]++;
+    int32_t before = 0;
+    int64_t count = 0;
+    for (ptrdiff_t row = 0; row < height; row++) {
+        int32_t times = room[row];
+        if (!times || row == skipped) continue;
+        rows[count] = row;
+        begins[count++] = before;
+        room[row] = before;
+        before += times;
+    }
+    begins[count] = before;
+    for (ptrdiff_t at = 0; at < number; at++) {
+        if (ids[at] != skipped) order[room[ids[at]]++] = (int32_t)at;
+    }
+    *found = count;
+}
+
+/* sums: float32 [rows, width]. from: float32 [ids, width]. */
+void cursus_row_sums(
+    const float *from, const int32_t *order, const int32_t *begins, float *sums, ptrdiff_t rows, ptrdiff_t width, int threads
+) {
+    #pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
+    for (ptrdiff_t row = 0; row < rows; row++) {
+        float *restrict to = sums + row * width;
+        for (int32_t at = begins[row]; at < begins[row + 1]; at++) {
+            const float *one = from + order[at] * width;
+            if (at == begins[row]) {
+                for (ptrdiff_t column = 0; column < width; column++) to[column] = one[column];
+            } else {
+                for (ptrdiff_t column = 0; column < width; column++) to[column] += one[column];
+            }
+        }
+    }
+}
