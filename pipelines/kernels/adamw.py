@@ -67,7 +67,7 @@ class Table:
             size = width * max(1, CHUNK // width)
             chunks += [(number, at, min(at + size, one.numel())) for at in range(0, one.numel(), size)]
         self._chunks = np.array(chunks, dtype=np.int64)
-        self._parts, self._norm = np.empty(len(chunks)), np.empty(1)
+        self._sums, self._norm = np.empty(len(chunks)), np.empty(1)
 
     def stands(self, weights: Sequence[Tensor]) -> bool:
         """Whether these are the weights it was made of, in their places."""
@@ -80,16 +80,20 @@ class Table:
 
     def read(self, gradients: Sequence[Tensor]) -> None:
         """The gradients that `norm` and `step` are of: as large as their tensors, or sparse and coalesced where `moved` is kept."""
-        values = [(one._values() if one.is_sparse else one).contiguous() for one in gradients]
-        rows = [one._indices()[0].contiguous() if one.is_sparse else None for one in gradients]
-        self._read = (values, rows)
-        self.entries["gradient"] = [one.data_ptr() for one in values]
-        self.entries["rows"] = [0 if one is None else one.data_ptr() for one in rows]
-        self.entries["count"] = [0 if one is None else len(one) for one in rows]
+        self._read = [self._parts_of(one) for one in gradients]
+        self.entries["gradient"] = [values.data_ptr() for values, _ in self._read]
+        self.entries["rows"] = [0 if rows is None else rows.data_ptr() for _, rows in self._read]
+        self.entries["count"] = [0 if rows is None else len(rows) for _, rows in self._read]
+
+    @staticmethod
+    def _parts_of(gradient: Tensor) -> tuple[Tensor, Tensor | None]:
+        if gradient.is_sparse:
+            return gradient._values().contiguous(), gradient._indices()[0].contiguous()
+        return gradient if gradient.is_contiguous() else gradient.contiguous(), None
 
     def norm(self) -> float:
         """Euclidean, of all gradients together; in float64 of sums over 1,024 elements in float32."""
-        table, chunks, parts = self.entries.ctypes.data, self._chunks.ctypes.data, self._parts.ctypes.data
+        table, chunks, parts = self.entries.ctypes.data, self._chunks.ctypes.data, self._sums.ctypes.data
         NORM(table, chunks, len(self._chunks), parts, self._norm.ctypes.data, torch.get_num_threads())
         return float(self._norm[0])
 

@@ -28,20 +28,41 @@ void cursus_rows(
     *found = count;
 }
 
+#define STRIP 64
+
+INLINE void row_sum(const float *from, const int32_t *order, const int32_t *end, float *to, ptrdiff_t width, int columns) {
+    float sums[STRIP] = {0.0f};
+    for (; order < end; order++) {
+        const float *one = from + *order * width;
+        #pragma omp simd
+        for (int column = 0; column < columns; column++) sums[column] += one[column];
+    }
+    for (int column = 0; column < columns; column++) to[column] = sums[column];
+}
+
 /* sums: float32 [rows, width]. from: float32 [ids, width]. */
 void cursus_row_sums(
     const float *from, const int32_t *order, const int32_t *begins, float *sums, ptrdiff_t rows, ptrdiff_t width, int threads
 ) {
-    #pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
+    /* in strips, by turns: most ids may be of few rows, or of one */
+    #pragma omp parallel for collapse(2) schedule(static, 1) num_threads(threads)
     for (ptrdiff_t row = 0; row < rows; row++) {
-        float *restrict to = sums + row * width;
-        for (int32_t at = begins[row]; at < begins[row + 1]; at++) {
-            const float *one = from + order[at] * width;
-            if (at == begins[row]) {
-                for (ptrdiff_t column = 0; column < width; column++) to[column] = one[column];
-            } else {
-                for (ptrdiff_t column = 0; column < width; column++) to[column] += one[column];
-            }
+        for (ptrdiff_t at = 0; at < width; at += STRIP) {
+            const int32_t *first = order + begins[row], *last = order + begins[row + 1];
+            float *to = sums + row * width + at;
+            if (width - at >= STRIP) row_sum(from + at, first, last, to, width, STRIP);
+            else row_sum(from + at, first, last, to, width, (int)(width - at));
         }
+    }
+}
+
+/* to: float32 [height, width]; its `rows`, each once, become larger by `values`, float32 [count, width]. */
+void cursus_add_rows(float *to, const int64_t *rows, const float *values, ptrdiff_t count, ptrdiff_t width, int threads) {
+    #pragma omp parallel for schedule(static) num_threads(threads)
+    for (ptrdiff_t row = 0; row < count; row++) {
+        float *restrict one = to + rows[row] * width;
+        const float *restrict more = values + row * width;
+        #pragma omp simd
+        for (ptrdiff_t column = 0; column < width; column++) one[column] += more[column];
     }
 }

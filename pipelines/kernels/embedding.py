@@ -20,6 +20,7 @@ APART = "_looked_up"
 
 ROWS = Kernel("cursus_rows", POINTER, SIZE, SIZE, SIZE, POINTER, POINTER, POINTER, POINTER, POINTER)
 ROW_SUMS = Kernel("cursus_row_sums", POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, FLAG)
+ADD_ROWS = Kernel("cursus_add_rows", POINTER, POINTER, POINTER, SIZE, SIZE, FLAG)
 
 
 def take_rows(table: nn.Parameter) -> Tensor:
@@ -51,6 +52,22 @@ def summed_rows(ids: Tensor, values: Tensor, height: int, skipped: int | None = 
     threads = torch.get_num_threads()
     ROW_SUMS(values.data_ptr(), order.data_ptr(), begins.data_ptr(), sums.data_ptr(), len(rows), width, threads)
     return torch.sparse_coo_tensor(rows[None], sums, (height, width), is_coalesced=True, check_invariants=False)
+
+
+def each_once(gradient: Tensor) -> Tensor:
+    """The sparse `gradient`, coalesced: autograd forgets that it was, and strings those of several pieces together."""
+    rows, values = gradient._indices()[0], gradient._values()
+    if bool((rows[1:] > rows[:-1]).all()):
+        return gradient
+    return summed_rows(rows, values, len(gradient))
+
+
+def add_rows(to: Tensor, rows: Tensor) -> Tensor:
+    """`to` [V, W], float32, once the sparse and coalesced `rows` have been added to it."""
+    places, values = rows._indices()[0].contiguous(), rows._values().contiguous()
+    threads = torch.get_num_threads()
+    ADD_ROWS(to.data_ptr(), places.data_ptr(), values.data_ptr(), *values.shape, threads)
+    return to
 
 
 class LookedUp(torch.autograd.Function):

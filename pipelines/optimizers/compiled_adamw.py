@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pipelines.kernels.adamw import Moments, Table
-from pipelines.kernels.embedding import summed_rows, take_rows
+from pipelines.kernels.embedding import add_rows, each_once, take_rows
 from pipelines.kernels.library import opened
 
 TINY = 1e-6
@@ -123,17 +123,18 @@ class CompiledAdamW(torch.optim.AdamW):
     def _gradient(self, weights: Tensor) -> Tensor | None:
         """All of it: where there is nothing but rows, these, each once."""
         apart = self._apart.get(weights)
-        if apart is None or (rows := apart.grad) is None:
+        if apart is None or apart.grad is None:
             return weights.grad
+        rows = each_once(apart.grad)
         if weights.grad is not None:
-            apart.grad = None
-            return weights.grad.add_(rows)
+            apart.grad, weights.grad = None, add_rows(weights.grad.contiguous(), rows)
+            return weights.grad
         if weights not in self._moved:
             # its table remembers from now on which rows have moments
             seen = [one.view(torch.int32).any(1) for one in self._moments(weights)[1:]]
             self._moved[weights] = (seen[0] | seen[1]).to(torch.uint8)
             self._table = None
-        return rows if rows.is_coalesced() else summed_rows(rows._indices()[0], rows._values(), len(weights))
+        return rows
 
     def _moments(self, weights: Tensor) -> Moments:
         state = self.state[weights]
