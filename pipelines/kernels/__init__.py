@@ -4,7 +4,7 @@
     dropout, attention,   functions with gradients over it, each equal to torch's own up to rounding and the numbers drawn
     layer_norm, …
     projection            scores of a vocabulary that are computed once somebody asks for them
-    weight_gradient       the product that gives it, by way of a transpose
+    weight_gradient       the product that gives it, in tiles
     faster                gives them to a network
 
 Without a compiler nothing here is used, and torch's own kernels compute the same. Modules here import torch; nothing that plans

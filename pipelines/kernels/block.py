@@ -31,13 +31,17 @@ def asks_nobody(*modules: nn.Module) -> bool:
     if torchs._has_any_global_hook():  # type: ignore[no-untyped-call]  # torch does not type it
         return False
     return not any(
-        one._forward_hooks or one._forward_pre_hooks or one._backward_hooks or one._backward_pre_hooks or "forward" in one.__dict__
+        one._forward_hooks
+        or one._forward_pre_hooks
+        or one._backward_hooks
+        or one._backward_pre_hooks
+        or "forward" in one.__dict__
         for one in modules
     )
 
 
 def trains_narrow(states: Tensor, *weights: Tensor | None) -> bool:
-    """Whether this is a training step on the CPU in bfloat16, `weights` are float32 and nothing stands for them; `states` [..., I]."""
+    """Whether this is a training step on the CPU in bfloat16 that reads `states` [..., I], and `weights` are plain and float32."""
     return (
         opened() is not None
         and torch.is_grad_enabled()
@@ -48,8 +52,3 @@ def trains_narrow(states: Tensor, *weights: Tensor | None) -> bool:
         # what is divided among ranks is no plain parameter
         and all(type(one) is nn.Parameter and one.dtype is torch.float32 for one in weights)
     )
-
-
-def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
-    """float32 [O, I]: of a layer whose output has the `gradient` [N, O] and that has read `rows` [N, I]."""
-    return torch.mm(gradient.t(), rows).float()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,12 +70,17 @@ def make_faster(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
     return True
 
 
-@cache
 def with_block(kind: type[nn.Module]) -> type[nn.Module]:
     """A class under the name of `kind` and derived from it that computes as one block; `kind` where none has its program."""
     if "forward" not in vars(kind):
         return kind
     for known, block in BLOCKS.items():
         if same_program(kind.forward, known.forward):
-            return type(kind.__name__, (block, kind), {"__module__": kind.__module__})
+            if kind not in _made:
+                _made[kind] = type(kind.__name__, (block, kind), {"__module__": kind.__module__})
+            return _made[kind]
     return kind
+
+
+_made: dict[type[nn.Module], type[nn.Module]] = {}
+"""Each class once, so that modules of one class stay modules of one class."""

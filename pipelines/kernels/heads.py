@@ -7,17 +7,21 @@ would copy them. The context and the gradients go back in one pass each.
 from __future__ import annotations
 
 from ctypes import c_ssize_t
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from pipelines.kernels.attention import NAME, SOFTMAX, SOFTMAX_BACKWARD, readable
-from pipelines.kernels.block import VECTOR, asks_nobody, trains_narrow, weight_gradient
+from pipelines.kernels.block import VECTOR, asks_nobody, trains_narrow
 from pipelines.kernels.dropout import Draw, drawn
 from pipelines.kernels.layer_norm import PARTS
 from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel
 from pipelines.kernels.linear import Linear
+from pipelines.kernels.weight_gradient import weight_gradient
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 SPLIT = Kernel("cursus_split_heads", *[POINTER] * 3, *[SIZE] * 5, FLAG)
 JOIN = Kernel("cursus_join_heads", *[POINTER] * 3, *[SIZE] * 6, FLAG)
@@ -87,8 +91,14 @@ class Attended(torch.autograd.Function):
         return (
             torch.mm(product, narrow).view(states).to(ctx.read) if needs[0] else None,
             *[None] * 4,
-            *(part if part is not None and asked else None for part, asked in zip(parts, of_weights, strict=True)),
-            *(part if part is not None and asked else None for part, asked in zip(totals, of_biases, strict=True)),
+            *(
+                part.clone() if part is not None and asked else None
+                for part, asked in zip(parts, of_weights, strict=True)
+            ),
+            *(
+                part.clone() if part is not None and asked else None
+                for part, asked in zip(totals, of_biases, strict=True)
+            ),
         )
 
 
@@ -98,6 +108,8 @@ class SelfAttention(nn.Module):
     query: nn.Linear
     key: nn.Linear
     value: nn.Linear
+    dropout: nn.Dropout
+    config: PretrainedConfig
     attention_head_size: int
     scaling: float
 

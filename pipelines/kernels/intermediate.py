@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.activations import GELUActivation
 
-from pipelines.kernels.block import VECTOR, asks_nobody, trains_narrow, weight_gradient
+from pipelines.kernels.block import VECTOR, asks_nobody, trains_narrow
 from pipelines.kernels.layer_norm import PARTS
 from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel
 from pipelines.kernels.linear import Linear
+from pipelines.kernels.weight_gradient import weight_gradient
 
 GELU = Kernel("cursus_gelu", *[POINTER] * 3, SIZE, SIZE, FLAG)
 GELU_BACKWARD = Kernel("cursus_gelu_backward", *[POINTER] * 5, SIZE, SIZE, SIZE, FLAG)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel, opened
+from pipelines.kernels.weight_gradient import weight_gradient
 
 Rows = tuple[Tensor, ...]
 
@@ -78,9 +79,9 @@ class NarrowProduct(torch.autograd.Function):
         to_weights: tuple[Tensor | None, ...] = (None,) * count
         to_biases: tuple[Tensor | None, ...] = (None,) * (count if ctx.biased else 0)
         if any(learn[:count]):
+            whole = weight_gradient(gradient, rows)
             # autograd adds to a gradient in its place only where nothing else shares its memory
-            parts = torch.split(torch.mm(gradient.t(), rows), ctx.sizes)
-            to_weights = tuple(part.float() for part in parts)
+            to_weights = tuple(part.clone() for part in torch.split(whole, ctx.sizes)) if count > 1 else (whole,)
         if any(learn[count:]):
             to_biases = torch.split(column_sums(gradient), ctx.sizes)
         return to_rows, None, *to_weights, *to_biases

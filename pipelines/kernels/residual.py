@@ -1,4 +1,4 @@
-"""What ends a sub-layer of BERT's (Devlin et al. 2019) as one function: a linear layer, dropout, the residual added, layer normalisation.
+"""What ends a sub-layer of BERT's (Devlin et al. 2019) as one function: a linear layer, dropout, residual, layer normalisation.
 
 Its bias is added, its mask drawn and its sum normalised in one pass over what the product has written, and in one pass backward.
 """
@@ -10,20 +10,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.block import VECTOR, asks_nobody, trains_narrow, weight_gradient
+from pipelines.kernels.block import VECTOR, asks_nobody, trains_narrow
 from pipelines.kernels.dropout import Draw, Dropout, drawn
 from pipelines.kernels.layer_norm import PARTS, LayerNorm
 from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel
 from pipelines.kernels.linear import Linear
+from pipelines.kernels.weight_gradient import weight_gradient
 
 RESIDUAL = Kernel("cursus_residual", *[POINTER] * 8, SIZE, SIZE, REAL, SEED, SHARE, REAL, FLAG, FLAG)
 RESIDUAL_BACKWARD = Kernel("cursus_residual_backward", *[POINTER] * 8, SIZE, SIZE, SIZE, SEED, SHARE, REAL, FLAG)
 
 
 class NormedSum(torch.autograd.Function):
-    """`apply(states [..., I], residual [..., H], weight [H, I], bias [H], gain [H], shift [H], epsilon, draw)`: [..., H] in bfloat16.
+    """`apply(states [..., I], residual [..., H], weight [H, I], bias [H], gain [H], shift [H], epsilon, draw)`: [..., H].
 
-    The layer normalisation of residual + dropout(states · weightᵀ + bias). What is learnt is float32.
+    The layer normalisation of residual + dropout(states · weightᵀ + bias), in bfloat16. What is learnt is float32.
     """
 
     @staticmethod
@@ -66,7 +67,9 @@ class NormedSum(torch.autograd.Function):
         )  # fmt: skip
         needs = ctx.needs_input_grad
         # autograd adds to a gradient in its place only where nothing else shares its memory
-        to_gain, to_shift, to_bias = (parts[number].sum(0) if needs[at] else None for number, at in enumerate((4, 5, 3)))
+        to_gain, to_shift, to_bias = (
+            parts[number].sum(0) if needs[at] else None for number, at in enumerate((4, 5, 3))
+        )
         return (
             torch.mm(to_product, narrow).view(shape).to(kind) if needs[0] else None,
             to_sums.view(gradient.shape).to(ctx.added) if needs[1] else None,

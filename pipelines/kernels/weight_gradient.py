@@ -1,37 +1,57 @@
-"""The gradient of a weight: a product over the rows of a batch.
+"""The gradient of a linear layer's weight in float32, in the processor's matrix tiles where it has some (Intel AMX).
 
-oneDNN is slow where it must read its first operand along columns (half as fast for 4,096 rows of 512). So the narrower
-operand is transposed before, in registers; the answer, where it is transposed then, is made float32 while it is turned back.
+Such a product sums over rows: torch turns one factor in memory first, which takes longer than the product, and rounds what it
+says to bfloat16.
 """
 
 from __future__ import annotations
 
+import ctypes
+
 import torch
 from torch import Tensor
 
-from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel
+from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel, opened
 
-TRANSPOSE = Kernel("cursus_transpose", POINTER, SIZE, POINTER, SIZE, SIZE, SIZE, FLAG, FLAG)
+HAS_TILES = Kernel("cursus_has_tiles", POINTER)
+WEIGHT_GRADIENT = Kernel("cursus_weight_gradient", *[POINTER] * 4, *[SIZE] * 3, FLAG, FLAG)
+PAIR = 32
+"""Sides of both factors are in so many."""
+STEPS, TILE_BYTES, LINE = 8, 1024, 64
+"""What is packed at a time, of the turned factor, and how it lies."""
+
+_tiles: bool | None = None
 
 
-def transposed(matrix: Tensor, kind: torch.dtype) -> Tensor:
-    """[W, N], contiguous, of bfloat16 [N, W] with any distance between rows; as bfloat16 or float32."""
-    if matrix.stride(1) != 1:
-        matrix = matrix.contiguous()
-    rows, width = matrix.shape
-    result = torch.empty(width, rows, dtype=kind)
-    TRANSPOSE(
-        matrix.data_ptr(), matrix.stride(0), result.data_ptr(), rows, rows, width, torch.get_num_threads(),
-        int(kind is torch.bfloat16),
+def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
+    """float32 [O, I]: gradientᵀ · rows, of a layer whose output has the `gradient` [N, O] and that has read `rows` [N, I].
+
+    Both are bfloat16 and contiguous.
+    """
+    high, wide = gradient.shape[1], rows.shape[1]
+    if high % PAIR or wide % PAIR or not _has_tiles():
+        return torch.mm(gradient.t(), rows).float()
+    # the narrower one is turned: each of its tiles meets more of the other's
+    changed = wide < high
+    left, right = (rows, gradient) if changed else (gradient, rows)
+    threads = torch.get_num_threads()
+    room = torch.empty(
+        threads * min(high, wide) // PAIR * 2 * STEPS * TILE_BYTES + high * wide * 4 + LINE, dtype=torch.uint8
+    )
+    begin = -(-room.data_ptr() // LINE) * LINE
+    result = torch.empty(high, wide)
+    WEIGHT_GRADIENT(
+        left.data_ptr(), right.data_ptr(), result.data_ptr(), begin, len(rows), left.shape[1], right.shape[1], int(changed),
+        threads,
     )  # fmt: skip
     return result
 
 
-def weight_gradient(rows: Tensor, gradient: Tensor) -> Tensor:
-    """float32 [O, I]: `gradient`ᵀ [N, O] · `rows` [N, I], both bfloat16, rounded once to bfloat16 as autocast does."""
-    width, outer = rows.shape[1], gradient.shape[1]
-    if width < outer:
-        return transposed(torch.mm(transposed(rows, torch.bfloat16), gradient), torch.float32)
-    if width > outer:
-        return torch.mm(transposed(gradient, torch.bfloat16), rows).float()
-    return torch.mm(gradient.t(), rows).float()
+def _has_tiles() -> bool:
+    """Whether they can be used; asked once."""
+    global _tiles
+    if _tiles is None and opened() is not None:
+        answer = ctypes.c_int32(0)
+        HAS_TILES(ctypes.addressof(answer))
+        _tiles = bool(answer.value)
+    return bool(_tiles) and opened() is not None

@@ -44,7 +44,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                 if to_rows:
                     torch.mm(scores, narrow, out=slope[there])
                 if to_weight:
-                    part = weight_gradient(rows[there], scores)
+                    part = weight_gradient(scores, rows[there])
                     of_weight = part if of_weight is None else of_weight.add_(part)
                 if sums is not None:
                     of_bias = sums if of_bias is None else of_bias.add_(sums)

@@ -12,6 +12,8 @@ from transformers import AutoConfig, AutoModel, PreTrainedModel
 
 from pipelines.kernels.attention import NAME
 from pipelines.kernels.faster import make_faster
+from pipelines.kernels.linear import Linear
+from tests.kernels.graph import functions
 
 SIZES = {
     "bert": {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96},
@@ -25,6 +27,8 @@ SIZES = {
 }  # fmt: skip
 INTERFACE = {"bert", "roberta", "electra", "gpt2", "t5"}
 """Those that ask for their attention by its name."""
+BLOCKS = {"bert", "roberta", "electra"}
+"""Those whose blocks are one function each."""
 
 
 def network(kind: str, dropout: float = 0.0) -> PreTrainedModel:
@@ -55,9 +59,17 @@ def gradients(body: PreTrainedModel, kind: str, narrow: bool) -> tuple[Tensor, d
     """The states, and what a loss over them says of every weight."""
     with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
         states = body(**inputs(kind)).last_hidden_state
+    used = {"NormedSumBackward", "ActivatedBackward", "AttendedBackward"}
+    if narrow and is_faster(body):
+        assert functions(states) & used == (used if kind in BLOCKS else set())
     weights = torch.linspace(-1, 1, states[0].numel(), dtype=torch.float64).view(states.shape[1:])
     (states.double() * weights).sum().backward()
     return states.detach(), {name: one.grad.clone() for name, one in body.named_parameters() if one.grad is not None}
+
+
+def is_faster(body: PreTrainedModel) -> bool:
+    """Whether it was given the kernels."""
+    return any(type(module) is Linear for module in body.modules())
 
 
 @pytest.mark.parametrize("kind", SIZES)

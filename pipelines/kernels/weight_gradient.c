@@ -1,0 +1,202 @@
+/* gradientᵀ · rows, the gradient of a weight, in the processor's matrix tiles (Intel AMX).
+
+   The product sums over rows, which neither factor holds side by side: a library turns one of them in memory first. Here each is packed
+   as the tiles want it, a block of rows at a time that stays in the cache. What one thread writes no other does, and all add up the rows in
+   the same order: bits do not hang on their number. */
+
+#include "vectors.h"
+
+#ifdef __AMX_BF16__
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SIDE 16 /* of a tile, in float32 */
+#define DEPTH 32 /* rows that one tile sums over */
+#define STEPS 8 /* tiles that are packed at a time */
+#define TILE_BYTES 1024
+#define PAIR (2 * SIDE)
+
+/* Linux lends a process the memory of the tiles when it asks. */
+void cursus_has_tiles(int32_t *answer) { *answer = syscall(SYS_arch_prctl, 0x1023, 18) == 0; }
+
+INLINE __m512i of_row(const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t width) {
+    return row < rows ? _mm512_loadu_si512(from + row * width) : _mm512_setzero_si512();
+}
+
+/* Columns of a PAIR lie in its two tiles by fours in turn, since that is how a processor interleaves two rows at once. */
+INLINE ptrdiff_t column(ptrdiff_t tile, ptrdiff_t at) { return at / 4 * 8 + tile * 4 + at % 4; }
+
+/* Sixteen by sixteen words, mirrored. */
+INLINE void mirrored(__m512i words[SIDE]) {
+    __m512i other[SIDE];
+    #pragma GCC unroll 8
+    for (int at = 0; at < SIDE; at += 2) {
+        other[at] = _mm512_unpacklo_epi32(words[at], words[at + 1]);
+        other[at + 1] = _mm512_unpackhi_epi32(words[at], words[at + 1]);
+    }
+    #pragma GCC unroll 4
+    for (int at = 0; at < SIDE; at += 4) {
+        words[at] = _mm512_unpacklo_epi64(other[at], other[at + 2]);
+        words[at + 1] = _mm512_unpackhi_epi64(other[at], other[at + 2]);
+        words[at + 2] = _mm512_unpacklo_epi64(other[at + 1], other[at + 3]);
+        words[at + 3] = _mm512_unpackhi_epi64(other[at + 1], other[at + 3]);
+    }
+    #pragma GCC unroll 4
+    for (int at = 0; at < 4; at++) {
+        other[at] = _mm512_shuffle_i32x4(words[at], words[at + 4], 0x88);
+        other[at + 4] = _mm512_shuffle_i32x4(words[at], words[at + 4], 0xdd);
+        other[at + 8] = _mm512_shuffle_i32x4(words[at + 8], words[at + 12], 0x88);
+        other[at + 12] = _mm512_shuffle_i32x4(words[at + 8], words[at + 12], 0xdd);
+    }
+    #pragma GCC unroll 4
+    for (int at = 0; at < 4; at++) {
+        words[at] = _mm512_shuffle_i32x4(other[at], other[at + 8], 0x88);
+        words[at + 8] = _mm512_shuffle_i32x4(other[at], other[at + 8], 0xdd);
+        words[at + 4] = _mm512_shuffle_i32x4(other[at + 4], other[at + 12], 0x88);
+        words[at + 12] = _mm512_shuffle_i32x4(other[at + 4], other[at + 12], 0xdd);
+    }
+}
+
+/* DEPTH rows of a PAIR of columns into two tiles, `apart` bytes apart: two rows in each of sixteen vectors, value beside value, as a right
+   factor stands in a tile; mirrored, as a left one does. */
+INLINE void pack(const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t width, int left, char *to, ptrdiff_t apart) {
+    __m512i first[SIDE], second[SIDE];
+    #pragma GCC unroll 16
+    for (int pair = 0; pair < SIDE; pair++) {
+        __m512i even = of_row(from, row + 2 * pair, rows, width), odd = of_row(from, row + 2 * pair + 1, rows, width);
+        first[pair] = _mm512_unpacklo_epi16(even, odd);
+        second[pair] = _mm512_unpackhi_epi16(even, odd);
+        if (left) continue;
+        _mm512_store_si512(to + 64 * pair, first[pair]);
+        _mm512_store_si512(to + apart + 64 * pair, second[pair]);
+    }
+    if (!left) return;
+    mirrored(first);
+    mirrored(second);
+    #pragma GCC unroll 16
+    for (int at = 0; at < SIDE; at++) {
+        _mm512_store_si512(to + 64 * at, first[at]);
+        _mm512_store_si512(to + apart + 64 * at, second[at]);
+    }
+}
+
+INLINE void configure(void) {
+    struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } told __attribute__((aligned(64))) = {.palette = 1};
+    for (int tile = 0; tile < 8; tile++) {
+        told.bytes[tile] = 64;
+        told.rows[tile] = SIDE;
+    }
+    _tile_loadconfig(&told);
+}
+
+/* Adds left [PAIR, DEPTH · steps] · right [DEPTH · steps, PAIR] to four tiles at `sums`. */
+INLINE void add_product(
+    const char *left, ptrdiff_t apart, const char *right, int steps, float *sums, int first, const uint16_t *soon,
+    ptrdiff_t width, int count
+) {
+    if (first) {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    } else {
+        _tile_loadd(0, sums, 64);
+        _tile_loadd(1, sums + 256, 64);
+        _tile_loadd(2, sums + 512, 64);
+        _tile_loadd(3, sums + 768, 64);
+    }
+    for (int step = 0; step < steps; step++) {
+        for (int one = 0; one < count; one++) _mm_prefetch((const char *)(soon + (step * count + one) * width), _MM_HINT_T0);
+        _tile_loadd(4, left + step * TILE_BYTES, 64);
+        _tile_loadd(6, right + 2 * step * TILE_BYTES, 64);
+        _tile_loadd(7, right + (2 * step + 1) * TILE_BYTES, 64);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_loadd(5, left + apart + step * TILE_BYTES, 64);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_stored(0, sums, 64);
+    _tile_stored(1, sums + 256, 64);
+    _tile_stored(2, sums + 512, 64);
+    _tile_stored(3, sums + 768, 64);
+}
+
+/* The four tiles into float32 `to`, whose rows are `width` apart; mirrored where the factors have changed places. */
+INLINE void unpack(const float *sums, float *to, ptrdiff_t width, int changed) {
+    const __m512i low = _mm512_set_epi32(23, 22, 21, 20, 7, 6, 5, 4, 19, 18, 17, 16, 3, 2, 1, 0);
+    const __m512i high = _mm512_set_epi32(31, 30, 29, 28, 15, 14, 13, 12, 27, 26, 25, 24, 11, 10, 9, 8);
+    for (int down = 0; down < 2; down++) {
+        __m512i words[2][SIDE];
+        for (int along = 0; along < 2; along++) {
+            const float *tile = sums + (changed ? 2 * along + down : 2 * down + along) * SIDE * SIDE;
+            for (int at = 0; at < SIDE; at++) words[along][at] = _mm512_loadu_si512(tile + at * SIDE);
+            if (changed) mirrored(words[along]);
+        }
+        for (int at = 0; at < SIDE; at++) {
+            float *row = to + column(down, at) * width;
+            _mm512_storeu_si512(row, _mm512_permutex2var_epi32(words[0][at], low, words[1][at]));
+            _mm512_storeu_si512(row + SIDE, _mm512_permutex2var_epi32(words[0][at], high, words[1][at]));
+        }
+    }
+}
+
+/* left: bfloat16 [rows, high], right: bfloat16 [rows, wide], both in whole PAIRs. to: float32 [high, wide], or [wide, high] if `changed`.
+   room: for left of STEPS tiles for each thread, and for all sums; in whole cache lines. */
+void cursus_weight_gradient(
+    const uint16_t *left, const uint16_t *right, float *to, char *room, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int changed,
+    int threads
+) {
+    ptrdiff_t tall = high / PAIR, across = wide / PAIR;
+    float *sums = (float *)(room + threads * tall * 2 * STEPS * TILE_BYTES);
+    #pragma omp parallel num_threads(threads)
+    {
+        char packed[2 * STEPS * TILE_BYTES] __attribute__((aligned(64)));
+        char *lefts = room + omp_get_thread_num() * tall * 2 * STEPS * TILE_BYTES;
+        ptrdiff_t each = omp_get_num_threads(), number = omp_get_thread_num();
+        ptrdiff_t from = across * number / each, end = across * (number + 1) / each;
+        configure();
+        for (ptrdiff_t row = 0; row < rows && from < end; row += STEPS * DEPTH) {
+            int steps = (int)((rows - row + DEPTH - 1) / DEPTH);
+            if (steps > STEPS) steps = STEPS;
+            for (int step = 0; step < steps; step++)
+                for (ptrdiff_t block = 0; block < tall; block++)
+                    pack(
+                        left + block * PAIR, row + step * DEPTH, rows, high, 1, lefts + (2 * block * STEPS + step) * TILE_BYTES,
+                        STEPS * TILE_BYTES
+                    );
+            for (ptrdiff_t strip = from; strip < end; strip++) {
+                for (int step = 0; step < steps; step++)
+                    pack(right + strip * PAIR, row + step * DEPTH, rows, wide, 0, packed + 2 * step * TILE_BYTES, TILE_BYTES);
+                const uint16_t *soon = strip + 1 < end ? right + row * wide + (strip + 1) * PAIR : right + (row + steps * DEPTH) * wide + from * PAIR;
+                int count = (int)((DEPTH + tall - 1) / tall);
+                for (ptrdiff_t block = 0; block < tall; block++)
+                    add_product(
+                        lefts + block * 2 * STEPS * TILE_BYTES, STEPS * TILE_BYTES, packed, steps, sums + (strip * tall + block) * 1024,
+                        row == 0, soon + block * steps * count * wide, wide, count
+                    );
+            }
+        }
+        for (ptrdiff_t strip = from; strip < end; strip++)
+            for (ptrdiff_t block = 0; block < tall; block++)
+                unpack(
+                    sums + (strip * tall + block) * 1024,
+                    to + (changed ? strip * PAIR * high + block * PAIR : block * PAIR * wide + strip * PAIR), changed ? high : wide, changed
+                );
+        _tile_release();
+    }
+}
+
+#else
+
+void cursus_has_tiles(int32_t *answer) { *answer = 0; }
+
+void cursus_weight_gradient(
+    const uint16_t *left, const uint16_t *right, float *to, char *room, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int changed,
+    int threads
+) {
+    (void)left, (void)right, (void)to, (void)room, (void)rows, (void)high, (void)wide, (void)changed, (void)threads;
+}
+
+#endif
