@@ -26,11 +26,12 @@ _tiles: bool | None = None
 def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
     """float32 [O, I]: gradientᵀ · rows, of a layer whose output has the `gradient` [N, O] and that has read `rows` [N, I].
 
-    Both are bfloat16 and contiguous.
+    Both are bfloat16.
     """
     high, wide = gradient.shape[1], rows.shape[1]
-    if high % PAIR or wide % PAIR or not _has_tiles():
+    if high % PAIR or wide % PAIR or not len(rows) or not _has_tiles():
         return torch.mm(gradient.t(), rows).float()
+    gradient, rows = gradient.contiguous(), rows.contiguous()
     # the narrower one is turned: each of its tiles meets more of the other's
     changed = wide < high
     left, right = (rows, gradient) if changed else (gradient, rows)

@@ -194,6 +194,9 @@ def test_weight_gradient(shape: tuple[int, int, int]) -> None:
     ours = weight_gradient(gradient, read)
     assert ours.dtype is torch.float32 and ours.is_contiguous()
     close(ours, gradient.double().t() @ read.double(), torch.bfloat16)
+    apart = read.t().contiguous().t()  # as whoever transposes leaves it
+    assert torch.equal(weight_gradient(gradient, apart), ours)
+    assert torch.equal(weight_gradient(gradient[:0], read[:0]), torch.zeros(high, wide))
 
 
 def test_what_is_no_number_stays_none() -> None:
