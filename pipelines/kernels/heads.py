@@ -18,6 +18,7 @@ from pipelines.kernels.dropout import Draw, drawn
 from pipelines.kernels.layer_norm import PARTS
 from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel
 from pipelines.kernels.linear import Linear
+from pipelines.kernels.product import times
 from pipelines.kernels.weight_gradient import weight_gradient
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Attended(torch.autograd.Function):
         batch, length, _ = states.shape
         rows, threads = states.flatten(0, 1).bfloat16(), torch.get_num_threads()
         narrow, bias = torch.cat(parameters[:KINDS]).bfloat16(), torch.cat(parameters[KINDS:])
-        product = torch.mm(rows, narrow.t())
+        product = times(rows, narrow.t())
         heads = len(bias) // KINDS // size
         shape = (batch, length, KINDS, heads, size)
         apart = torch.empty(KINDS, batch * heads, length, size, dtype=torch.bfloat16)
@@ -89,7 +90,7 @@ class Attended(torch.autograd.Function):
         parts = weight_gradient(product, rows).chunk(KINDS) if any(of_weights) else [None] * KINDS
         totals = sums.sum(0).chunk(KINDS) if any(of_biases) else [None] * KINDS
         return (
-            torch.mm(product, narrow).view(states).to(ctx.read) if needs[0] else None,
+            times(product, narrow).view(states).to(ctx.read) if needs[0] else None,
             *[None] * 4,
             *(
                 part.clone() if part is not None and asked else None

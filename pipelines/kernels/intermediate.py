@@ -16,6 +16,7 @@ from pipelines.kernels.block import VECTOR, asks_nobody, trains_narrow
 from pipelines.kernels.layer_norm import PARTS
 from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel
 from pipelines.kernels.linear import Linear
+from pipelines.kernels.product import times
 from pipelines.kernels.weight_gradient import weight_gradient
 
 GELU = Kernel("cursus_gelu", *[POINTER] * 3, SIZE, SIZE, FLAG)
@@ -28,7 +29,7 @@ class Activated(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         rows, narrow = states.flatten(0, -2).bfloat16(), weight.bfloat16()
-        product = torch.mm(rows, narrow.t())
+        product = times(rows, narrow.t())
         result = torch.empty_like(product)
         GELU(product.data_ptr(), bias.data_ptr(), result.data_ptr(), *product.shape, torch.get_num_threads())
         ctx.save_for_backward(rows, narrow, product, bias)
@@ -45,7 +46,7 @@ class Activated(torch.autograd.Function):
             torch.get_num_threads(),
         )  # fmt: skip
         return (
-            torch.mm(slopes, narrow).view(shape).to(kind) if needs[0] else None,
+            times(slopes, narrow).view(shape).to(kind) if needs[0] else None,
             weight_gradient(slopes, rows) if needs[1] else None,
             sums.sum(0) if needs[2] else None,
         )

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel, opened
+from pipelines.kernels.product import in_whole, times
 from pipelines.kernels.weight_gradient import weight_gradient
 
 Rows = tuple[Tensor, ...]
@@ -67,7 +68,7 @@ class NarrowProduct(torch.autograd.Function):
         ctx.save_for_backward(rows, weight)
         ctx.sizes, ctx.biased = together.sizes, bias is not None
         with torch.autocast("cpu", enabled=False):
-            said = nn.functional.linear(rows, weight, bias)
+            said = nn.functional.linear(in_whole(rows), weight, bias)[: len(rows)]
         return torch.split(said, together.sizes, 1) if len(together.sizes) > 1 else (said,)
 
     @staticmethod
@@ -75,7 +76,7 @@ class NarrowProduct(torch.autograd.Function):
         rows, weight = ctx.saved_tensors
         gradient = (torch.cat(outer, 1) if len(outer) > 1 else outer[0]).contiguous()
         count, learn = len(ctx.sizes), ctx.needs_input_grad[2:]
-        to_rows = torch.mm(gradient, weight) if ctx.needs_input_grad[0] else None
+        to_rows = times(gradient, weight) if ctx.needs_input_grad[0] else None
         to_weights: tuple[Tensor | None, ...] = (None,) * count
         to_biases: tuple[Tensor | None, ...] = (None,) * (count if ctx.biased else 0)
         if any(learn[:count]):

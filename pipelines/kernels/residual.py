@@ -15,6 +15,7 @@ from pipelines.kernels.dropout import Draw, Dropout, drawn
 from pipelines.kernels.layer_norm import PARTS, LayerNorm
 from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel
 from pipelines.kernels.linear import Linear
+from pipelines.kernels.product import times
 from pipelines.kernels.weight_gradient import weight_gradient
 
 RESIDUAL = Kernel("cursus_residual", *[POINTER] * 8, SIZE, SIZE, REAL, SEED, SHARE, REAL, FLAG, FLAG)
@@ -40,7 +41,7 @@ class NormedSum(torch.autograd.Function):
         draw: Draw,
     ) -> Tensor:
         rows, narrow, residual = states.flatten(0, -2).bfloat16(), weight.bfloat16(), residual.contiguous()
-        sums = torch.mm(rows, narrow.t())
+        sums = times(rows, narrow.t())
         count, width = sums.shape
         result, moments = torch.empty_like(residual, dtype=torch.bfloat16), torch.empty(2, count)
         RESIDUAL(
@@ -71,7 +72,7 @@ class NormedSum(torch.autograd.Function):
             parts[number].sum(0) if needs[at] else None for number, at in enumerate((4, 5, 3))
         )
         return (
-            torch.mm(to_product, narrow).view(shape).to(kind) if needs[0] else None,
+            times(to_product, narrow).view(shape).to(kind) if needs[0] else None,
             to_sums.view(gradient.shape).to(ctx.added) if needs[1] else None,
             weight_gradient(to_product, rows) if needs[2] else None,
             to_bias,

@@ -13,10 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from pipelines.kernels.cross_entropy import cross_entropy
+from pipelines.kernels.product import in_whole
 from pipelines.kernels.weight_gradient import weight_gradient
 
 POSITIONS = 2048
 """Whose scores are in memory at a time."""
+NOBODY = -1
+"""Target of a row that is there for the number of rows alone."""
 
 
 class ProjectedCrossEntropy(torch.autograd.Function):
@@ -29,6 +32,8 @@ class ProjectedCrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:
         to_rows, to_weight, to_bias = ctx.needs_input_grad[:3]
         narrow = weight.bfloat16()
+        number = len(rows)
+        rows, targets = in_whole(rows), in_whole(targets, NOBODY)
         slope = torch.empty_like(rows)
         of_weight: Tensor | None = None
         of_bias: Tensor | None = None
@@ -38,7 +43,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                 there = slice(begin, begin + POSITIONS)
                 scores = torch.mm(rows[there], narrow.t())
                 losses, sums = cross_entropy(
-                    scores, targets[there], 1 / len(rows), bias=bias, slopes=scores, summed=to_bias
+                    scores, targets[there], 1 / number, bias=bias, slopes=scores, summed=to_bias
                 )
                 total += losses.sum()
                 if to_rows:
@@ -48,8 +53,8 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                     of_weight = part if of_weight is None else of_weight.add_(part)
                 if sums is not None:
                     of_bias = sums if of_bias is None else of_bias.add_(sums)
-        ctx.gradients = (slope if to_rows else None, of_weight, of_bias)
-        return total / len(rows)
+        ctx.gradients = (slope[:number] if to_rows else None, of_weight, of_bias)
+        return total / number
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
