@@ -3,6 +3,9 @@
     library               compiles the C files with the system's compiler, once a machine
     dropout, attention,   functions with gradients over it, each equal to torch's own up to rounding and the numbers drawn
     layer_norm, …
+    weight_gradient       what every linear layer learns, in the processor's matrix tiles
+    heads, residual,      whole blocks of BERT-shaped networks as one function each
+    intermediate
     faster                gives them to a network
 
 Without a compiler nothing here is used, and torch's own kernels compute the same. Modules here import torch; nothing that plans
