@@ -34,7 +34,7 @@ OPTIONS = (
 WIDE = "-mprefer-vector-width=512"
 """Compilers take half as wide vectors unless told."""
 WITHIN = 60.0
-"""Seconds that a compiler is given; it needs about one."""
+"""Seconds that a compiler is given; it needs about two."""
 
 POINTER, SIZE, SEED, SHARE, REAL, FLAG = c_void_p, c_ssize_t, c_uint64, c_uint32, c_float, c_int
 """Types of a kernel's arguments: of tensors by `data_ptr()`, sizes, seeds, shares in 65,536, floats, small whole numbers."""
