@@ -38,6 +38,18 @@ def test_cross_entropy(kind: torch.dtype, width: int) -> None:
 
 
 @TYPES
+def test_a_word_that_cannot_be_costs_nothing(kind: torch.dtype) -> None:
+    scores = torch.randn(3, 40).to(kind)
+    scores[1, 33] = -math.inf
+    scores.requires_grad_()
+    loss = vocabulary_cross_entropy(scores, torch.tensor([1, 2, 3]))
+    loss.backward()
+    wanted = functional.cross_entropy(scores.detach().double(), torch.tensor([1, 2, 3]))
+    assert loss.item() == pytest.approx(wanted.item(), rel=1e-6)
+    assert scores.grad is not None and scores.grad.isfinite().all() and abs(float(scores.grad[1, 33])) < 1e-30
+
+
+@TYPES
 def test_spent_scores_hold_their_gradient(kind: torch.dtype) -> None:
     torch.manual_seed(0)
     states, table = torch.randn(20, 8), torch.randn(50, 8, requires_grad=True)
