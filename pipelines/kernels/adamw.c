@@ -1,6 +1,6 @@
 /* AdamW over all tensors of an optimizer in one call, and the norm of all their gradients in another. */
 
-#include "common.h"
+#include "scalars.h"
 
 #define BLOCK 1024
 

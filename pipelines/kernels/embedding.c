@@ -1,6 +1,6 @@
 /* The gradient of a table of which rows were looked up: the rows that were, each with the sum of what arrived for it. */
 
-#include "common.h"
+#include "scalars.h"
 
 /* ids: int64 [number], below `height`; those that are `skipped` count for nothing. rows: int64 [number], ascending, each once, of
    which `found` are written. order: int32 [number], the places of their ids, in turn; those of row i begin at begins[i], int32

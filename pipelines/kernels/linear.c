@@ -1,6 +1,6 @@
 /* Sums of columns: the gradient of a bias. */
 
-#include "common.h"
+#include "scalars.h"
 
 #define STRIP 64
 

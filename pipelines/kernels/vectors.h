@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "common.h"
+#include "scalars.h"
 
 #include <string.h>
 

@@ -34,7 +34,7 @@ def test_another_source_is_another_library(tmp_path: Path, monkeypatch: pytest.M
     changed = shutil.copytree(
         library.SOURCES, tmp_path / "sources", ignore=shutil.ignore_patterns("*.py", "__pycache__")
     )
-    header = changed / "common.h"
+    header = changed / "scalars.h"
     header.write_text(header.read_text(encoding="utf-8") + "\n/* later */\n", encoding="utf-8")
     monkeypatch.setattr(library, "SOURCES", changed)
     close_library()

@@ -1,4 +1,4 @@
-/* What the kernels share: bfloat16, an exponential function, what is no number, random numbers.
+/* One number at a time: bfloat16, an exponential function, what is no number, random numbers.
 
    Every result is a function of its arguments alone, whatever the number of threads: rows do not depend on each other, and sums over
    rows are taken in a fixed number of parts. `half` says whether a tensor is bfloat16; else it is float32. */
