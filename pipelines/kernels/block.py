@@ -1,4 +1,4 @@
-"""What the blocks of an encoder have in common: when one may compute for the modules inside it."""
+"""When a layer may compute in bfloat16 by itself, and a block of layers for the modules inside it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from torch import Tensor, nn
 from torch.nn.modules import module as torchs
 
 from pipelines.kernels.library import opened
-
-VECTOR = 16
-"""Rows of blocks are whole vectors wide."""
 
 
 def same_program(forward: object, known: object) -> bool:

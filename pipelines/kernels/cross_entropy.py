@@ -5,14 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pipelines.kernels.library import FLAG, POINTER, REAL, SIZE, Kernel
+from pipelines.kernels.library import FLAG, PARTS, POINTER, REAL, SIZE, VECTOR, Kernel
 
-PARTS = 32
-"""The gradient of a bias is summed in so many parts, whatever the number of threads."""
 GROUP = 4
-"""Rows that a thread has in float32 at a time."""
-VECTOR = 16
-"""Numbers of a vector, of which such a row has whole ones."""
+"""Rows that a thread has in float32 at a time, each of whole vectors."""
 
 CROSS_ENTROPY = Kernel("cursus_cross_entropy", *[POINTER] * 7, SIZE, SIZE, SIZE, REAL, FLAG, FLAG)
 

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.activations import GELUActivation
 
-from pipelines.kernels.block import VECTOR, asks_nobody, trains_narrow
-from pipelines.kernels.layer_norm import PARTS
-from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel
+from pipelines.kernels.block import asks_nobody, trains_narrow
+from pipelines.kernels.library import FLAG, PARTS, POINTER, SIZE, VECTOR, Kernel
 from pipelines.kernels.linear import Linear
 from pipelines.kernels.product import times
 from pipelines.kernels.weight_gradient import weight_gradient

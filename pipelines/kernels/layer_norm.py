@@ -11,10 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.library import FLAG, POINTER, REAL, SIZE, Kernel, computable
-
-PARTS = 32
-"""The gradients of gain and bias are summed in so many parts, whatever the number of threads."""
+from pipelines.kernels.library import FLAG, PARTS, POINTER, REAL, SIZE, Kernel, computable
 
 LAYER_NORM = Kernel(
     "cursus_layer_norm", POINTER, POINTER, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, REAL, FLAG, FLAG

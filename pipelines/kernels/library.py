@@ -39,6 +39,11 @@ WITHIN = 60.0
 POINTER, SIZE, SEED, SHARE, REAL, FLAG = c_void_p, c_ssize_t, c_uint64, c_uint32, c_float, c_int
 """Types of a kernel's arguments: of tensors by `data_ptr()`, sizes, seeds, shares in 65,536, floats, small whole numbers."""
 
+PARTS = 32
+"""Sums over rows are taken in so many parts, whatever the number of threads: bits must not hang on that."""
+VECTOR = 16
+"""Numbers of a vector in the C files."""
+
 _opened: ctypes.CDLL | None = None
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel, opened
+from pipelines.kernels.block import trains_narrow
+from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel
 from pipelines.kernels.product import in_whole, times
 from pipelines.kernels.weight_gradient import weight_gradient
 
@@ -100,22 +101,12 @@ class Linear(nn.Linear):
     """torch's layer, in bfloat16 while it trains under autocast."""
 
     def forward(self, states: Tensor) -> Tensor:
-        if not self._trains_narrow(states):
+        if not trains_narrow(states, self.weight):
             return super().forward(states)
         together: Together | None = self.__dict__.get("together")
         if together is None:
             together = self.__dict__["together"] = Together([self])
         return together(self, states)
-
-    def _trains_narrow(self, states: Tensor) -> bool:
-        return (
-            opened() is not None
-            and torch.is_grad_enabled()
-            and states.device.type == "cpu"
-            and torch.is_autocast_enabled("cpu")
-            and type(self.weight) is nn.Parameter  # what is divided among ranks is none
-            and self.weight.dtype is torch.float32
-        )
 
 
 def join(layers: Sequence[Linear]) -> None:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
+from pipelines.kernels.block import trains_narrow
 from pipelines.kernels.linear import Linear, Together
 
 DESCRIBED: frozenset[Any] = frozenset(
@@ -75,4 +76,4 @@ class VocabularyLinear(Linear):
     """The layer that says a network's scores: while it trains, only when it is asked to."""
 
     def forward(self, states: Tensor) -> Tensor:
-        return Projection(states, self) if self._trains_narrow(states) else super().forward(states)
+        return Projection(states, self) if trains_narrow(states, self.weight) else super().forward(states)

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.block import VECTOR, asks_nobody, trains_narrow
+from pipelines.kernels.block import asks_nobody, trains_narrow
 from pipelines.kernels.dropout import Draw, Dropout, drawn
-from pipelines.kernels.layer_norm import PARTS, LayerNorm
-from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel
+from pipelines.kernels.layer_norm import LayerNorm
+from pipelines.kernels.library import FLAG, PARTS, POINTER, REAL, SEED, SHARE, SIZE, VECTOR, Kernel
 from pipelines.kernels.linear import Linear
 from pipelines.kernels.product import times
 from pipelines.kernels.weight_gradient import weight_gradient

@@ -1,4 +1,4 @@
-/* One number at a time: bfloat16, an exponential function, what is no number, random numbers.
+/* One number at a time: bfloat16, what is no number, random numbers.
 
    Every result is a function of its arguments alone, whatever the number of threads: rows do not depend on each other, and sums over
    rows are taken in a fixed number of parts. `half` says whether a tensor is bfloat16; else it is float32. */
@@ -56,37 +56,7 @@ INLINE void store(void *to, ptrdiff_t at, float value, int half) {
     else ((float *)to)[at] = value;
 }
 
-/* ---- functions ----------------------------------------------------------------------------------------------------------- */
-
-/* e^x of an x ≤ 0, to 2e-7 + 1e-7 |x| of itself (2^f by a polynomial of the fifth degree, |f| ≤ 1/2); below -87 it is 0. */
-INLINE float exponential(float x) {
-    float kept = x < -87.0f ? -87.0f : x;
-    float shifted = kept * 1.44269504f + 12582912.0f; /* 1.5 · 2^23: the whole part of the power is in the lowest bits */
-    float rest = kept * 1.44269504f - (shifted - 12582912.0f);
-    float sum = 1.326471839e-3f;
-    sum = sum * rest + 9.671513261e-3f;
-    sum = sum * rest + 5.550733773e-2f;
-    sum = sum * rest + 2.402224207e-1f;
-    sum = sum * rest + 6.931469776e-1f;
-    sum = sum * rest + 1.0f;
-    float scaled = from_bits(to_bits(sum) + (to_bits(shifted) << 23));
-    return x < -87.0f ? 0.0f : scaled;
-}
-
 #define LANES 16
-
-/* The largest of `size` values; no number where one of them is none, or +infinity. */
-INLINE float largest(const void *from, ptrdiff_t begin, ptrdiff_t size, int half) {
-    float most = -FLT_MAX;
-    uint32_t wrong = 0;
-    #pragma omp simd reduction(max : most) reduction(| : wrong)
-    for (ptrdiff_t at = 0; at < size; at++) {
-        float value = load(from, begin + at, half);
-        most = value > most ? value : most;
-        wrong |= is_wrong(value);
-    }
-    return wrong ? from_bits(NO_NUMBER) : most;
-}
 
 /* ---- random numbers: Philox 4x32-10 (Salmon et al. 2011) ------------------------------------------------------------------ */
 

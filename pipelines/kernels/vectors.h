@@ -151,9 +151,10 @@ INLINE Reals greater(Reals left, Reals right) {
 #endif
 }
 
-/* `exponential`, of sixteen, but that below -87 it is e^-87: 1.6e-38. */
+/* e^x of x ≤ 0, to 2e-7 + 1e-7 |x| of itself (2^f by a polynomial of the fifth degree, |f| ≤ 1/2); below -87 it is e^-87: 1.6e-38. */
 INLINE Reals exponentials_above_nothing(Reals x) {
     Reals near = greater(x, all(-87.0f));
+    /* 1.5 · 2^23 is added: the whole part of the power is then in the lowest bits */
     Reals shifted = near * 1.44269504f + 12582912.0f, rest = near * 1.44269504f - (shifted - 12582912.0f);
     Reals sum = rest * 1.326471839e-3f + 9.671513261e-3f;
     sum = sum * rest + 5.550733773e-2f;
@@ -163,6 +164,7 @@ INLINE Reals exponentials_above_nothing(Reals x) {
     return (Reals)((Words)sum + ((Words)shifted << 23));
 }
 
+/* The same, but that below -87 it is 0. */
 INLINE Reals exponentials(Reals x) { return where_less(x, all(-87.0f), all(0.0f), exponentials_above_nothing(x)); }
 
 /* Of TILE places, which dropout keeps: for each sixteen of them a bit each. */

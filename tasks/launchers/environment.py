@@ -12,7 +12,7 @@ def training_environment() -> dict[str, str]:
     return {
         "OMP_WAIT_POLICY": "passive",
         "GOMP_SPINCOUNT": "5000",  # some 10 µs: threads of a step that meet all the time need not be woken each time
-        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # weights and scores in pages of 2 MB: 4 to 10 % of a step
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # weights and scores in pages of 2 MB: about 5 % of a step
         "MALLOC_MMAP_MAX_": "0",
         "MALLOC_TRIM_THRESHOLD_": "-1",
         "TOKENIZERS_PARALLELISM": "true",

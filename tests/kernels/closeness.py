@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -13,3 +15,17 @@ def close(ours: Tensor | None, theirs: Tensor | None, kind: torch.dtype, more: f
     assert ours is not None and theirs is not None
     scale = theirs.detach().abs().max().item()
     assert (ours.detach().double() - theirs.detach().double()).abs().max().item() <= more * ROUNDING[kind] * scale
+
+
+def same_on_any_threads(computed: Callable[[], list[Tensor]]) -> list[Tensor]:
+    """What is computed on one thread, which must be what three compute, bit by bit."""
+    usual = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        alone = computed()
+        torch.set_num_threads(3)
+        together = computed()
+    finally:
+        torch.set_num_threads(usual)
+    assert all(torch.equal(one, other) for one, other in zip(alone, together, strict=True))
+    return alone
