@@ -91,11 +91,11 @@ def variation(sides: Sequence[tuple[float, NDArray[np.float64]]]) -> Variation:
 
 
 def stretched(
-    observed: float, resampled: NDArray[np.float64], found: Variation, reach: float = 1.0
+    observed: float, resampled: NDArray[np.float64], found: Variation, least: float, most: float
 ) -> tuple[float, float]:
     """The ends of the 95 % interval around `observed`: the quantiles of `resampled` [R] at the width of `found`.
 
-    `reach` is the largest value there can be. What is never negative in a resample, a share, has no negative end.
+    No end lies below `least` or above `most`, the values that there can be.
     """
     import numpy as np
     from scipy.stats import norm
@@ -106,9 +106,8 @@ def stretched(
         return observed, observed
     factor = found.half_width / (float(norm.ppf(1 - tail)) * deviation)
     low, high = np.quantile(resampled, [tail, 1 - tail])
-    least = 0.0 if resampled.min() >= 0 <= observed else -reach
     first, last = observed + (low - centre) * factor, observed + (high - centre) * factor
-    return float(max(least, min(first, observed))), float(min(reach, max(last, observed)))
+    return float(max(least, min(first, observed))), float(min(most, max(last, observed)))
 
 
 def pseudo_values(

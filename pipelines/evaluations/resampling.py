@@ -21,13 +21,23 @@ Score: TypeAlias = "Callable[[NDArray[np.float64]], float]"
 
 
 def interval(
-    score: Score, models: Sequence[NDArray[np.float64]], seed: int, resamples: int = RESAMPLES, reach: float = 1.0
+    score: Score,
+    models: Sequence[NDArray[np.float64]],
+    seed: int,
+    resamples: int = RESAMPLES,
+    reach: float = 1.0,
+    least: float | None = None,
 ) -> Estimate:
-    """The mean over `models` (S statistics [N, K], one a seed) of `score`, at most `reach`, and its 95 % interval."""
+    """The mean over `models` (S statistics [N, K], one a seed) of `score`, at most `reach`, and its 95 % interval.
+
+    `least` is the smallest value that `score` can have: None for zero where no resample is negative, else -`reach`.
+    """
     observed = [score(statistics) for statistics in models]
     means = resampled([(score, models)], seed, resamples)[0]
     mean = sum(observed) / len(observed)
-    low, high = stretched(mean, means, variation([(1.0, contributions(score, models))]), reach)
+    if least is None:
+        least = 0.0 if means.min() >= 0 <= mean else -reach
+    low, high = stretched(mean, means, variation([(1.0, contributions(score, models))]), least, reach)
     return Estimate(mean, low, high, tuple(observed))
 
 
@@ -46,7 +56,7 @@ def paired_difference(
     before, after = resampled([(score, first), (score, second)], seed, resamples)
     observed = sum(map(score, second)) / len(second) - sum(map(score, first)) / len(first)
     found = variation([(-1.0, contributions(score, first)), (1.0, contributions(score, second))])
-    low, high = stretched(observed, after - before, found, reach=2 * reach)
+    low, high = stretched(observed, after - before, found, least=-2 * reach, most=2 * reach)
     return Difference(observed, low, high)
 
 

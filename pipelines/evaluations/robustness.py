@@ -131,7 +131,7 @@ def _loss(
     width = clean[0].shape[1]
     sides = [np.hstack(both) for both in zip(clean, attacked, strict=True)]
     # a correlation can lose two
-    lost = interval(lambda rows: score(rows[:, width:]) - score(rows[:, :width]), sides, seed, reach=2.0)
+    lost = interval(lambda rows: score(rows[:, width:]) - score(rows[:, :width]), sides, seed, reach=2.0, least=-2.0)
     return Difference(lost.mean, lost.low, lost.high)
 
 

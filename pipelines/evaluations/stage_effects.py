@@ -212,6 +212,6 @@ class _Contrasts:
         difference = sum(weight * self.observed[number] for weight, number in used)
         found = variation([(weight, self.parts[number]) for weight, number in used])
         drawn = sum(weight * self.means[number] for weight, number in used)
-        low, high = stretched(difference, drawn, found, reach=2.0)  # type: ignore[arg-type]
+        low, high = stretched(difference, drawn, found, least=-2.0, most=2.0)  # type: ignore[arg-type]
         seeds = min(len(self.parts[number]) for _, number in used)
         return _Contrast(Difference(difference, low, high), found, seeds)

@@ -105,7 +105,7 @@ def interval(
         means[rows] = (_scores(metric, weights, truth, predicted, classes) * drawn[rows]).sum(axis=1)
     observed = score(metric, truth, predicted, classes)
     found = variation([(1.0, contributions(metric, truth, predicted, classes))])
-    low, high = stretched(float(observed.mean()), means, found)
+    low, high = stretched(float(observed.mean()), means, found, least=0.0, most=1.0)
     return Estimate(float(observed.mean()), low, high, tuple(float(value) for value in observed))
 
 
@@ -137,7 +137,7 @@ def paired_difference(
     found = variation(
         [(-1.0, contributions(metric, truth, first, classes)), (1.0, contributions(metric, truth, second, classes))]
     )
-    low, high = stretched(float(observed), differences, found, reach=2.0)
+    low, high = stretched(float(observed), differences, found, least=-1.0, most=1.0)
     return Difference(float(observed), low, high)
 
 

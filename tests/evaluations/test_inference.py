@@ -18,7 +18,7 @@ from tests.evaluations.tiny_classifier import PACKAGES
 
 
 def _folders(trained: Trained) -> tuple[Path, Path]:
-    return trained.subjects[2].folder, trained.subjects[-1].folder
+    return trained.first("classify").folder, trained.first("int8").folder
 
 
 def test_torch_probabilities_equal_those_of_transformers_one_text_at_a_time(trained: Trained) -> None:

@@ -94,7 +94,7 @@ def execution(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> tup
     publish("general", 0, "pretrain", "a" * 64, {}, data=["general"], cached=True)
     for subject in trained.subjects:
         if subject.stage == "int8":
-            publish("int8", 0, "compress", subject.fingerprint, {"start": trained.subjects[2].fingerprint})
+            publish("int8", 0, "compress", subject.fingerprint, {"start": trained.first("classify").fingerprint})
         else:
             start = {"start": "a" * 64} if subject.stage == "classify" else {}
             tables = ["train", "validation"]
@@ -188,9 +188,9 @@ def test_the_page_needs_only_itself_and_tells_what_was_measured(
     assert "no text is empty — observed 4 % unexpected" in page
     assert "1 of 2 expectations met" in page
     assert "4.0 %" in page, "the share of texts that cleaning dropped"
-    assert page.count("<polyline") == 5 + 5 * 3, "every curve on the common axis, and with its two terms on its own"
-    assert f">{trained_first(told)} · 2 seeds<" in page, "the first seed names a stage in the lineage"
-    assert "trained · 6.0 s" in page, "two seeds of three seconds"
+    assert page.count("<polyline") == 7 + 7 * 3, "every curve on the common axis, and with its two terms on its own"
+    assert f">{trained_first(told)} · 3 seeds<" in page, "the first seed names a stage in the lineage"
+    assert "trained · 9.0 s" in page, "three seeds of three seconds"
 
 
 def test_every_table_lies_beside_the_page_with_the_recorded_numbers(

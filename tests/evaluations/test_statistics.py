@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
+from pipelines.evaluations.resampling import paired_difference as on_any_score
+from pipelines.evaluations.significance import judged
 from pipelines.evaluations.statistics import METRICS, contributions, interval, paired_difference, score
 
 CLASSES = 5
@@ -108,6 +110,21 @@ def test_no_gain_is_rarely_called_a_gain_and_a_large_one_is_always_found() -> No
             found.append(paired_difference("accuracy", truth, first, second, 2, seed=trial, resamples=400).verdict)
     assert verdicts[0.0].count("cannot tell") / 120 >= 0.9
     assert verdicts[0.12].count("better") / 120 >= 0.97
+
+
+def test_two_seeds_far_apart_say_that_one_cannot_tell_though_every_resample_shows_a_gain() -> None:
+    """A difference may be negative: the interval's end is not zero because the resamples of two seeds never were."""
+    truth = np.ones(400, dtype=np.int64)
+    first = np.stack([np.arange(400) < right for right in (90, 150)]).astype(np.int64)
+    second = np.stack([np.arange(400) < right for right in (200, 230)]).astype(np.int64)
+    for apart in (
+        paired_difference("accuracy", truth, first, second, 2, seed=0),
+        on_any_score(lambda rows: float(rows.mean()), list(first[..., None]), list(second[..., None]), seed=0),
+    ):
+        assert apart.difference > 0.2
+        assert apart.low < -0.05
+        assert apart.p_value > 0.06
+        assert judged([apart])[0]["verdict"] == apart.verdict == "cannot tell"
 
 
 def test_pairing_sees_what_two_separate_intervals_cannot() -> None:
