@@ -16,6 +16,7 @@ typedef struct {
     float *steps; /* how many this tensor has taken */
     uint8_t *moved; /* of each row, whether its moments are other than 0; or null */
     const int64_t *rows; /* which rows the gradient is of, ascending; null where it is of all */
+    uint16_t *copy; /* bfloat16, of all weights; or null */
     int64_t count, width;
     double rate, decay, first, second, epsilon;
     Terms terms;
@@ -83,6 +84,12 @@ INLINE Terms terms_of(const Tensor *one) {
 /* Every product that is added is an fma by its name, so that a row says the same wherever in a vector it stands. */
 INLINE float decayed(float weight, float lost) { return fmaf(-lost, weight, weight); }
 
+/* A pass of its own over what is in the cache: two widths in one make no vector. */
+INLINE void copied(const float *restrict weights, uint16_t *restrict copy, ptrdiff_t size) {
+    #pragma omp simd
+    for (ptrdiff_t at = 0; at < size; at++) copy[at] = narrow(weights[at]);
+}
+
 INLINE void move(Tensor *one, const float *gradient, ptrdiff_t begin, ptrdiff_t size, float factor) {
     float *restrict weights = one->weights + begin, *restrict mean = one->mean + begin, *restrict square = one->square + begin;
     Terms is = one->terms;
@@ -93,6 +100,7 @@ INLINE void move(Tensor *one, const float *gradient, ptrdiff_t begin, ptrdiff_t 
         square[at] = fmaf(is.newer_square * slope, slope, is.kept_square * square[at]);
         weights[at] = decayed(weights[at], is.lost) - is.step * mean[at] / fmaf(sqrtf(square[at]), is.steep, is.epsilon);
     }
+    if (one->copy) copied(weights, one->copy + begin, size);
 }
 
 /* What `move` comes to where gradient and moments are 0: six arrays fewer are read and written. */
@@ -101,6 +109,7 @@ INLINE void rest(Tensor *one, ptrdiff_t begin, ptrdiff_t size) {
     if (lost == 0.0f) return;
     #pragma omp simd
     for (ptrdiff_t at = 0; at < size; at++) weights[at] = decayed(weights[at], lost);
+    if (one->copy) copied(weights, one->copy + begin, size);
 }
 
 /* Whether any bit but zeros is among them: what is no number, too. */

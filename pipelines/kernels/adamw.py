@@ -22,7 +22,7 @@ CHUNK = 1 << 14
 NORM = Kernel("cursus_norm", POINTER, POINTER, SIZE, POINTER, POINTER, FLAG)
 ADAMW = Kernel("cursus_adamw", POINTER, SIZE, POINTER, SIZE, REAL, FLAG)
 
-POINTERS = ("weights", "gradient", "mean", "square", "steps", "moved", "rows")
+POINTERS = ("weights", "gradient", "mean", "square", "steps", "moved", "rows", "copy")
 SETTINGS = ("rate", "decay", "first", "second", "epsilon")
 TENSOR = np.dtype(
     [
@@ -49,18 +49,26 @@ class Table:
     """Tensors that take a step together.
 
     `moved` is of each of them either None, or uint8 [V] of a table [V, W]: which rows have moments other than 0. A gradient of some
-    rows asks for one. All tensors are float32 and contiguous, and must stay where they are; `stands` says whether they do.
+    rows asks for one. `copies` are bfloat16, as large as their weights, and get what these become; or None. All other tensors are
+    float32, all are contiguous, and all must stay where they are; `stands` says whether they do.
     """
 
-    def __init__(self, weights: Sequence[Tensor], moments: Sequence[Moments], moved: Sequence[Tensor | None]) -> None:
-        self._held = (*weights, *moments, *moved)
+    def __init__(
+        self,
+        weights: Sequence[Tensor],
+        moments: Sequence[Moments],
+        moved: Sequence[Tensor | None],
+        copies: Sequence[Tensor | None],
+    ) -> None:
+        self._held = (*weights, *moments, *moved, *copies)
         """So that no address here is one of memory that has been freed."""
         self.entries = np.zeros(len(weights), TENSOR)
         self.entries["weights"] = self._where = [one.data_ptr() for one in weights]
         self.entries["steps"] = [one.step.data_ptr() for one in moments]
         self.entries["mean"] = [one.exp_avg.data_ptr() for one in moments]
         self.entries["square"] = [one.exp_avg_sq.data_ptr() for one in moments]
-        self.entries["moved"] = [0 if one is None else one.data_ptr() for one in moved]
+        self.entries["moved"] = [_address(one) for one in moved]
+        self.entries["copy"] = self._copies = [_address(one) for one in copies]
         chunks: list[tuple[int, int, int]] = []
         for number, (one, known) in enumerate(zip(weights, moved, strict=True)):
             self.entries["width"][number] = width = 1 if known is None else one.shape[1]
@@ -69,9 +77,9 @@ class Table:
         self._chunks = np.array(chunks, dtype=np.int64)
         self._sums, self._norm = np.empty(len(chunks)), np.empty(1)
 
-    def stands(self, weights: Sequence[Tensor]) -> bool:
-        """Whether these are the weights it was made of, in their places."""
-        return self._where == [one.data_ptr() for one in weights]
+    def stands(self, weights: Sequence[Tensor], copies: Sequence[Tensor | None]) -> bool:
+        """Whether these are the weights and copies it was made of, in their places."""
+        return self._where == [one.data_ptr() for one in weights] and self._copies == [_address(one) for one in copies]
 
     def set(self, begin: int, end: int, **settings: float) -> None:
         """Settings (`SETTINGS`) of the tensors from `begin` up to `end`."""
@@ -82,7 +90,7 @@ class Table:
         """The gradients that `norm` and `step` are of: as large as their tensors, or sparse and coalesced where `moved` is kept."""
         self._read = [self._parts_of(one) for one in gradients]
         self.entries["gradient"] = [values.data_ptr() for values, _ in self._read]
-        self.entries["rows"] = [0 if rows is None else rows.data_ptr() for _, rows in self._read]
+        self.entries["rows"] = [_address(rows) for _, rows in self._read]
         self.entries["count"] = [0 if rows is None else len(rows) for _, rows in self._read]
 
     @staticmethod
@@ -101,3 +109,7 @@ class Table:
         """A step on gradients that are `factor` times what they are."""
         table, chunks = self.entries.ctypes.data, self._chunks.ctypes.data
         ADAMW(table, len(self.entries), chunks, len(self._chunks), factor, torch.get_num_threads())
+
+
+def _address(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.data_ptr()

@@ -12,11 +12,13 @@ from transformers import AttentionInterface
 from transformers.activations import FastGELUActivation, NewGELUActivation
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 from transformers.models.bert.modeling_bert import BertIntermediate, BertSelfAttention, BertSelfOutput
+from transformers.models.t5.modeling_t5 import T5DenseActDense, T5LayerNorm
 
 from pipelines.kernels import attention
 from pipelines.kernels.block import same_program
 from pipelines.kernels.dropout import Dropout
 from pipelines.kernels.embedding import Embedding
+from pipelines.kernels.feed_forward import FeedForward
 from pipelines.kernels.heads import SelfAttention
 from pipelines.kernels.intermediate import Intermediate
 from pipelines.kernels.layer_norm import LayerNorm
@@ -24,6 +26,7 @@ from pipelines.kernels.library import open_library
 from pipelines.kernels.linear import Linear, join
 from pipelines.kernels.projection import VocabularyLinear
 from pipelines.kernels.residual import Residual
+from pipelines.kernels.root_mean_square import RootMeanSquare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +41,8 @@ BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
     BertSelfAttention: SelfAttention,
     BertSelfOutput: Residual,
     BertIntermediate: Intermediate,
+    T5DenseActDense: FeedForward,
+    T5LayerNorm: RootMeanSquare,
 }
 """Blocks of transformers, and what computes for those with the same program: whole families copy it."""
 SAME_INPUT = ("query", "key", "value")

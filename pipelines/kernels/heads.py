@@ -13,10 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from pipelines.kernels.attention import NAME, SOFTMAX, SOFTMAX_BACKWARD, readable
+from pipelines.kernels.beside import starts_from, with_beside
 from pipelines.kernels.block import asks_nobody, trains_narrow
 from pipelines.kernels.dropout import Draw, drawn
 from pipelines.kernels.library import FLAG, PARTS, POINTER, SIZE, VECTOR, Kernel
 from pipelines.kernels.linear import Linear
+from pipelines.kernels.narrow import narrow
 from pipelines.kernels.product import times
 from pipelines.kernels.weight_gradient import weight_gradient
 
@@ -42,8 +44,8 @@ class Attended(torch.autograd.Function):
     ) -> Tensor:
         batch, length, _ = states.shape
         rows, threads = states.flatten(0, 1).bfloat16(), torch.get_num_threads()
-        narrow, bias = torch.cat(parameters[:KINDS]).bfloat16(), torch.cat(parameters[KINDS:])
-        product = times(rows, narrow.t())
+        matrix, bias = narrow(*parameters[:KINDS]), torch.cat(parameters[KINDS:])
+        product = times(rows, matrix.t())
         heads = len(bias) // KINDS // size
         shape = (batch, length, KINDS, heads, size)
         apart = torch.empty(KINDS, batch * heads, length, size, dtype=torch.bfloat16)
@@ -60,13 +62,14 @@ class Attended(torch.autograd.Function):
         context = torch.bmm(weights, value)
         result = torch.empty(batch, length, heads * size, dtype=torch.bfloat16)
         JOIN(context.data_ptr(), result.data_ptr(), None, batch, length, 1, heads, size, PARTS, threads)
-        ctx.save_for_backward(rows, narrow, apart, chances, weights)
+        starts_from(ctx)
+        ctx.save_for_backward(rows, matrix, apart, chances, weights)
         ctx.shape, ctx.scaling, ctx.draw, ctx.read = shape, scaling, draw, states.dtype
         return result
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
-        rows, narrow, apart, chances, weights = ctx.saved_tensors
+        rows, matrix, apart, chances, weights = ctx.saved_tensors
         (batch, length, _, heads, size), draw, threads = ctx.shape, ctx.draw, torch.get_num_threads()
         (query, key, value), slopes = apart.unbind(), torch.empty_like(apart)
         gradient, context = outer[0].contiguous(), torch.empty_like(apart[0])
@@ -89,7 +92,7 @@ class Attended(torch.autograd.Function):
         parts = weight_gradient(product, rows).chunk(KINDS) if any(of_weights) else [None] * KINDS
         totals = sums.sum(0).chunk(KINDS) if any(of_biases) else [None] * KINDS
         return (
-            times(product, narrow).view(states).to(ctx.read) if needs[0] else None,
+            with_beside(ctx, product, matrix).view(states).to(ctx.read) if needs[0] else None,
             *[None] * 4,
             *(
                 part.clone() if part is not None and asked else None

@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.activations import GELUActivation
 
+from pipelines.kernels.beside import starts_from, with_beside
 from pipelines.kernels.block import asks_nobody, trains_narrow
 from pipelines.kernels.library import FLAG, PARTS, POINTER, SIZE, VECTOR, Kernel
 from pipelines.kernels.linear import Linear
+from pipelines.kernels.narrow import narrow
 from pipelines.kernels.product import times
 from pipelines.kernels.weight_gradient import weight_gradient
 
@@ -27,17 +29,18 @@ class Activated(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        rows, narrow = states.flatten(0, -2).bfloat16(), weight.bfloat16()
-        product = times(rows, narrow.t())
+        rows, matrix = states.flatten(0, -2).bfloat16(), narrow(weight)
+        product = times(rows, matrix.t())
         result = torch.empty_like(product)
         GELU(product.data_ptr(), bias.data_ptr(), result.data_ptr(), *product.shape, torch.get_num_threads())
-        ctx.save_for_backward(rows, narrow, product, bias)
+        starts_from(ctx)
+        ctx.save_for_backward(rows, matrix, product, bias)
         ctx.read = states.shape, states.dtype
         return result.view(*states.shape[:-1], -1)
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
-        rows, narrow, product, bias = ctx.saved_tensors
+        rows, matrix, product, bias = ctx.saved_tensors
         gradient, needs, (shape, kind) = outer[0].contiguous(), ctx.needs_input_grad, ctx.read
         slopes, sums = torch.empty_like(product), torch.empty(PARTS, product.shape[1])
         GELU_BACKWARD(
@@ -45,7 +48,7 @@ class Activated(torch.autograd.Function):
             torch.get_num_threads(),
         )  # fmt: skip
         return (
-            times(slopes, narrow).view(shape).to(kind) if needs[0] else None,
+            with_beside(ctx, slopes, matrix).view(shape).to(kind) if needs[0] else None,
             weight_gradient(slopes, rows) if needs[1] else None,
             sums.sum(0) if needs[2] else None,
         )

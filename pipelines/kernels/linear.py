@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from pipelines.kernels.block import trains_narrow
 from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel
+from pipelines.kernels.narrow import narrow
 from pipelines.kernels.product import in_whole, times
 from pipelines.kernels.weight_gradient import weight_gradient
 
@@ -37,12 +38,9 @@ class Together:
         self._said: dict[int, Tensor] = {}
 
     def narrow(self) -> tuple[Tensor, Tensor | None]:
-        """Weight [sum of O, I] and bias [sum of O] in bfloat16, cast anew: fused optimizers leave no mark on what they change."""
-        weight = torch.empty(sum(self.sizes), self.layers[0].in_features, dtype=torch.bfloat16)
-        for part, layer in zip(torch.split(weight, self.sizes), self.layers, strict=True):
-            part.copy_(layer.weight)
+        """Weight [sum of O, I] and bias [sum of O] in bfloat16."""
         biases: list[Tensor] = [layer.bias for layer in self.layers if layer.bias is not None]
-        return weight, torch.cat(biases).bfloat16() if biases else None
+        return narrow(*(layer.weight for layer in self.layers)), torch.cat(biases).bfloat16() if biases else None
 
     def __call__(self, layer: nn.Linear, states: Tensor) -> Tensor:
         """What `layer` says of `states` [..., I], in bfloat16."""

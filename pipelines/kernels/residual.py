@@ -10,11 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from pipelines.kernels.beside import beside, leave
 from pipelines.kernels.block import asks_nobody, trains_narrow
 from pipelines.kernels.dropout import Draw, Dropout, drawn
 from pipelines.kernels.layer_norm import LayerNorm
 from pipelines.kernels.library import FLAG, PARTS, POINTER, REAL, SEED, SHARE, SIZE, VECTOR, Kernel
 from pipelines.kernels.linear import Linear
+from pipelines.kernels.narrow import narrow
 from pipelines.kernels.product import times
 from pipelines.kernels.weight_gradient import weight_gradient
 
@@ -40,8 +42,9 @@ class NormedSum(torch.autograd.Function):
         epsilon: float,
         draw: Draw,
     ) -> Tensor:
-        rows, narrow, residual = states.flatten(0, -2).bfloat16(), weight.bfloat16(), residual.contiguous()
-        sums = times(rows, narrow.t())
+        ctx.beside = beside(states, residual)
+        rows, matrix, residual = states.flatten(0, -2).bfloat16(), narrow(weight), residual.contiguous()
+        sums = times(rows, matrix.t())
         count, width = sums.shape
         result, moments = torch.empty_like(residual, dtype=torch.bfloat16), torch.empty(2, count)
         RESIDUAL(
@@ -49,13 +52,13 @@ class NormedSum(torch.autograd.Function):
             moments.data_ptr(), moments[1].data_ptr(), count, width, epsilon, draw.seed, draw.dropped, draw.scale,
             torch.get_num_threads(), int(residual.dtype is torch.bfloat16),
         )  # fmt: skip
-        ctx.save_for_backward(rows, narrow, sums, gain, moments)
+        ctx.save_for_backward(rows, matrix, sums, gain, moments)
         ctx.draw, ctx.read, ctx.added = draw, (states.shape, states.dtype), residual.dtype
         return result
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
-        rows, narrow, sums, gain, moments = ctx.saved_tensors
+        rows, matrix, sums, gain, moments = ctx.saved_tensors
         gradient, draw, (shape, kind) = outer[0].contiguous(), ctx.draw, ctx.read
         count, width = sums.shape
         to_sums = torch.empty_like(sums)
@@ -71,10 +74,16 @@ class NormedSum(torch.autograd.Function):
         to_gain, to_shift, to_bias = (
             parts[number].sum(0) if needs[at] else None for number, at in enumerate((4, 5, 3))
         )
+        to_states = times(to_product, matrix).view(shape).to(kind) if needs[0] else None
+        to_weight = weight_gradient(to_product, rows) if needs[2] else None
+        to_residual = to_sums.view(gradient.shape).to(ctx.added) if needs[1] else None
+        if to_residual is not None and ctx.beside is not None:
+            leave(ctx.beside, to_residual)
+            to_residual = None
         return (
-            times(to_product, narrow).view(shape).to(kind) if needs[0] else None,
-            to_sums.view(gradient.shape).to(ctx.added) if needs[1] else None,
-            weight_gradient(to_product, rows) if needs[2] else None,
+            to_states,
+            to_residual,
+            to_weight,
             to_bias,
             to_gain,
             to_shift,

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from pipelines.kernels.cross_entropy import cross_entropy
+from pipelines.kernels.narrow import narrow
 from pipelines.kernels.product import in_whole
 from pipelines.kernels.weight_gradient import weight_gradient
 
@@ -31,7 +32,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:
         to_rows, to_weight, to_bias = ctx.needs_input_grad[:3]
-        narrow = weight.bfloat16()
+        matrix = narrow(weight)
         number = len(rows)
         rows, targets = in_whole(rows), in_whole(targets, NOBODY)
         slope = torch.empty_like(rows)
@@ -41,13 +42,13 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         with torch.autocast("cpu", enabled=False):
             for begin in range(0, len(rows), POSITIONS):
                 there = slice(begin, begin + POSITIONS)
-                scores = torch.mm(rows[there], narrow.t())
+                scores = torch.mm(rows[there], matrix.t())
                 losses, sums = cross_entropy(
                     scores, targets[there], 1 / number, bias=bias, slopes=scores, summed=to_bias
                 )
                 total += losses.sum()
                 if to_rows:
-                    torch.mm(scores, narrow, out=slope[there])
+                    torch.mm(scores, matrix, out=slope[there])
                 if to_weight:
                     part = weight_gradient(scores, rows[there])
                     of_weight = part if of_weight is None else of_weight.add_(part)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from pipelines.kernels.adamw import Moments, Table
 from pipelines.kernels.embedding import add_rows, each_once, take_rows
 from pipelines.kernels.library import opened
+from pipelines.kernels.narrow import Kept, keep
 
 TINY = 1e-6
 """What torch adds to a norm before it divides by it."""
@@ -22,7 +23,7 @@ class CompiledAdamW(torch.optim.AdamW):
 
     A checkpoint of either is one of the other. Gradients longer than `clip` together count as if scaled down to it, and stay
     themselves what they are: nobody reads them after the step. The kernels must be loaded, and be able to compute all weights
-    (`takes`).
+    (`takes`). The bfloat16 copies that layers compute with are written with their weights (`pipelines.kernels.narrow`).
 
     Rows of a table that never had a gradient have moments of exactly 0: all that AdamW does to them is decay. Which ones have had
     one is remembered for tables whose gradient comes in rows, and not a part of the state: it is seen in the moments.
@@ -42,6 +43,7 @@ class CompiledAdamW(torch.optim.AdamW):
         super().__init__(groups, fused=True, **options)
         tables = [weights for weights in self._weights() if weights.ndim == 2 and in_rows]
         self._apart: dict[Tensor, Tensor] = {table: take_rows(table) for table in tables}
+        self._kept: dict[Tensor, Kept] = keep((weights for weights in self._weights() if weights.ndim == 2), self)
 
     @staticmethod
     def takes(weights: Iterable[Tensor]) -> bool:
@@ -103,9 +105,10 @@ class CompiledAdamW(torch.optim.AdamW):
             ends.append(len(weights))
         if not weights:
             return None
-        if self._table is None or not self._table.stands(weights):
+        copies = [kept.values if (kept := self._kept.get(one)) is not None else None for one in weights]
+        if self._table is None or not self._table.stands(weights, copies):
             moments = [self._moments(one) for one in weights]
-            self._table = Table(weights, moments, [self._moved.get(one) for one in weights])
+            self._table = Table(weights, moments, [self._moved.get(one) for one in weights], copies)
         for begin, end, group in zip([0, *ends], ends, self.param_groups, strict=False):
             first, second = group["betas"]
             self._table.set(
