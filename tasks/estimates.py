@@ -33,11 +33,11 @@ RUN_SECONDS = 12.0
 WORKER_SECONDS = 6.0
 """A training process's imports. The first one's lie under the start of the flow."""
 STEP_SECONDS = 0.45
-STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0032, 0.0013
+STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0016, 0.0008
 CHARACTER_SECONDS, LEARNT_SECONDS = 1.3e-7, 0.5e-6
 ANSWER_SECONDS, LAYER_OF_ANSWER, WRITTEN_SECONDS = 1.6e-4, 1.0e-4, 5.5e-5
 MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 0.35, 1.9, 4.2
-OPERATIONS = {"amx_bf16": 1.4e11, "avx512_bf16": 0.9e11, "": 0.4e11}
+OPERATIONS = {"amx_bf16": 2.6e11, "avx512_bf16": 1.3e11, "": 0.5e11}
 """Extension of the processor → operations a second of one processor on small networks; the first that it has."""
 SCORING = 0.8
 """That of scoring a vocabulary, as a share of it."""
