@@ -2,11 +2,12 @@
 
 #include "vectors.h"
 
-/* scores, chances, dropped_chances: [rows, width]. The mask is float32 and added; the row of scores (a, b, c) of
-   [first, second, third] reads its row at a · strides[0] + b · strides[1] + c · strides[2]. */
+/* scores, chances, dropped_chances: [rows, width]. Mask and bias are float32 and added; the row of scores (a, b, c) of
+   [first, second, third] reads its row of the mask at a · strides[0] + b · strides[1] + c · strides[2], and of the bias so by the
+   three strides behind these. */
 INLINE void softmax(
-    const void *scores, const float *mask, const ptrdiff_t *shape, const ptrdiff_t *strides, void *chances, void *dropped_chances,
-    ptrdiff_t width, float scaling, uint64_t seed, uint32_t dropped, float scale, int threads, int half
+    const void *scores, const float *mask, const float *bias, const ptrdiff_t *shape, const ptrdiff_t *strides, void *chances,
+    void *dropped_chances, ptrdiff_t width, float scaling, uint64_t seed, uint32_t dropped, float scale, int threads, int half
 ) {
     ptrdiff_t rows = shape[0] * shape[1] * shape[2], tiles = (width + TILE - 1) / TILE, whole = width - width % VECTOR;
     ptrdiff_t filled = width > whole ? whole + VECTOR : whole;
@@ -15,16 +16,21 @@ INLINE void softmax(
         float values[filled]; /* behind the row it is filled with what has no share */
         ptrdiff_t begin = row * width;
         ptrdiff_t third = row % shape[2], second = row / shape[2] % shape[1], first = row / shape[2] / shape[1];
-        const float *added = mask + (mask ? first * strides[0] + second * strides[1] + third * strides[2] : 0);
+        const float *masked = mask + (mask ? first * strides[0] + second * strides[1] + third * strides[2] : 0);
+        const float *biased = bias + (bias ? first * strides[3] + second * strides[4] + third * strides[5] : 0);
         Reals mosts = all(-FLT_MAX), sums = all(0.0f);
         Answers wrong = {0};
         for (ptrdiff_t at = whole; at < filled; at++)
-            values[at] = at < width ? load(scores, begin + at, half) * scaling + (mask ? added[at] : 0.0f) : -FLT_MAX;
+            values[at] = at < width
+                ? load(scores, begin + at, half) * scaling + (mask ? masked[at] : 0.0f) + (bias ? biased[at] : 0.0f) : -FLT_MAX;
         for (ptrdiff_t at = 0; at < filled; at += VECTOR) {
             Reals value;
             if (at == whole) value = take(values, at, 0);
-            else if (mask) value = take(scores, begin + at, half) * scaling + take(added, at, 0);
-            else value = take(scores, begin + at, half) * scaling;
+            else {
+                value = take(scores, begin + at, half) * scaling;
+                if (mask) value += take(masked, at, 0);
+                if (bias) value += take(biased, at, 0);
+            }
             put(values, at, value, 0);
             mosts = where_less(mosts, value, value, mosts);
             wrong |= are_wrong(value);
@@ -57,11 +63,11 @@ INLINE void softmax(
 }
 
 void cursus_softmax(
-    const void *scores, const float *mask, const ptrdiff_t *shape, const ptrdiff_t *strides, void *chances, void *dropped_chances,
-    ptrdiff_t width, float scaling, uint64_t seed, uint32_t dropped, float scale, int threads, int half
+    const void *scores, const float *mask, const float *bias, const ptrdiff_t *shape, const ptrdiff_t *strides, void *chances,
+    void *dropped_chances, ptrdiff_t width, float scaling, uint64_t seed, uint32_t dropped, float scale, int threads, int half
 ) {
-    if (half) softmax(scores, mask, shape, strides, chances, dropped_chances, width, scaling, seed, dropped, scale, threads, 1);
-    else softmax(scores, mask, shape, strides, chances, dropped_chances, width, scaling, seed, dropped, scale, threads, 0);
+    if (half) softmax(scores, mask, bias, shape, strides, chances, dropped_chances, width, scaling, seed, dropped, scale, threads, 1);
+    else softmax(scores, mask, bias, shape, strides, chances, dropped_chances, width, scaling, seed, dropped, scale, threads, 0);
 }
 
 INLINE void softmax_backward(

@@ -6,13 +6,12 @@ would copy them. The context and the gradients go back in one pass each.
 
 from __future__ import annotations
 
-from ctypes import c_ssize_t
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.attention import NAME, SOFTMAX, SOFTMAX_BACKWARD, readable
+from pipelines.kernels.attention import NAME, readable, softmax, softmax_backward
 from pipelines.kernels.beside import starts_from, with_beside
 from pipelines.kernels.block import asks_nobody, trains_narrow
 from pipelines.kernels.dropout import Draw, drawn
@@ -53,12 +52,8 @@ class Attended(torch.autograd.Function):
         query, key, value = apart.unbind()
         weights = torch.bmm(query, key.transpose(1, 2))
         chances = torch.empty_like(weights) if draw.dropped else weights
-        strides = [0, 0, 0] if mask is None else list(mask.expand(batch, heads, length, length).stride()[:3])
-        SOFTMAX(
-            weights.data_ptr(), None if mask is None else mask.data_ptr(), (c_ssize_t * 3)(batch, heads, length),
-            (c_ssize_t * 3)(*strides), chances.data_ptr(), weights.data_ptr(), length, scaling, draw.seed, draw.dropped,
-            draw.scale, threads, 1,
-        )  # fmt: skip
+        shaped = (batch, heads, length, length)
+        softmax(weights.view(shaped), mask, None, scaling, draw, chances.view(shaped), weights.view(shaped))
         context = torch.bmm(weights, value)
         result = torch.empty(batch, length, heads * size, dtype=torch.bfloat16)
         JOIN(context.data_ptr(), result.data_ptr(), None, batch, length, 1, heads, size, PARTS, threads)
@@ -76,10 +71,7 @@ class Attended(torch.autograd.Function):
         SPLIT(gradient.data_ptr(), None, context.data_ptr(), batch, length, 1, heads, size, threads)
         torch.bmm(weights.transpose(1, 2), context, out=slopes[2])
         scores = torch.bmm(context, value.transpose(1, 2))
-        SOFTMAX_BACKWARD(
-            scores.data_ptr(), chances.data_ptr(), scores.data_ptr(), batch * heads * length, length, ctx.scaling,
-            draw.seed, draw.dropped, draw.scale, threads, 1,
-        )  # fmt: skip
+        softmax_backward(scores, chances, scores, ctx.scaling, draw)
         torch.bmm(scores, key, out=slopes[0])
         torch.bmm(scores.transpose(1, 2), query, out=slopes[1])
         width = KINDS * heads * size

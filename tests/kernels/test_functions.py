@@ -236,6 +236,42 @@ def test_attention_beside_torchs_own() -> None:
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
+class Recorded(nn.Module):
+    """One whose weights somebody records, as transformers does it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_forward_hook(lambda *_: None)
+
+
+@TYPES
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("lengths", [(5, 7), (40, 40), (1, 130)])
+def test_attention_is_the_same_whether_its_weights_are_recorded(
+    kind: torch.dtype, rate: float, biased: bool, lengths: tuple[int, int]
+) -> None:
+    """In one function, or in the pieces that say the weights; of heads that are views, as networks have them."""
+    rows, columns = lengths
+    torch.manual_seed(13)
+    given = [torch.randn(2, length, 3, 16).to(kind).requires_grad_() for length in (rows, columns, columns)]
+    bias = torch.randn(1, 3, rows, columns, requires_grad=True) if biased else None
+    mask = torch.zeros(2, 1, 1, columns)
+    mask[1, ..., columns - 2 :] = torch.finfo(torch.float32).min
+    outer = torch.randn(2, rows, 3, 16).to(kind)
+    learnt = [*given, bias] if bias is not None else given
+    found = []
+    for module in (nn.Module(), Recorded()):
+        torch.manual_seed(14)
+        heads = [one.transpose(1, 2) for one in given]
+        said, weights = attend(module, *heads, mask, scaling=0.4, dropout=rate, position_bias=bias)
+        assert (weights is None) is (type(module) is nn.Module)
+        found.append([said.detach(), *torch.autograd.grad(said, learnt, outer)])
+    for one, other in zip(*found, strict=True):
+        assert one.dtype is other.dtype and one.shape == other.shape
+        close(one, other, kind, more=6)
+
+
 def test_any_number_of_threads_says_the_same() -> None:
     def computed() -> list[Tensor]:
         torch.manual_seed(12)

@@ -1,0 +1,46 @@
+"""What the kernels for a processor bring: the same stages where there is a C compiler, and where there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.harness.benchmark import Benchmark, Setting
+from benchmarks.harness.paced import pace
+from benchmarks.harness.record import Figure, Measured
+from benchmarks.harness.stages import Stages, tables
+from benchmarks.harness.turns import Turns, rate, ratio
+from benchmarks.masked_lm import SIZES, STEP_TOKENS, recipe
+
+WITH, WITHOUT = "with a compiler", "without"
+LENGTH = 128
+
+
+class Kernels(Benchmark):
+    """Without one, a stage trains with torch's own kernels; all else is the same, its environment too."""
+
+    name = "kernels"
+    what = (
+        "Tokens a second of masked-LM pre-training, BERT-tiny, -mini and -small, 4,096 tokens a step in rows of "
+        f"{LENGTH}, dropout 0.1, bfloat16: a stage as a launcher trains it, beside the same where no C compiler is found."
+    )
+
+    def measure(self, setting: Setting) -> Measured:
+        text = tables(setting)
+        nowhere = {"PATH": str(setting.folder("no-programs"))}
+        figures: list[Figure] = []
+        turns: Turns = {}
+        notes: list[str] = []
+        for name, size in list(SIZES.items())[: 1 if setting.quick else None]:
+            stages = Stages(setting, name, recipe(size, name, LENGTH, setting.quick), text)
+            stages.make("initial")
+            (ours, _), (plain, _) = (stages.loop("train", STEP_TOKENS) for _ in range(2))
+            loops = {WITH: ours, WITHOUT: replace(plain, environment={**plain.environment, **nowhere})}
+            rounds, seconds = (2, 1.0) if setting.quick else (5, 4.0)
+            paces = pace(loops, stages.folder, rounds=rounds, seconds=seconds, steps=2)
+            mine = paces.turns
+            turns |= {f"{name}: {one}": taken for one, taken in mine.items()}
+            notes += paces.notes(f"{name}: ")
+            if not paces.failed:
+                figures.append(ratio(f"{name}: {WITH}", mine[WITH], mine[WITHOUT], WITHOUT))
+            figures += [rate(f"{name}: {one}", taken, "tokens/s") for one, taken in mine.items()]
+        return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
