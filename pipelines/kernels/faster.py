@@ -12,7 +12,13 @@ from transformers import AttentionInterface
 from transformers.activations import FastGELUActivation, NewGELUActivation
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 from transformers.models.bert.modeling_bert import BertIntermediate, BertSelfAttention, BertSelfOutput
-from transformers.models.t5.modeling_t5 import T5DenseActDense, T5LayerNorm
+from transformers.models.t5.modeling_t5 import (
+    T5DenseActDense,
+    T5LayerCrossAttention,
+    T5LayerFF,
+    T5LayerNorm,
+    T5LayerSelfAttention,
+)
 
 from pipelines.kernels import attention
 from pipelines.kernels.block import same_program
@@ -26,6 +32,7 @@ from pipelines.kernels.library import open_library
 from pipelines.kernels.linear import Linear, join
 from pipelines.kernels.projection import VocabularyLinear
 from pipelines.kernels.residual import Residual
+from pipelines.kernels.residual_stream import CrossAttentionLayer, FeedForwardLayer, SelfAttentionLayer
 from pipelines.kernels.root_mean_square import RootMeanSquare
 
 if TYPE_CHECKING:
@@ -43,6 +50,9 @@ BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
     BertIntermediate: Intermediate,
     T5DenseActDense: FeedForward,
     T5LayerNorm: RootMeanSquare,
+    T5LayerFF: FeedForwardLayer,
+    T5LayerSelfAttention: SelfAttentionLayer,
+    T5LayerCrossAttention: CrossAttentionLayer,
 }
 """Blocks of transformers, and what computes for those with the same program: whole families copy it."""
 SAME_INPUT = ("query", "key", "value")

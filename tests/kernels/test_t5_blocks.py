@@ -10,8 +10,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import T5Config
-from transformers.models.t5.modeling_t5 import T5DenseActDense, T5DenseGatedActDense, T5LayerNorm
+from transformers.models.t5.modeling_t5 import (
+    T5DenseActDense,
+    T5DenseGatedActDense,
+    T5LayerCrossAttention,
+    T5LayerFF,
+    T5LayerNorm,
+    T5LayerSelfAttention,
+)
 
+from pipelines.kernels import residual_stream
 from pipelines.kernels.dropout import drawn
 from pipelines.kernels.faster import SWAPPED, with_block
 from pipelines.kernels.feed_forward import FeedForward
@@ -90,6 +98,39 @@ def test_root_mean_square(kind: torch.dtype, shape: tuple[int, ...]) -> None:
     close(ours, wanted, torch.bfloat16, more=2)
     close(given.grad, one.grad, kind, more=2)
     learnt_alike(module, weights, more=2)
+
+
+SUB_LAYERS: dict[str, Callable[[T5Config], nn.Module]] = {
+    "feed forward": T5LayerFF,
+    "self-attention": lambda config: T5LayerSelfAttention(config, has_relative_attention_bias=True),
+    "cross-attention": T5LayerCrossAttention,
+}
+
+
+@pytest.mark.parametrize("name", SUB_LAYERS)
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
+def test_a_sub_layer_says_what_its_modules_say(
+    name: str, rate: float, kind: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same masks: one is drawn for each, in the same order."""
+    module = made(SUB_LAYERS[name], rate=rate, d_kv=16, num_heads=3, attn_implementation="eager")
+    given, read = states(3, 25, 48, kind=kind), states(3, 30, 48)
+    outer = torch.randn(3, 25, 48).to(kind)
+    inputs = [given, read] if name == "cross-attention" else [given]
+    found = []
+    for fused in (True, False):
+        if not fused:
+            monkeypatch.setattr(residual_stream, "trains_narrow", lambda *_: False)
+        torch.manual_seed(7)
+        result = said(module, *inputs)
+        assert ("AddDroppedBackward" in functions(result)) is fused
+        assert result.dtype is kind
+        learnt = torch.autograd.grad(result, [*inputs, *module.parameters()], outer)
+        found.append([result.detach(), *learnt])
+    for one, other in zip(*found, strict=True):
+        assert one.dtype is other.dtype
+        close(one, other, torch.bfloat16, more=4)
 
 
 def test_any_number_of_threads_says_the_same() -> None:
