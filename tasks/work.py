@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines.evaluations.readings import Asked, Reading
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Stage
@@ -28,6 +29,8 @@ PREDICTED = 0.15
 
 RELATIVE = 2
 """Times the operations of attention that no kernel computes at once, since positions are relative."""
+ANSWERING = 2.0
+"""Times the operations of a body that only answers: in float32, and without the kernels that a training step has."""
 COMPANION = 0.4
 """What a network that is trained beside another adds to the work, as a share of it."""
 
@@ -38,6 +41,8 @@ class Table:
 
     documents: int
     characters: int
+    answers: int = 1
+    """That its task has to choose from."""
 
     @property
     def characters_each(self) -> float:
@@ -47,9 +52,11 @@ class Table:
 
 def tables_of(prepared: Prepared) -> dict[str, Table]:
     """The tables of a dataset, by name and by digest."""
-    told = prepared.summary["tables"]
+    told, answers = prepared.summary["tables"], max(1, len(prepared.summary.get("labels", ())))
     by_name = {
-        name: Table(told[name]["documents"], told[name]["characters"]) for name in prepared.tables if name in told
+        name: Table(told[name]["documents"], told[name]["characters"], answers)
+        for name in prepared.tables
+        if name in told
     }
     return by_name | {prepared.digests[name]: table for name, table in by_name.items()}
 
@@ -193,30 +200,35 @@ def _labelled(one: Known, others: Mapping[str, Known], body: _Body, tables: Mapp
 
 
 def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]) -> Work:
-    asked = _table(one, "test", tables)
-    parts = (*one.stage.suite, *one.stage.probes)
-    # each asks its own: attacked copies of the texts, a few examples, or what another has asked already
-    passes = max((float(len(getattr(part, "attacks", ())) or 1) for part in parts), default=1.0)
-    limits = [getattr(part, name, None) for part in parts for name in ("examples", "texts")]
-    documents = min([asked.documents, *(limit for limit in limits if isinstance(limit, int))])
-    # where latency is measured: calls with one text, and a third as many with thirty-two
-    timed = sum(getattr(part, "rounds", 0) * len(getattr(part, "subjects", ())) * (1 + 32 / 3) for part in parts)
-    each = documents * passes + timed / max(1, len(one.parents))
-    operations = layers = written = 0.0
+    """Rows of all that evaluations and probes show to each model; the test table's own texts are shown once for all of them."""
+    table, suite, probes = _table(one, "test", tables), one.stage.suite, one.stage.probes
+    tokens = table.characters_each / CHARACTERS_IN_TOKEN
+    asked = Asked(table.documents, tokens, table.answers, len(one.parents))
+    shown = [reading for part in suite for reading in part.readings(asked)]
+    if any(part.judges == "task models" for part in suite):
+        shown.append(Reading(table.documents, tokens))
+    if probes:
+        most = max(probe.examples_read or table.documents for probe in probes)
+        shown.append(Reading(min(most, table.documents), tokens))
+    rows = sum(reading.rows for reading in shown)
+    operations = scoring = layers = written = 0.0
     for fingerprint in one.parents.values():
         if fingerprint in others:
             subject, body = others[fingerprint], _body(others[fingerprint], others)
-            length = min(float(subject.stage.budget.length), asked.characters_each / CHARACTERS_IN_TOKEN)
-            operations += _forward(body, round(length)) * length * each
+            for reading in shown:
+                length = min(float(subject.stage.budget.length), reading.tokens)
+                operations += ANSWERING * _forward(body, round(length)) * length * reading.rows
+                scoring += ANSWERING * min(length, reading.scored) * reading.rows * _scoring(subject, others, body)
             layers += body.layers / len(one.parents)
-            written += each * body.width * _writes(subject.stage)
+            written += rows * body.width * _writes(subject.stage)
     return Work(
         layers=layers,
         operations=operations,
-        answers=each * len(one.parents),
+        scoring=scoring,
+        answers=rows * len(one.parents),
         written=written,
         models=len(one.parents),
-        analyses=len(parts),
+        analyses=len(suite) + len(probes),
     )
 
 

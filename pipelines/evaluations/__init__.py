@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pipelines.components import Component, did_you_mean
@@ -10,6 +11,7 @@ from pipelines.errors import RecipeError
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
+    from pipelines.evaluations.readings import Asked, Reading
     from pipelines.evaluations.stage import Evaluated
     from pipelines.task_families import TaskFamily
 
@@ -57,6 +59,10 @@ class Evaluation(Component):
     def unfit(self, family: str | None, language: str | None) -> str | None:
         """Why what its keys ask for says nothing of a task of `family` in `language`; None when it does, or is not known."""
         return None
+
+    def readings(self, asked: Asked) -> Sequence[Reading]:
+        """What each model is shown by it beside the test table's texts themselves, about."""
+        return ()
 
     @abstractmethod
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:

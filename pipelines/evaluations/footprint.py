@@ -10,6 +10,7 @@ from pydantic import Field, PositiveInt
 
 from pipelines.evaluations import Evaluation
 from pipelines.evaluations.latency import BATCHES, THREADS, in_turns, served_bytes
+from pipelines.evaluations.readings import Asked, Reading
 from pipelines.evaluations.statistics import METRICS, interval, paired_difference
 from pipelines.foreign import safetensors_header
 from pipelines.inference import ONNX, SAFETENSORS
@@ -46,6 +47,10 @@ class Footprint(Evaluation, name="footprint"):
     @property
     def subjects(self) -> tuple[str, ...]:
         return self.stages
+
+    def readings(self, asked: Asked) -> Sequence[Reading]:
+        texts = self.rounds * sum(1 if size == 1 else size / 3 for size in BATCHES)
+        return [Reading(texts * len(self.stages) / max(1, asked.models), asked.tokens)]
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         from pipelines.inference import load_predictor

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, PositiveInt
 
 from pipelines.evaluations import Evaluation
+from pipelines.evaluations.readings import Asked, Reading
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class Perplexity(Evaluation, name="perplexity"):
 
     def tiny(self) -> Self:
         return self.model_copy(update={"texts": min(self.texts, 4), "length": min(self.length, 32)})
+
+    def readings(self, asked: Asked) -> Sequence[Reading]:
+        read = min(self.texts, asked.documents) * asked.tokens
+        length = min(float(self.length), asked.tokens)
+        return [Reading(read / max(1.0, length), length, scored=length)]
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         from pipelines.evaluations.held_out import measure

@@ -10,6 +10,7 @@ from pydantic import Field as Option
 from pydantic import NonNegativeInt, PositiveInt
 
 from pipelines.evaluations import Evaluation
+from pipelines.evaluations.readings import Asked, Reading
 from pipelines.evaluations.resampling import RESAMPLES, interval
 from pipelines.vocabulary import Signal
 
@@ -53,6 +54,12 @@ class Prompting(Evaluation, name="prompting"):
     @property
     def longest_row(self) -> int | None:
         return None if self.tokens is None else (max(self.shots) + 1) * self.tokens
+
+    def readings(self, asked: Asked) -> Sequence[Reading]:
+        rows = min(self.examples, asked.documents) * asked.answers * (1 + len(CONTENT_FREE) * self.calibrate)
+        each = asked.tokens if self.tokens is None else min(float(self.tokens), asked.tokens)
+        lengths = [(shots + 1) * each for shots in self.shots]
+        return [Reading(rows, length, scored=length) for length in lengths]
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         """The family's metrics by number of shots: mean over seeds, 95 % interval over seeds and examples.

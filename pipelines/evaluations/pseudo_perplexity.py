@@ -9,6 +9,7 @@ from pydantic import Field, PositiveInt
 
 from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
+from pipelines.evaluations.readings import Asked, Reading
 from pipelines.vocabulary import Field as Batched
 from pipelines.vocabulary import Signal
 
@@ -42,6 +43,10 @@ class PseudoPerplexity(Evaluation, name="pseudo_perplexity"):
 
     def tiny(self) -> Self:
         return self.model_copy(update={"texts": min(self.texts, 2), "length": min(self.length, 16)})
+
+    def readings(self, asked: Asked) -> Sequence[Reading]:
+        read = min(self.texts, asked.documents) * asked.tokens
+        return [Reading(read, min(float(self.length), asked.tokens), scored=1)]
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         """Raises RecipeError for a stage whose head predicts masked tokens in an order of its own."""

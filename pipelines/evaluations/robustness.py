@@ -11,6 +11,7 @@ from pydantic import Field, PositiveInt, SerializeAsAny, field_validator
 from pipelines.attacks import TEXTS, Attack
 from pipelines.errors import RecipeError
 from pipelines.evaluations import Evaluation
+from pipelines.evaluations.readings import Asked, Reading
 from pipelines.evaluations.resampling import interval
 from pipelines.evaluations.statistics import Difference
 
@@ -55,6 +56,9 @@ class Robustness(Evaluation, name="robustness"):
 
     def tiny(self) -> Self:
         return self.model_copy(update={"examples": min(self.examples, 8)})
+
+    def readings(self, asked: Asked) -> Sequence[Reading]:
+        return [Reading(min(self.examples, asked.documents) * len(self.attacks), asked.tokens)]
 
     def unfit(self, family: str | None, language: str | None) -> str | None:
         return next((why for attack in self.attacks if (why := attack.unfit(family, language))), None)

@@ -1,0 +1,45 @@
+"""What evaluations say, before they run, that they will show to each model."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.evaluations import Evaluation
+from pipelines.evaluations.readings import Asked, Reading
+from pipelines.recipe.schema import Kind, Stage
+
+ASKED = Asked(documents=400, tokens=100.0, answers=3, models=4)
+
+
+def part(**settings: object) -> Evaluation:
+    stage = Stage.model_validate({"kind": Kind.EVALUATE, "start": ["one", "two"], "suite": [settings]})
+    (found,) = stage.suite
+    return found
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({"name": "scores", "ladder": ["one", "two"]}, []),
+        ({"name": "calibration"}, []),
+        ({"name": "robustness", "attacks": ["letter_case", "punctuation"], "examples": 1000}, [Reading(800, 100)]),
+        ({"name": "robustness", "attacks": ["letter_case"], "examples": 50}, [Reading(50, 100)]),
+        # two stages of four models, thirty calls with one text and ten with thirty-two
+        ({"name": "footprint", "stages": ["one", "two"], "rounds": 30}, [Reading((30 + 320) * 2 / 4, 100)]),
+        ({"name": "perplexity", "texts": 500, "length": 50}, [Reading(800, 50, scored=50)]),
+        ({"name": "perplexity", "texts": 10, "length": 256}, [Reading(10, 100, scored=100)]),
+        # a text of a hundred tokens is read a hundred times
+        ({"name": "pseudo_perplexity", "texts": 10, "length": 64}, [Reading(1000, 64, scored=1)]),
+        (
+            {"name": "prompting", "shots": [0, 4], "examples": 20, "tokens": 8},
+            [Reading(60, 8, scored=8), Reading(60, 40, scored=40)],
+        ),
+        # and each text of an example may say nothing in three ways
+        (
+            {"name": "prompting", "shots": [0], "examples": 20, "calibrate": True},
+            [Reading(240, 100, scored=100)],
+        ),
+    ],
+)
+def test_what_each_model_is_shown_beside_the_test_table(settings: dict[str, object], wanted: list[Reading]) -> None:
+    assert list(part(**settings).readings(ASKED)) == wanted
