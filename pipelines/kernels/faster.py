@@ -19,6 +19,7 @@ from transformers.models.t5.modeling_t5 import (
     T5LayerNorm,
     T5LayerSelfAttention,
 )
+from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
 from pipelines.kernels import attention
 from pipelines.kernels.block import same_program
@@ -31,6 +32,7 @@ from pipelines.kernels.layer_norm import LayerNorm
 from pipelines.kernels.library import open_library
 from pipelines.kernels.linear import Linear, join
 from pipelines.kernels.projection import VocabularyLinear
+from pipelines.kernels.relative_attention import RelativeAttention
 from pipelines.kernels.residual import Residual
 from pipelines.kernels.residual_stream import CrossAttentionLayer, FeedForwardLayer, SelfAttentionLayer
 from pipelines.kernels.root_mean_square import RootMeanSquare
@@ -51,6 +53,7 @@ BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
     T5DenseActDense: FeedForward,
     T5LayerNorm: RootMeanSquare,
     T5LayerFF: FeedForwardLayer,
+    XLNetRelativeAttention: RelativeAttention,
     T5LayerSelfAttention: SelfAttentionLayer,
     T5LayerCrossAttention: CrossAttentionLayer,
 }
