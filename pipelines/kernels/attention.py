@@ -186,6 +186,6 @@ def attend(
 
 def _alike(*states: Tensor) -> bool:
     """Whether the kernels can read all of them, and autocast would change none."""
-    (kind,) = kinds if len(kinds := {one.dtype for one in states}) == 1 else (None,)
+    kind = states[0].dtype
     changed = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") is not kind
-    return kind is not None and not changed and all(map(computable, states))
+    return not changed and all(one.dtype is kind and computable(one) for one in states)

@@ -64,6 +64,7 @@ class FeedForwardLayer(nn.Module):
     dropout: nn.Module
 
     def forward(self, hidden_states: Tensor) -> Tensor:
+        """[B, L, H] of `hidden_states` [B, L, H]."""
         return add_dropped(hidden_states, self.DenseReluDense(self.layer_norm(hidden_states)), self.dropout)
 
 
@@ -78,6 +79,7 @@ class SelfAttentionLayer(nn.Module):
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, position_bias: Tensor | None = None,
         past_key_values: Any = None, **others: Any,
     ) -> tuple[Tensor, Tensor, Tensor | None]:  # fmt: skip
+        """[B, L, H] of `hidden_states` [B, L, H]; the bias on positions, and the weights where somebody may want them."""
         said, position_bias, weights = self.SelfAttention(
             self.layer_norm(hidden_states), mask=attention_mask, position_bias=position_bias, past_key_values=past_key_values,
             **others,
@@ -96,6 +98,7 @@ class CrossAttentionLayer(nn.Module):
         self, hidden_states: Tensor, key_value_states: Tensor, attention_mask: Tensor | None = None,
         position_bias: Tensor | None = None, past_key_values: Any = None, **others: Any,
     ) -> tuple[Tensor, Tensor, Tensor | None]:  # fmt: skip
+        """[B, Q, H] of `hidden_states` [B, Q, H] and what they look at, `key_value_states` [B, K, H]; else as self-attention."""
         said, position_bias, weights = self.EncDecAttention(
             self.layer_norm(hidden_states), mask=attention_mask, key_value_states=key_value_states,
             position_bias=position_bias, past_key_values=past_key_values, **others,
