@@ -17,7 +17,7 @@ from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Ke
 DECISIONS = 1 << 16
 """Of each place 16 random bits decide, so that a rate is met to 8e-6."""
 
-DROPOUT = Kernel("cursus_dropout", POINTER, POINTER, SIZE, SEED, SHARE, REAL, FLAG, FLAG)
+DROPOUT = Kernel("cursus_dropout", POINTER, POINTER, SIZE, SEED, SHARE, REAL, FLAG, FLAG, FLAG)
 PHILOX = Kernel("cursus_philox", SEED, SEED, POINTER)
 """The random words themselves, sixteen blocks of them: for whoever wants to see that they are the paper's."""
 
@@ -48,27 +48,21 @@ class DrawnDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, draw: Draw) -> Tensor:
         ctx.draw = draw
-        return _masked(values, draw)
+        return masked(values, draw, values.dtype)
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None]:
-        return _masked(outer[0], ctx.draw), None
+        return masked(outer[0], ctx.draw, outer[0].dtype), None
 
 
-def _masked(values: Tensor, draw: Draw) -> Tensor:
+def masked(values: Tensor, draw: Draw, dtype: torch.dtype) -> Tensor:
+    """`values` [...], bfloat16 or float32, as `draw` leaves them, as wide as `dtype`: one of the two."""
     values = values.contiguous()
-    result = torch.empty_like(values)
-    half = int(values.dtype is torch.bfloat16)
+    result = torch.empty_like(values, dtype=dtype)
     DROPOUT(
-        values.data_ptr(),
-        result.data_ptr(),
-        values.numel(),
-        draw.seed,
-        draw.dropped,
-        draw.scale,
-        torch.get_num_threads(),
-        half,
-    )
+        values.data_ptr(), result.data_ptr(), values.numel(), draw.seed, draw.dropped, draw.scale, torch.get_num_threads(),
+        int(values.dtype is torch.bfloat16), int(dtype is torch.bfloat16),
+    )  # fmt: skip
     return result
 
 

@@ -2,7 +2,7 @@
 
 #include "vectors.h"
 
-/* values: bfloat16; states and to: as wide as `half` says. to = states + dropout(values). */
+/* values: bfloat16; states and to: as wide as `half` says. to = states + dropout(values). Backward it is dropout of the gradient. */
 INLINE void add(
     const void *states, const void *values, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale, int threads, int half
 ) {
@@ -24,19 +24,4 @@ void cursus_add_dropped(
 ) {
     if (half) add(states, values, to, size, seed, dropped, scale, threads, 1);
     else add(states, values, to, size, seed, dropped, scale, threads, 0);
-}
-
-/* gradient: as wide as `half` says, of the sum; to: bfloat16, of the values. */
-void cursus_add_dropped_backward(
-    const void *gradient, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale, int threads, int half
-) {
-    ptrdiff_t tiles = (size + TILE - 1) / TILE;
-    #pragma omp parallel for schedule(static) num_threads(threads)
-    for (ptrdiff_t tile = 0; tile < tiles; tile++) {
-        Kept bits;
-        keep((uint64_t)tile, seed, dropped, bits);
-        ptrdiff_t begin = tile * TILE, end = begin + TILE < size ? begin + TILE : size;
-        for (ptrdiff_t at = begin; at < end; at += VECTOR)
-            put_some(to, at, dropped_out(take_some(gradient, at, end - at, half), bits[(at - begin) / VECTOR], scale), end - at, 1);
-    }
 }

@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from pipelines.kernels.block import asks_nobody, trains_narrow
-from pipelines.kernels.dropout import Draw, Dropout, drawn
+from pipelines.kernels.dropout import Draw, Dropout, drawn, masked
 from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel
 
 ADD_DROPPED = Kernel("cursus_add_dropped", *[POINTER] * 3, SIZE, SEED, SHARE, REAL, FLAG, FLAG)
-ADD_DROPPED_BACKWARD = Kernel("cursus_add_dropped_backward", *[POINTER] * 2, SIZE, SEED, SHARE, REAL, FLAG, FLAG)
 
 
 class AddDropped(torch.autograd.Function):
@@ -33,15 +32,8 @@ class AddDropped(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
-        gradient, draw = outer[0].contiguous(), ctx.draw
-        if not ctx.needs_input_grad[1]:
-            return gradient, None, None
-        result = torch.empty_like(gradient, dtype=torch.bfloat16)
-        ADD_DROPPED_BACKWARD(
-            gradient.data_ptr(), result.data_ptr(), result.numel(), draw.seed, draw.dropped, draw.scale,
-            torch.get_num_threads(), int(gradient.dtype is torch.bfloat16),
-        )  # fmt: skip
-        return gradient, result, None
+        gradient = outer[0]
+        return gradient, masked(gradient, ctx.draw, torch.bfloat16) if ctx.needs_input_grad[1] else None, None
 
 
 def add_dropped(states: Tensor, values: Tensor, dropout: nn.Module) -> Tensor:
