@@ -60,7 +60,8 @@ class Masking(Corruption):
         fate = random.random(fates)[... if together is None else together]
         corrupted[positions[fate < self.mask]] = tokens.mask
         replaced = positions[(fate >= self.mask) & (fate < self.mask + self.random)]
-        corrupted[replaced] = random.choice(_ordinary_ids(tokens.size, tokens.special), len(replaced))
+        ordinary = _ordinary_ids(tokens.size, tokens.special)
+        corrupted[replaced] = ordinary[random.integers(len(ordinary), size=len(replaced))]
         return {
             **batch,
             Field.INPUT_IDS: corrupted.reshape(clean.shape),

@@ -25,9 +25,10 @@ class TokenMask(Masking, name="token_mask"):
         wanted = self.budget(ordinary)
         most = int(wanted.max())
         candidates = np.argpartition(draws, min(most, draws.shape[1] - 1), axis=1)[:, :most]
-        # a row that needs fewer than the fullest one takes its smallest draws
-        order = np.argsort(np.take_along_axis(draws, candidates, 1), axis=1)
-        candidates = np.take_along_axis(candidates, order, 1)
-        keep = (np.arange(most) < wanted[:, None]) & (np.take_along_axis(draws, candidates, 1) < 2)
-        positions = np.sort((candidates + np.arange(len(clean))[:, None] * clean.shape[1])[keep])
-        return self.hide(batch, positions, tokens, random)
+        if wanted.min() < most:
+            # a row that needs fewer than the fullest one takes its smallest draws
+            order = np.argsort(np.take_along_axis(draws, candidates, 1), axis=1)
+            candidates = np.take_along_axis(candidates, order, 1)
+        chosen = candidates + np.arange(len(clean))[:, None] * clean.shape[1]
+        chosen = chosen[(np.arange(most) < wanted[:, None]) & (draws.ravel()[chosen] < 2)]
+        return self.hide(batch, np.sort(chosen), tokens, random)

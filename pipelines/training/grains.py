@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def parted(rows: Arrays, grains: int, segments: int) -> list[Arrays]:
+    """Rows [segments · windows, …] that no corruption has seen yet as `grains` equal parts, each laid out as the whole is."""
+    if grains == 1:
+        return [rows]
+    parts = {
+        name: [
+            part.reshape(-1, *value.shape[1:])
+            for part in np.split(value.reshape(segments, -1, *value.shape[1:]), grains, axis=1)
+        ]
+        for name, value in rows.items()
+    }
+    return [{name: of_field[grain] for name, of_field in parts.items()} for grain in range(grains)]
+
+
 def joined(grains: Sequence[Arrays], segments: int) -> Arrays:
     """One batch of several: where a window gives `segments` rows, first pieces of all windows come first, as in each grain."""
     if len(grains) == 1:

@@ -15,7 +15,7 @@ import numpy as np
 from pipelines.corruptions import Arrays, Corruption, TokenIds
 from pipelines.errors import RecipeError
 from pipelines.layouts import Ground
-from pipelines.training.grains import joined
+from pipelines.training.grains import joined, parted
 from pipelines.training.packed_rows import packed_rows
 from pipelines.training.token_shards import end_of_document
 from pipelines.vocabulary import Field
@@ -155,24 +155,26 @@ class PlainBatches:
         and what corruptions add."""
         placed = self.layout.placed(self._ground, self.seed, step)
         size, share = self.windows // self.grains, self.grains // of
+        first = number * share
+        clean = self._clean(placed.within(first * size, (first + share) * size), share * size)
+        if not self.corruptions:
+            return clean
         made = [
-            self._grain(placed.within(grain * size, (grain + 1) * size), step, grain)
-            for grain in range(number * share, (number + 1) * share)
+            self._corrupted(grain, step, nth) for nth, grain in enumerate(parted(clean, share, self.segments), first)
         ]
         return joined(made, self.segments)
 
-    def _grain(self, placed: Placed, step: int, grain: int) -> Arrays:
-        batch = self._windows(placed.begins) if placed.lengths is None else self._packed(placed)
-        if self.corruptions:
-            random = np.random.default_rng([self.seed, 2, step, grain])
-            for corruption in self.corruptions:
-                batch = corruption.apply(batch, self.ids, random)
-        return batch
-
-    def _packed(self, placed: Placed) -> Arrays:
-        rows = self.windows // self.grains
+    def _clean(self, placed: Placed, windows: int) -> Arrays:
+        if placed.lengths is None:
+            return self._windows(placed.begins)
         frame = (self.before, self.after)
-        return packed_rows(self.stream, self._ground.starts, placed, frame, (rows, self.length), self.ids.pad)
+        return packed_rows(self.stream, self._ground.starts, placed, frame, (windows, self.length), self.ids.pad)
+
+    def _corrupted(self, grain: Arrays, step: int, number: int) -> Arrays:
+        random = np.random.default_rng([self.seed, 2, step, number])
+        for corruption in self.corruptions:
+            grain = corruption.apply(grain, self.ids, random)
+        return grain
 
     def _windows(self, begins: NDArray[np.int64]) -> Arrays:
         rows = self._framed(self._pieces(self.stream.windows(begins, self.width)), self.before, self.after)
