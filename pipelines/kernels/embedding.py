@@ -93,13 +93,20 @@ class Embedding(nn.Embedding):
     """torch's module, over the kernel while it trains under an optimizer that takes rows."""
 
     def forward(self, ids: Tensor) -> Tensor:
-        apart: Tensor | None = getattr(self.weight, APART, _nowhere)()
-        trains = torch.is_grad_enabled() and self.weight.requires_grad and opened() is not None
-        if apart is None or not trains or not self._plain or apart.data_ptr() != self.weight.data_ptr():
+        table = self.in_rows() if torch.is_grad_enabled() and opened() is not None else None
+        if table is None:
             return super().forward(ids)
-        result: Tensor = LookedUp.apply(apart, ids, self.padding_idx)  # type: ignore[no-untyped-call]  # torch does not type it
+        result: Tensor = LookedUp.apply(table, ids, self.padding_idx)  # type: ignore[no-untyped-call]  # torch does not type it
         return result
 
+    def in_rows(self) -> Tensor | None:
+        """The leaf that takes the gradient of what is looked up, in rows; None where that arrives at the table itself."""
+        apart: Tensor | None = getattr(self.weight, APART, _nowhere)()
+        if apart is None or not self.weight.requires_grad or not self.is_plain:
+            return None
+        return apart if apart.data_ptr() == self.weight.data_ptr() else None
+
     @property
-    def _plain(self) -> bool:
+    def is_plain(self) -> bool:
+        """Whether it does nothing but look up."""
         return self.max_norm is None and not self.scale_grad_by_freq and not self.sparse

@@ -11,7 +11,13 @@ from torch.nn.functional import gelu
 from transformers import AttentionInterface
 from transformers.activations import FastGELUActivation, NewGELUActivation
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
-from transformers.models.bert.modeling_bert import BertIntermediate, BertSelfAttention, BertSelfOutput
+from transformers.models.bert.modeling_bert import (
+    BertEmbeddings,
+    BertIntermediate,
+    BertSelfAttention,
+    BertSelfOutput,
+)
+from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 from transformers.models.t5.modeling_t5 import (
     T5DenseActDense,
     T5LayerCrossAttention,
@@ -25,6 +31,7 @@ from pipelines.kernels import attention
 from pipelines.kernels.block import same_program
 from pipelines.kernels.dropout import Dropout
 from pipelines.kernels.embedding import Embedding
+from pipelines.kernels.embedding_sum import EmbeddingSum, EmbeddingSumBehindPadding
 from pipelines.kernels.feed_forward import FeedForward
 from pipelines.kernels.heads import SelfAttention
 from pipelines.kernels.intermediate import Intermediate
@@ -47,6 +54,8 @@ SWAPPED: dict[type[nn.Module], type[nn.Module]] = {
 }  # fmt: skip
 """Modules of torch, and those that compute the same over the kernels."""
 BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
+    BertEmbeddings: EmbeddingSum,
+    RobertaEmbeddings: EmbeddingSumBehindPadding,
     BertSelfAttention: SelfAttention,
     BertSelfOutput: Residual,
     BertIntermediate: Intermediate,

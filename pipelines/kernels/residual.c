@@ -13,7 +13,7 @@ INLINE void residual(
         float values[width];
         Kept bits;
         ptrdiff_t begin = row * width;
-        Reals sum = all(0.0f), squares = all(0.0f);
+        Reals sum = all(0.0f);
         for (ptrdiff_t tile = 0; tile < tiles; tile++) {
             ptrdiff_t from = tile * TILE, end = from + TILE < width ? from + TILE : width;
             keep((uint64_t)(row * tiles + tile), seed, dropped, bits);
@@ -26,12 +26,8 @@ INLINE void residual(
                 sum += said;
             }
         }
-        float mean = sum_of(sum) / (float)width;
-        for (ptrdiff_t at = 0; at < width; at += VECTOR) {
-            Reals apart = take(values, at, 0) - mean;
-            squares += apart * apart;
-        }
-        float steep = 1.0f / sqrtf(sum_of(squares) / (float)width + epsilon);
+        float mean, steep;
+        moments(values, width, sum, epsilon, &mean, &steep);
         means[row] = mean;
         steepness[row] = steep;
         for (ptrdiff_t at = 0; at < width; at += VECTOR)

@@ -167,6 +167,17 @@ INLINE Reals exponentials_above_nothing(Reals x) {
 /* The same, but that below -87 it is 0. */
 INLINE Reals exponentials(Reals x) { return where_less(x, all(-87.0f), all(0.0f), exponentials_above_nothing(x)); }
 
+/* The mean of `values`, float32 [width] in whole vectors, whose sum is `sum`, and one over their deviation. */
+INLINE void moments(const float *values, ptrdiff_t width, Reals sum, float epsilon, float *mean, float *steep) {
+    Reals squares = all(0.0f);
+    *mean = sum_of(sum) / (float)width;
+    for (ptrdiff_t at = 0; at < width; at += VECTOR) {
+        Reals apart = take(values, at, 0) - *mean;
+        squares += apart * apart;
+    }
+    *steep = 1.0f / sqrtf(sum_of(squares) / (float)width + epsilon);
+}
+
 /* Of TILE places, which dropout keeps: for each sixteen of them a bit each. */
 typedef uint16_t Kept[TILE / VECTOR];
 

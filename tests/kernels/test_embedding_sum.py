@@ -1,0 +1,167 @@
+"""The bottom of BERT and RoBERTa as one function beside float64, and beside the modules that it stands for."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import BertConfig
+from transformers.models.bert.modeling_bert import BertEmbeddings
+from transformers.models.electra.modeling_electra import ElectraEmbeddings
+from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
+
+from pipelines.kernels.dropout import drawn
+from pipelines.kernels.embedding import take_rows
+from pipelines.kernels.faster import SWAPPED, with_block
+from tests.kernels.closeness import close, same_on_any_threads
+from tests.kernels.graph import functions
+from tests.kernels.test_blocks import said
+
+TABLES = ("word_embeddings", "token_type_embeddings", "position_embeddings")
+HEIGHT, TYPES, POSITIONS = 70, 3, 40
+
+
+def made(kind: Callable[[BertConfig], nn.Module] = BertEmbeddings, width: int = 48, rate: float = 0.0) -> nn.Module:
+    """Embeddings of random weights, as a network has them that the kernels were given to."""
+    torch.manual_seed(1)
+    module = kind(
+        BertConfig(
+            vocab_size=HEIGHT, hidden_size=width, embedding_size=width, type_vocab_size=TYPES, pad_token_id=2,
+            max_position_embeddings=POSITIONS, hidden_dropout_prob=rate,
+        )
+    ).train()  # fmt: skip
+    for weight in module.parameters():
+        nn.init.normal_(weight, mean=1.0 if weight.dim() == 1 else 0.0, std=0.3)
+    for child in module.modules():
+        child.__class__ = with_block(SWAPPED.get(type(child), type(child)))
+    return module
+
+
+def read(*shape: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids of tokens, types and positions."""
+    ids, kinds, places = (torch.randint(below, shape) for below in (HEIGHT, TYPES, POSITIONS))
+    ids.view(-1)[0] = 2
+    return ids, kinds, places
+
+
+def mask_of(module: nn.Module, seed: int, *given: Tensor | None) -> Tensor:
+    """[B, L, W]: what it keeps with a seed, as seen where all that it could drop is 1."""
+    plain = copy.deepcopy(module)
+    nn.init.zeros_(plain.LayerNorm.weight)  # type: ignore[arg-type, union-attr]
+    nn.init.ones_(plain.LayerNorm.bias)  # type: ignore[arg-type, union-attr]
+    torch.manual_seed(seed)
+    return (said(plain, *given) != 0).double()
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize("width", [16, 48, 144])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 30), (5, 40)])
+@pytest.mark.parametrize("told", ["ids alone", "all", "positions of all texts"])
+def test_sum(rate: float, width: int, shape: tuple[int, int], told: str) -> None:
+    module = made(width=width, rate=rate)
+    ids, kinds, places = read(*shape)
+    given: tuple[Tensor | None, ...] = {
+        "ids alone": (ids, None, None), "all": (ids, kinds, places), "positions of all texts": (ids, kinds, places[:1]),
+    }[told]  # fmt: skip
+    torch.manual_seed(5)
+    ours = said(module, *given)
+    assert functions(ours) >= {"NormedEmbeddingsBackward"} and ours.dtype is torch.bfloat16
+    outer = torch.randn(ours.shape).bfloat16()
+    ours.backward(outer)
+    weights = {name: one.detach().double().requires_grad_() for name, one in module.named_parameters()}
+    asked = (
+        ids,
+        torch.zeros_like(ids) if given[1] is None else kinds,
+        torch.arange(shape[1]) if given[2] is None else given[2],
+    )
+    added = sum(
+        functional.embedding(one, weights[f"{name}.weight"], padding_idx=2 if name == "word_embeddings" else None)
+        for name, one in zip(TABLES, asked, strict=True)
+    )
+    assert isinstance(added, Tensor)
+    normed = functional.layer_norm(added, (width,), weights["LayerNorm.weight"], weights["LayerNorm.bias"], 1e-12)
+    kept = mask_of(module, 5, *given)
+    if kept.numel() > 1000:
+        assert kept.mean().item() == pytest.approx(1 - rate, abs=0.03)
+    wanted = normed * kept * drawn(rate).scale
+    wanted.backward(outer.double())
+    close(ours, wanted, torch.bfloat16)
+    for name, one in module.named_parameters():
+        close(one.grad, weights[name].grad, torch.float32, more=20)
+    assert module.word_embeddings.weight.grad is not None  # type: ignore[union-attr]
+    assert not module.word_embeddings.weight.grad[2].any(), "padding learns nothing"  # type: ignore[index, union-attr]
+
+
+@pytest.mark.parametrize("kind", [BertEmbeddings, RobertaEmbeddings, ElectraEmbeddings])
+def test_it_says_what_the_modules_say(kind: Callable[[BertConfig], nn.Module]) -> None:
+    module = made(kind)
+    ids, kinds, _ = read(4, 20)
+    ids[1, 12:] = 2
+    ours = said(module, ids, kinds)
+    assert functions(ours) >= {"NormedEmbeddingsBackward"}
+    module.eval()  # as those of a network that does not train
+    theirs = said(module, ids, kinds)
+    assert "NormedEmbeddingsBackward" not in functions(theirs)
+    close(ours, theirs, torch.bfloat16)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_rows_go_where_an_optimizer_wants_them(told: bool) -> None:
+    module = made()
+    given = read(3, 30) if told else (read(3, 30)[0],)
+    outer = torch.randn(3, 30, 48).bfloat16()
+    said(module, *given).backward(outer)
+    apart = {name: take_rows(module.get_submodule(name).weight) for name in TABLES}  # type: ignore[arg-type]
+    dense = {name: module.get_submodule(name).weight.grad.clone() for name in TABLES}  # type: ignore[operator, union-attr]
+    module.zero_grad()
+    said(module, *given).backward(outer)
+    for name in TABLES:
+        gradient = apart[name].grad
+        assert gradient is not None and gradient.is_sparse and module.get_submodule(name).weight.grad is None
+        close(gradient.to_dense(), dense[name], torch.float32, more=4)
+
+
+def test_what_does_not_train_has_no_gradient() -> None:
+    module = made()
+    module.token_type_embeddings.weight.requires_grad_(False)  # type: ignore[operator, union-attr]
+    module.LayerNorm.bias.requires_grad_(False)  # type: ignore[operator, union-attr]
+    said(module, *read(2, 9)).float().sum().backward()
+    learns = {name for name, one in module.named_parameters() if one.grad is not None}
+    assert learns == {"word_embeddings.weight", "position_embeddings.weight", "LayerNorm.weight"}
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("wrong", [-1, 70])
+def test_an_id_without_a_row_is_refused(which: int, wrong: int) -> None:
+    given = read(3, 30)
+    given[which][2, 17] = wrong
+    with pytest.raises(IndexError, match="an embedding has no row for a token, its type or its position"):
+        said(made(), *given)
+
+
+def test_a_text_longer_than_its_positions_is_refused_as_before() -> None:
+    with pytest.raises(RuntimeError):
+        said(made(), torch.ones(1, POSITIONS + 1, dtype=torch.int64))
+
+
+def test_it_is_the_same_on_any_number_of_threads() -> None:
+    module, given, outer = made(rate=0.2), read(5, 40), torch.randn(5, 40, 48).bfloat16()
+
+    def computed() -> list[Tensor]:
+        module.zero_grad()
+        torch.manual_seed(3)
+        result = said(module, *given)
+        result.backward(outer)
+        return [result, *(one.grad for one in module.parameters() if one.grad is not None)]
+
+    assert len(same_on_any_threads(computed)) == 6
+
+
+def test_hooks_are_called() -> None:
+    module, heard = made(), []
+    module.LayerNorm.register_forward_hook(lambda *_: heard.append(1))  # type: ignore[union-attr]
+    assert "NormedEmbeddingsBackward" not in functions(said(module, *read(2, 9))) and heard
