@@ -48,9 +48,31 @@ INLINE float exponentials_of(const void *scores, const float *bias, ptrdiff_t be
     return (float)all_parts;
 }
 
-/* factor · values [width], into the row of slopes that begins there. */
-INLINE void scale(const float *values, float factor, void *slopes, ptrdiff_t begin, ptrdiff_t width, int half) {
-    for (ptrdiff_t at = 0; at < width; at += VECTOR) put_some(slopes, begin + at, take(values, at, 0) * factor, width - at, half);
+/* factors[i] · values[i], float32 [count, apart], at the first `places` places from `at` on: into `count` rows of slopes, which begin at
+   `begin`, and added to the sums in `column`, or null. */
+INLINE void scale_some(
+    const float *values, ptrdiff_t apart, const float *factors, ptrdiff_t count, void *slopes, ptrdiff_t begin, ptrdiff_t width,
+    float *column, ptrdiff_t at, ptrdiff_t places, int half
+) {
+    Reals sum = column ? take_some(column, at, places, 0) : all(0.0f);
+    #pragma GCC unroll 4
+    for (ptrdiff_t one = 0; one < count; one++) {
+        Reals slope = take(values, one * apart + at, 0) * factors[one];
+        put_some(slopes, begin + one * width + at, slope, places, half);
+        sum += slope;
+    }
+    if (column) put_some(column, at, sum, places, 0);
+}
+
+/* The same at all places of rows of `width`. */
+INLINE void scale(
+    const float *values, ptrdiff_t apart, const float *factors, ptrdiff_t count, void *slopes, ptrdiff_t begin, ptrdiff_t width,
+    float *column, int half
+) {
+    ptrdiff_t whole = width - width % VECTOR;
+    for (ptrdiff_t at = 0; at < whole; at += VECTOR)
+        scale_some(values, apart, factors, count, slopes, begin, width, column, at, VECTOR, half);
+    if (whole < width) scale_some(values, apart, factors, count, slopes, begin, width, column, whole, width - whole, half);
 }
 
 /* losses: float32 [rows], of scores [rows, width] + bias [width], where there is one; 0 where the target is negative. slopes: the
@@ -90,14 +112,8 @@ INLINE void cross_entropy(
                 own[targets[row]] -= sum; /* softmax − one-hot, both times the sum */
             }
             if (!slopes) continue;
-            for (ptrdiff_t one = 0; one < count; one++)
-                scale(values + one * apart, factors[one], slopes, (first + one) * width, width, half);
-            if (!column) continue;
-            for (ptrdiff_t at = 0; at < width; at += VECTOR) {
-                Reals sum = take_some(column, at, width - at, 0);
-                for (ptrdiff_t one = 0; one < count; one++) sum += take(values, one * apart + at, 0) * factors[one];
-                put_some(column, at, sum, width - at, 0);
-            }
+            if (count == GROUP) scale(values, apart, factors, GROUP, slopes, first * width, width, column, half);
+            else scale(values, apart, factors, count, slopes, first * width, width, column, half);
         }
     }
 }

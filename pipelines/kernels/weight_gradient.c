@@ -13,9 +13,9 @@
 
 #define SIDE 16 /* of a tile, in float32 */
 #define DEPTH 32 /* rows that one tile sums over */
-#define STEPS 8 /* tiles that are packed at a time */
 #define TILE_BYTES 1024
 #define PAIR (2 * SIDE)
+#define CACHE (2 << 20) /* bytes that a core has near itself */
 
 /* Linux lends a process the memory of the tiles when it asks. */
 void cursus_has_tiles(int32_t *answer) { *answer = syscall(SYS_arch_prctl, 0x1023, 18) == 0; }
@@ -107,7 +107,7 @@ INLINE void add_product(
         _tile_loadd(3, sums + 768, 64);
     }
     for (int step = 0; step < steps; step++) {
-        for (int one = 0; one < count; one++) _mm_prefetch((const char *)(soon + (step * count + one) * width), _MM_HINT_T0);
+        for (int one = 0; one < count; one++) _mm_prefetch((const char *)(soon + (step * count + one) * width), _MM_HINT_T1);
         _tile_loadd(4, left + step * TILE_BYTES, 64);
         _tile_loadd(6, right + 2 * step * TILE_BYTES, 64);
         _tile_loadd(7, right + (2 * step + 1) * TILE_BYTES, 64);
@@ -123,8 +123,9 @@ INLINE void add_product(
     _tile_stored(3, sums + 768, 64);
 }
 
-/* The four tiles into float32 `to`, whose rows are `width` apart; mirrored where the factors have changed places. */
-INLINE void unpack(const float *sums, float *to, ptrdiff_t width, int changed) {
+/* The four tiles into float32 `to`, whose rows are `width` apart; mirrored where the factors have changed places, and `past` the cache
+   where it could not hold what is written: memory is then not read first. */
+INLINE void unpack(const float *sums, float *to, ptrdiff_t width, int changed, int past) {
     const __m512i low = _mm512_set_epi32(23, 22, 21, 20, 7, 6, 5, 4, 19, 18, 17, 16, 3, 2, 1, 0);
     const __m512i high = _mm512_set_epi32(31, 30, 29, 28, 15, 14, 13, 12, 27, 26, 25, 24, 11, 10, 9, 8);
     for (int down = 0; down < 2; down++) {
@@ -136,54 +137,65 @@ INLINE void unpack(const float *sums, float *to, ptrdiff_t width, int changed) {
         }
         for (int at = 0; at < SIDE; at++) {
             float *row = to + column(down, at) * width;
-            _mm512_storeu_si512(row, _mm512_permutex2var_epi32(words[0][at], low, words[1][at]));
-            _mm512_storeu_si512(row + SIDE, _mm512_permutex2var_epi32(words[0][at], high, words[1][at]));
+            __m512i one = _mm512_permutex2var_epi32(words[0][at], low, words[1][at]);
+            __m512i other = _mm512_permutex2var_epi32(words[0][at], high, words[1][at]);
+            if (past) {
+                _mm512_stream_si512((void *)row, one);
+                _mm512_stream_si512((void *)(row + SIDE), other);
+            } else {
+                _mm512_storeu_si512(row, one);
+                _mm512_storeu_si512(row + SIDE, other);
+            }
         }
     }
 }
 
 /* left: bfloat16 [rows, high], right: bfloat16 [rows, wide], both in whole PAIRs. to: float32 [high, wide], or [wide, high] if `changed`.
-   room: for left of STEPS tiles for each thread, and for all sums; in whole cache lines. */
+   `depth` tiles of rows are packed at a time. room: for each thread tiles of left and of a PAIR of columns of right, so many deep; and all
+   sums, unless that is all rows. In whole cache lines. */
 void cursus_weight_gradient(
     const uint16_t *left, const uint16_t *right, float *to, char *room, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int changed,
-    int threads
+    int depth, int threads
 ) {
-    ptrdiff_t tall = high / PAIR, across = wide / PAIR;
-    float *sums = (float *)(room + threads * tall * 2 * STEPS * TILE_BYTES);
+    ptrdiff_t tall = high / PAIR, across = wide / PAIR, own = (tall + 1) * 2 * depth * TILE_BYTES;
+    int at_once = rows <= depth * DEPTH, past = high * wide * 4 > CACHE;
+    float *sums = (float *)(room + threads * own);
     #pragma omp parallel num_threads(threads)
     {
-        char packed[2 * STEPS * TILE_BYTES] __attribute__((aligned(64)));
-        char *lefts = room + omp_get_thread_num() * tall * 2 * STEPS * TILE_BYTES;
+        float few[PAIR * PAIR] __attribute__((aligned(64)));
+        char *lefts = room + omp_get_thread_num() * own, *packed = lefts + tall * 2 * depth * TILE_BYTES;
         ptrdiff_t each = omp_get_num_threads(), number = omp_get_thread_num();
         ptrdiff_t from = across * number / each, end = across * (number + 1) / each;
         configure();
-        for (ptrdiff_t row = 0; row < rows && from < end; row += STEPS * DEPTH) {
+        for (ptrdiff_t row = 0; row < rows && from < end; row += depth * DEPTH) {
             int steps = (int)((rows - row + DEPTH - 1) / DEPTH);
-            if (steps > STEPS) steps = STEPS;
+            if (steps > depth) steps = depth;
             for (int step = 0; step < steps; step++)
                 for (ptrdiff_t block = 0; block < tall; block++)
                     pack(
-                        left + block * PAIR, row + step * DEPTH, rows, high, 1, lefts + (2 * block * STEPS + step) * TILE_BYTES,
-                        STEPS * TILE_BYTES
+                        left + block * PAIR, row + step * DEPTH, rows, high, 1, lefts + (2 * block * depth + step) * TILE_BYTES,
+                        depth * TILE_BYTES
                     );
             for (ptrdiff_t strip = from; strip < end; strip++) {
                 for (int step = 0; step < steps; step++)
                     pack(right + strip * PAIR, row + step * DEPTH, rows, wide, 0, packed + 2 * step * TILE_BYTES, TILE_BYTES);
                 const uint16_t *soon = strip + 1 < end ? right + row * wide + (strip + 1) * PAIR : right + (row + steps * DEPTH) * wide + from * PAIR;
                 int count = (int)((DEPTH + tall - 1) / tall);
-                for (ptrdiff_t block = 0; block < tall; block++)
+                for (ptrdiff_t block = 0; block < tall; block++) {
+                    float *four = at_once ? few : sums + (strip * tall + block) * PAIR * PAIR;
                     add_product(
-                        lefts + block * 2 * STEPS * TILE_BYTES, STEPS * TILE_BYTES, packed, steps, sums + (strip * tall + block) * 1024,
-                        row == 0, soon + block * steps * count * wide, wide, count
+                        lefts + block * 2 * depth * TILE_BYTES, depth * TILE_BYTES, packed, steps, four, row == 0,
+                        soon + block * steps * count * wide, wide, count
                     );
+                    if (row + depth * DEPTH >= rows)
+                        unpack(
+                            four, to + (changed ? strip * PAIR * high + block * PAIR : block * PAIR * wide + strip * PAIR),
+                            changed ? high : wide, changed, past
+                        );
+                }
             }
         }
-        for (ptrdiff_t strip = from; strip < end; strip++)
-            for (ptrdiff_t block = 0; block < tall; block++)
-                unpack(
-                    sums + (strip * tall + block) * 1024,
-                    to + (changed ? strip * PAIR * high + block * PAIR : block * PAIR * wide + strip * PAIR), changed ? high : wide, changed
-                );
+        if (past) _mm_sfence();
         _tile_release();
     }
 }
@@ -194,9 +206,9 @@ void cursus_has_tiles(int32_t *answer) { *answer = 0; }
 
 void cursus_weight_gradient(
     const uint16_t *left, const uint16_t *right, float *to, char *room, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int changed,
-    int threads
+    int depth, int threads
 ) {
-    (void)left, (void)right, (void)to, (void)room, (void)rows, (void)high, (void)wide, (void)changed, (void)threads;
+    (void)left, (void)right, (void)to, (void)room, (void)rows, (void)high, (void)wide, (void)changed, (void)depth, (void)threads;
 }
 
 #endif

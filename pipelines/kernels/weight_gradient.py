@@ -14,11 +14,13 @@ from torch import Tensor
 from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel, opened
 
 HAS_TILES = Kernel("cursus_has_tiles", POINTER)
-WEIGHT_GRADIENT = Kernel("cursus_weight_gradient", *[POINTER] * 4, *[SIZE] * 3, FLAG, FLAG)
+WEIGHT_GRADIENT = Kernel("cursus_weight_gradient", *[POINTER] * 4, *[SIZE] * 3, FLAG, FLAG, FLAG)
 PAIR = 32
 """Sides of both factors are in so many."""
-STEPS, TILE_BYTES, LINE = 8, 1024, 64
-"""What is packed at a time, of the turned factor, and how it lies."""
+DEPTH, TILE_BYTES, LINE = 32, 1024, 64
+"""Rows that a tile sums over, and how it lies."""
+SHALLOW, DEEP, CACHE = 8, 32, 2 << 20
+"""Tiles of rows that are packed at a time, usually and at most; bytes that a core has near itself."""
 
 _tiles: bool | None = None
 
@@ -36,14 +38,16 @@ def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
     changed = wide < high
     left, right = (rows, gradient) if changed else (gradient, rows)
     threads = torch.get_num_threads()
-    room = torch.empty(
-        threads * min(high, wide) // PAIR * 2 * STEPS * TILE_BYTES + high * wide * 4 + LINE, dtype=torch.uint8
-    )
+    steps, sums = -(-len(rows) // DEPTH), high * wide * 4
+    # sums that no cache holds are not written and read again for every few rows, where all rows fit
+    depth = steps if steps <= DEEP and sums > CACHE else SHALLOW
+    own = threads * (min(high, wide) // PAIR + 1) * 2 * depth * TILE_BYTES
+    room = torch.empty(own + (sums if steps > depth else 0) + LINE, dtype=torch.uint8)
     begin = -(-room.data_ptr() // LINE) * LINE
     result = torch.empty(high, wide)
     WEIGHT_GRADIENT(
         left.data_ptr(), right.data_ptr(), result.data_ptr(), begin, len(rows), left.shape[1], right.shape[1], int(changed),
-        threads,
+        depth, threads,
     )  # fmt: skip
     return result
 
