@@ -39,6 +39,8 @@ INLINE float exponentials_of(const void *scores, const float *bias, ptrdiff_t be
         ptrdiff_t to = from + PART < width ? from + PART : width;
         Reals sum = all(0.0f);
         for (ptrdiff_t at = from; at < to; at += VECTOR) {
+            /* the next row, which is far away: there is time to fetch it while this one is computed */
+            __builtin_prefetch((const char *)scores + (begin + width + at) * (half ? 2 : 4), 0, 2);
             Reals value = exponentials_above_nothing(scores_at(scores, bias, begin, at, width, half) - above);
             put(values, at, value, 0);
             sum += value;
