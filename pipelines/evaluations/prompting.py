@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 CONTENT_FREE = ("N/A", "[MASK]", "")
 """Texts that say nothing about an answer (Zhao et al. 2021, §5)."""
 
+ANSWERED = 8.0
+"""Tokens of an example's answer and of the words around it, about."""
+
 
 class Prompting(Evaluation, name="prompting"):
     """Zero-, one- and few-shot answers of language models (Radford et al. 2019; Brown et al. 2020, §2.4).
@@ -57,7 +60,7 @@ class Prompting(Evaluation, name="prompting"):
 
     def readings(self, asked: Asked) -> Sequence[Reading]:
         rows = min(self.examples, asked.documents) * asked.answers * (1 + len(CONTENT_FREE) * self.calibrate)
-        each = asked.tokens if self.tokens is None else min(float(self.tokens), asked.tokens)
+        each = ANSWERED + (asked.tokens if self.tokens is None else min(float(self.tokens), asked.tokens))
         lengths = [(shots + 1) * each for shots in self.shots]
         return [Reading(rows, length, scored=length) for length in lengths]
 
