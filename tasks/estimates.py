@@ -51,7 +51,9 @@ a body; of that kind."""
 UNSEEN = 0.5
 """How much the reference machine counts beside records."""
 TIMES_LARGER = math.log(4)
-"""A record of a step that is so much larger or smaller counts half, and soon nothing: what a smoke run takes is its start."""
+"""A record of a step that computes so much longer or shorter counts half, and soon nothing: what a smoke run takes is its start."""
+SHORT = 0.2
+"""Seconds of computing, beside which what is shorter is alike: a step that does not compute at all, say."""
 UNSURE, SURE = math.log(2.0), math.log(1.15)
 """Logarithm of the factor that an estimate may be off by: without any record, and with the best."""
 
@@ -127,8 +129,8 @@ class _Seen:
 
     known: Known
     body: str
-    seconds: float
-    """What this module would have said."""
+    computing: float
+    """Seconds of it beyond its start that this module would have said."""
     ratio: float
     """Logarithm of what it took beyond that: of the middle one."""
     count: int
@@ -145,20 +147,22 @@ def _history(records: Sequence[Provenance], planned: Mapping[str, Known], tables
         except ValueError:  # an earlier version's, or with a part that is not here
             continue
     groups: dict[tuple[str, ...], list[tuple[Known, float, float]]] = defaultdict(list)
+    """Of each its computing, and the logarithm of its ratio."""
     for record in newest:
         environment = record.environment
         if record.fingerprint not in known or environment.device != here or environment.resumed_from_step:
             continue
         one = known[record.fingerprint]
         threads = int(environment.runtime.get("threads", 1))
-        would = _seconds(work_of(one, known, tables), threads)
+        work = work_of(one, known, tables)
+        ratio = math.log(max(environment.seconds, 0.05) / _seconds(work, threads))
         alike = (one.recipe, one.name, one.stage.model_dump_json(), str(threads))
-        groups[alike].append((one, would, math.log(max(environment.seconds, 0.05) / would)))
+        groups[alike].append((one, _computing(work, threads), ratio))
     return [
         _Seen(
             group[0][0],
             body_described(group[0][0], known),
-            median(would for _, would, _ in group),
+            median(computing for _, computing, _ in group),
             median(ratio for *_, ratio in group),
             len(group),
         )
@@ -170,9 +174,9 @@ def _estimate(
     one: Known, known: Mapping[str, Known], history: Sequence[_Seen], tables: Mapping[str, Table], threads: int
 ) -> Estimate:
     work, body = work_of(one, known, tables), body_described(one, known)
-    here = _seconds(work, threads)
+    here, computing = _seconds(work, threads), _computing(work, threads)
     alike = [(_likeness(one, body, seen), seen) for seen in history]
-    weighed = [(likeness / (1 + (math.log(seen.seconds / here) / TIMES_LARGER) ** 4), seen) for likeness, seen in alike]
+    weighed = [(likeness / (1 + _larger(seen.computing, computing) ** 4), seen) for likeness, seen in alike]
     # the reference machine's word, as fast as this one computes
     total, mean = UNSEEN, UNSEEN * math.log(slowness())
     for weight, seen in weighed:
@@ -194,20 +198,32 @@ def _likeness(one: Known, body: str, seen: _Seen) -> float:
     return LIKENESS["body" if body == seen.body else "kind"]
 
 
+def _larger(one: float, other: float) -> float:
+    """How much longer one computes than the other, in `TIMES_LARGER`."""
+    return math.log(max(one, SHORT) / max(other, SHORT)) / TIMES_LARGER
+
+
 def _seconds(work: Work, threads: int) -> float:
     """On the reference machine."""
+    started = (
+        STEP_SECONDS
+        + work.models * MODEL_SECONDS
+        + work.analyses * ANALYSIS_SECONDS
+        + work.conversions * CONVERSION_SECONDS
+    )
+    return started + _computing(work, threads)
+
+
+def _computing(work: Work, threads: int) -> float:
+    """Those that grow with what is to be computed."""
     rate = next(rate for name, rate in OPERATIONS.items() if not name or name in hardware.extensions())
     return (
-        STEP_SECONDS
-        + work.steps * (STEP_OF_OPTIMIZER + LAYER_OF_STEP * work.layers)
+        work.steps * (STEP_OF_OPTIMIZER + LAYER_OF_STEP * work.layers)
         + (work.operations + work.scoring / SCORING) / rate / (1 + THREADS_GAIN * (threads - 1))
         + work.characters * CHARACTER_SECONDS
         + work.learnt * LEARNT_SECONDS
         + work.answers * (ANSWER_SECONDS + LAYER_OF_ANSWER * work.layers)
         + work.written * WRITTEN_SECONDS
-        + work.models * MODEL_SECONDS
-        + work.analyses * ANALYSIS_SECONDS
-        + work.conversions * CONVERSION_SECONDS
     )
 
 

@@ -25,12 +25,12 @@ USUAL_VOCABULARY = 30_522
 CHARACTERS_IN_TOKEN = 4.0
 PREDICTED = 0.15
 """Share of the tokens that a corruption leaves to be predicted, where it does not say."""
-
-
 RELATIVE = 2
 """Times the operations of attention that no kernel computes at once, since positions are relative."""
 ANSWERING = 2.0
 """Times the operations of a body that only answers: in float32, and without the kernels that a training step has."""
+WRITING_SCORES = 4.0
+"""Times the operations of scoring the vocabulary for who only answers: all scores are written down, in float32."""
 COMPANION = 0.4
 """What a network that is trained beside another adds to the work, as a share of it."""
 
@@ -218,7 +218,7 @@ def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
             for reading in shown:
                 length = min(float(subject.stage.budget.length), reading.tokens)
                 operations += ANSWERING * _forward(body, round(length)) * length * reading.rows
-                scoring += ANSWERING * min(length, reading.scored) * reading.rows * _scoring(subject, others, body)
+                scoring += WRITING_SCORES * min(length, reading.scored) * reading.rows * _scoring(subject, others, body)
             layers += body.layers / len(one.parents)
             written += rows * body.width * _writes(subject.stage)
     return Work(
