@@ -32,12 +32,12 @@ def part(**settings: object) -> Evaluation:
         ({"name": "pseudo_perplexity", "texts": 10, "length": 64}, [Reading(1000, 64, scored=1)]),
         (
             {"name": "prompting", "shots": [0, 4], "examples": 20, "tokens": 8},
-            [Reading(60, 8, scored=8), Reading(60, 40, scored=40)],
+            [Reading(60, 16, scored=16), Reading(60, 80, scored=80)],
         ),
-        # and each text of an example may say nothing in three ways
+        # its answer and the words around it are eight tokens more; and each text may say nothing in three ways
         (
             {"name": "prompting", "shots": [0], "examples": 20, "calibrate": True},
-            [Reading(240, 100, scored=100)],
+            [Reading(240, 108, scored=108)],
         ),
     ],
 )
