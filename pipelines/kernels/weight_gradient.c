@@ -15,7 +15,6 @@
 #define DEPTH 32 /* rows that one tile sums over */
 #define TILE_BYTES 1024
 #define PAIR (2 * SIDE)
-#define CACHE (2 << 20) /* bytes that a core has near itself */
 
 /* Linux lends a process the memory of the tiles when it asks. */
 void cursus_has_tiles(int32_t *answer) { *answer = syscall(SYS_arch_prctl, 0x1023, 18) == 0; }
@@ -152,13 +151,13 @@ INLINE void unpack(const float *sums, float *to, ptrdiff_t width, int changed, i
 
 /* left: bfloat16 [rows, high], right: bfloat16 [rows, wide], both in whole PAIRs. to: float32 [high, wide], or [wide, high] if `changed`.
    `depth` tiles of rows are packed at a time. room: for each thread tiles of left and of a PAIR of columns of right, so many deep; and all
-   sums, unless that is all rows. In whole cache lines. */
+   sums, unless that is all rows; in whole cache lines. `past`: whether no cache holds `to`. */
 void cursus_weight_gradient(
     const uint16_t *left, const uint16_t *right, float *to, char *room, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int changed,
-    int depth, int threads
+    int depth, int past, int threads
 ) {
     ptrdiff_t tall = high / PAIR, across = wide / PAIR, own = (tall + 1) * 2 * depth * TILE_BYTES;
-    int at_once = rows <= depth * DEPTH, past = high * wide * 4 > CACHE;
+    int at_once = rows <= depth * DEPTH;
     float *sums = (float *)(room + threads * own);
     #pragma omp parallel num_threads(threads)
     {
@@ -206,9 +205,9 @@ void cursus_has_tiles(int32_t *answer) { *answer = 0; }
 
 void cursus_weight_gradient(
     const uint16_t *left, const uint16_t *right, float *to, char *room, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int changed,
-    int depth, int threads
+    int depth, int past, int threads
 ) {
-    (void)left, (void)right, (void)to, (void)room, (void)rows, (void)high, (void)wide, (void)changed, (void)depth, (void)threads;
+    (void)left, (void)right, (void)to, (void)room, (void)rows, (void)high, (void)wide, (void)changed, (void)depth, (void)past, (void)threads;
 }
 
 #endif

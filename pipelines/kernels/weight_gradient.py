@@ -14,7 +14,7 @@ from torch import Tensor
 from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel, opened
 
 HAS_TILES = Kernel("cursus_has_tiles", POINTER)
-WEIGHT_GRADIENT = Kernel("cursus_weight_gradient", *[POINTER] * 4, *[SIZE] * 3, FLAG, FLAG, FLAG)
+WEIGHT_GRADIENT = Kernel("cursus_weight_gradient", *[POINTER] * 4, *[SIZE] * 3, *[FLAG] * 4)
 PAIR = 32
 """Sides of both factors are in so many."""
 DEPTH, TILE_BYTES, LINE = 32, 1024, 64
@@ -40,14 +40,15 @@ def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
     threads = torch.get_num_threads()
     steps, sums = -(-len(rows) // DEPTH), high * wide * 4
     # sums that no cache holds are not written and read again for every few rows, where all rows fit
-    depth = steps if steps <= DEEP and sums > CACHE else SHALLOW
+    large = sums > CACHE
+    depth = steps if large and steps <= DEEP else SHALLOW
     own = threads * (min(high, wide) // PAIR + 1) * 2 * depth * TILE_BYTES
     room = torch.empty(own + (sums if steps > depth else 0) + LINE, dtype=torch.uint8)
     begin = -(-room.data_ptr() // LINE) * LINE
     result = torch.empty(high, wide)
     WEIGHT_GRADIENT(
         left.data_ptr(), right.data_ptr(), result.data_ptr(), begin, len(rows), left.shape[1], right.shape[1], int(changed),
-        depth, threads,
+        depth, int(large), threads,
     )  # fmt: skip
     return result
 

@@ -184,7 +184,12 @@ def test_what_attention_drops_has_no_gradient() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [(1, 32, 32), (4096, 64, 32), (777, 32, 96), (300, 96, 160), (50, 48, 32), (33, 7, 5)]
+    "shape",
+    [
+        *((1, 32, 32), (4096, 64, 32), (777, 32, 96), (300, 96, 160), (50, 48, 32), (33, 7, 5)),
+        # larger than a core's cache: all rows at once, either way round, and too many rows for that
+        *((605, 8192, 96), (1024, 96, 8192), (1100, 8192, 96)),
+    ],
 )
 def test_weight_gradient(shape: tuple[int, int, int]) -> None:
     """In tiles where the processor has some and both sides are whole pairs of them."""
@@ -217,7 +222,8 @@ def test_any_number_of_threads_says_the_same() -> None:
             result = said(module, states, narrow(3, 70, 48)) if kind is BertOutput else said(module, states)
             result.float().square().sum().backward()
             found += [result, states.grad, *(one.grad for one in module.parameters())]
-        found.append(weight_gradient(torch.randn(999, 128).bfloat16(), torch.randn(999, 64).bfloat16()))
+        for high in (128, 16384):
+            found.append(weight_gradient(torch.randn(999, high).bfloat16(), torch.randn(999, 64).bfloat16()))
         return [one for one in found if one is not None]
 
-    assert len(same_on_any_threads(computed)) == 6 + 4 + 8 + 1
+    assert len(same_on_any_threads(computed)) == 6 + 4 + 8 + 2
