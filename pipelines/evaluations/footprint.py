@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, PositiveInt
 
 from pipelines.evaluations import Evaluation
-from pipelines.evaluations.latency import BATCHES, THREADS, in_turns, served_bytes
+from pipelines.evaluations.latency import BATCHES, THREADS, answered_in_turns, in_turns, served_bytes
 from pipelines.evaluations.readings import Asked, Reading
 from pipelines.evaluations.statistics import METRICS, interval, paired_difference
 from pipelines.foreign import safetensors_header
@@ -49,8 +49,7 @@ class Footprint(Evaluation, name="footprint"):
         return self.stages
 
     def readings(self, asked: Asked) -> Sequence[Reading]:
-        texts = self.rounds * sum(1 if size == 1 else size / 3 for size in BATCHES)
-        return [Reading(texts * len(self.stages) / max(1, asked.models), asked.tokens)]
+        return [Reading(answered_in_turns(self.rounds) * len(self.stages) / max(1, asked.models), asked.tokens)]
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         from pipelines.inference import load_predictor

@@ -34,7 +34,17 @@ def in_turns(
     In each round all models answer the same examples, in an order that turns, so that a busy neighbour slows all of them
     alike.
     """
-    return {size: _in_turns(answer, examples, size, rounds if size == 1 else max(1, rounds // 3)) for size in BATCHES}
+    return {size: _in_turns(answer, examples, size, _calls(size, rounds)) for size in BATCHES}
+
+
+def answered_in_turns(rounds: int) -> int:
+    """Examples that each model answers in `rounds` of `in_turns`, its first calls aside."""
+    return sum(size * _calls(size, rounds) for size in BATCHES)
+
+
+def _calls(size: int, rounds: int) -> int:
+    """With a batch of `size`."""
+    return rounds if size == 1 else max(1, rounds // 3)
 
 
 def _in_turns(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import PositiveInt
 
 from pipelines.evaluations import Evaluation
-from pipelines.evaluations.latency import BATCHES, THREADS, in_turns, served_bytes
+from pipelines.evaluations.latency import BATCHES, THREADS, answered_in_turns, in_turns, served_bytes
+from pipelines.evaluations.readings import Asked, Reading
 from pipelines.evaluations.statistics import RESAMPLES
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ class Serving(Evaluation, name="serving"):
 
     def tiny(self) -> Self:
         return self.model_copy(update={"rounds": 3})
+
+    def readings(self, asked: Asked) -> Sequence[Reading]:
+        return [Reading(answered_in_turns(self.rounds), asked.tokens)]
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         from pipelines.answering import Answerer

@@ -26,6 +26,9 @@ def part(**settings: object) -> Evaluation:
         ({"name": "robustness", "attacks": ["letter_case"], "examples": 50}, [Reading(50, 100)]),
         # two stages of four models, thirty calls with one text and ten with thirty-two
         ({"name": "footprint", "stages": ["one", "two"], "rounds": 30}, [Reading((30 + 320) * 2 / 4, 100)]),
+        ({"name": "footprint", "stages": ["one"], "rounds": 2}, [Reading((2 + 32) / 4, 100)]),
+        # all four of them
+        ({"name": "serving", "rounds": 30}, [Reading(30 + 320, 100)]),
         ({"name": "perplexity", "texts": 500, "length": 50}, [Reading(800, 50, scored=50)]),
         ({"name": "perplexity", "texts": 10, "length": 256}, [Reading(10, 100, scored=100)]),
         # a text of a hundred tokens is read a hundred times
