@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.corpora.shards import manifest, table_files
@@ -79,16 +80,20 @@ def held_out(table: Path, home: Path, processes: int) -> tuple[int, list[Row]]:
     budget = min(MOST_BYTES, int(size * SHARE))
     units = [Candidates(f"{number:05d}", path, budget) for number, path in enumerate(table_files(table))]
     folders = worked(units, home, processes if size > ALONE_BELOW else 1)
-    rows = pa.concat_tables([pq.read_table(folder / _ROWS) for folder in folders]).sort_by(
-        [(name, "ascending") for name in (_KEY, *TEXTS.names)]
-    )
-    found: list[Row] = []
-    last, taken = -1, 0
-    for row in zip(*(rows[name].to_pylist() for name in (*TEXTS.names, _KEY)), strict=True):
-        if row[-1] == last:
-            continue
-        if taken >= budget:
-            break
-        found.append(row[:-1])
-        last, taken = int(row[-1]), taken + len(row[0].encode())
-    return last, found
+    kept = _KEYED.empty_table()
+    for (
+        folder
+    ) in folders:  # one after the other: what a large corpus could hold out of each of its shards fits no memory
+        kept = _smallest(pa.concat_tables([kept, pq.read_table(folder / _ROWS)]), budget)
+    if not len(kept):
+        return -1, []
+    return kept[_KEY][-1].as_py(), list(zip(*(kept[name].to_pylist() for name in TEXTS.names), strict=True))
+
+
+def _smallest(rows: pa.Table, budget: int) -> pa.Table:
+    """Of `rows` with their keys those with the smallest, each key once, until their texts have `budget` bytes."""
+    rows = rows.sort_by([(name, "ascending") for name in (_KEY, *TEXTS.names)])
+    keys = rows[_KEY].to_numpy()
+    rows = rows.filter(pa.array(np.append(True, keys[1:] != keys[:-1])[: len(keys)]))
+    sizes = pc.binary_length(rows["text"]).to_numpy().astype(np.int64)
+    return rows.filter(pa.array(np.cumsum(sizes) - sizes < budget)).combine_chunks()

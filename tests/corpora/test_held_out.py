@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from pipelines.corpora import held_out as module
@@ -50,6 +51,27 @@ def test_the_texts_with_the_smallest_keys_are_held_out_wherever_they_stand(
     cut = table(tmp_path / "b", rows()[::-1])
     assert len(manifest(cut)["shards"]) > 3
     assert held_out(cut, tmp_path / "other", 2) == (last, kept)
+
+
+def test_equal_texts_are_held_out_once_and_shards_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SHARE", 1.0)
+    monkeypatch.setattr(module, "MOST_BYTES", 3000)
+    once = held_out(table(tmp_path / "a", rows()), tmp_path / "work", 1)
+    seen, smallest = [], module._smallest
+
+    def noticed(found: pa.Table, budget: int) -> pa.Table:
+        seen.append(sum(len(text.encode()) for text in found["text"].to_pylist()))
+        return smallest(found, budget)
+
+    monkeypatch.setattr(module, "_smallest", noticed)
+    monkeypatch.setattr("pipelines.corpora.shards.SHARD_BYTES", sum(len(row[0].encode()) for row in rows()) // 8)
+    cut = table(tmp_path / "b", rows() + [(text, f"z{place}", name) for text, place, name in rows()])
+    assert len(manifest(cut)["shards"]) > 12
+    assert held_out(cut, tmp_path / "other", 1) == once
+    longest = max(len(row[0].encode()) for row in rows())
+    assert len(seen) == len(manifest(cut)["shards"]) and max(seen) <= 2 * (3000 + longest)
 
 
 def test_a_megabyte_is_held_out_at_most_and_nothing_of_little_text(
