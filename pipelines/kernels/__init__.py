@@ -3,7 +3,7 @@
     library               compiles the C files with the system's compiler, once a machine
     dropout, attention,   functions with gradients over it, each equal to torch's own up to rounding and the numbers drawn
     layer_norm, …
-    heads, residual,      whole blocks of BERT-shaped networks as one function each
+    heads, residual,      whole blocks of BERT- and T5-shaped networks as one function each
     intermediate
     projection            scores of a vocabulary that are computed once somebody asks for them
     weight_gradient       what every linear layer learns, in the processor's matrix tiles

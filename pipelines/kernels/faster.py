@@ -19,6 +19,7 @@ from transformers.models.bert.modeling_bert import (
 )
 from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 from transformers.models.t5.modeling_t5 import (
+    T5Attention,
     T5DenseActDense,
     T5LayerCrossAttention,
     T5LayerFF,
@@ -38,6 +39,7 @@ from pipelines.kernels.intermediate import Intermediate
 from pipelines.kernels.layer_norm import LayerNorm
 from pipelines.kernels.library import open_library
 from pipelines.kernels.linear import Linear, join
+from pipelines.kernels.positioned_heads import PositionedSelfAttention
 from pipelines.kernels.projection import VocabularyLinear
 from pipelines.kernels.relative_attention import RelativeAttention
 from pipelines.kernels.residual import Residual
@@ -59,6 +61,7 @@ BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
     BertSelfAttention: SelfAttention,
     BertSelfOutput: Residual,
     BertIntermediate: Intermediate,
+    T5Attention: PositionedSelfAttention,
     T5DenseActDense: FeedForward,
     T5LayerNorm: RootMeanSquare,
     T5LayerFF: FeedForwardLayer,
@@ -67,8 +70,8 @@ BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
     T5LayerCrossAttention: CrossAttentionLayer,
 }
 """Blocks of transformers, and what computes for those with the same program: whole families copy it."""
-SAME_INPUT = ("query", "key", "value")
-"""Layers of a module for self-attention, which all read its input."""
+SAME_INPUT = {"SelfAttention": ("query", "key", "value"), "T5Attention": ("k", "v")}
+"""How names of classes end → layers of theirs which read the same input; T5's queries may be of another text."""
 
 
 def make_faster(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
@@ -85,9 +88,13 @@ def make_faster(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
                 module.forward = partial(gelu, approximate="tanh")  # the same formula, in one pass instead of eight
         for module in network.modules():
             module.__class__ = with_block(type(module))
-            if type(module).__name__.endswith("SelfAttention"):
-                layers = [layer for name in SAME_INPUT if type(layer := getattr(module, name, None)) is Linear]
-                if len(layers) == len(SAME_INPUT) and len({layer.bias is None for layer in layers}) == 1:
+            for ending, names in SAME_INPUT.items():
+                layers = [layer for name in names if type(layer := getattr(module, name, None)) is Linear]
+                if (
+                    type(module).__name__.endswith(ending)
+                    and len(layers) == len(names)
+                    and len({layer.bias is None for layer in layers}) == 1
+                ):
                     join(layers)
         output = network.get_output_embeddings()
         if type(output) is Linear:

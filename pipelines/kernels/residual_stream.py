@@ -1,6 +1,7 @@
 """T5's sub-layers (Raffel et al. 2020): normalised states go in, what comes out is added to a stream that stays as wide as it is.
 
-Dropout and the sum are one pass; a sum of float32 and bfloat16 is a slow one in torch.
+Dropout and the sum are one pass; a sum of float32 and bfloat16 is a slow one in torch. So are, backward, the normalisation and the sum of
+what the stream gets from both sides.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from pipelines.kernels.block import asks_nobody, trains_narrow
 from pipelines.kernels.dropout import Draw, Dropout, drawn, masked
 from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel
+from pipelines.kernels.root_mean_square import normed
 
 ADD_DROPPED = Kernel("cursus_add_dropped", *[POINTER] * 3, SIZE, SEED, SHARE, REAL, FLAG, FLAG)
 
@@ -57,7 +59,8 @@ class FeedForwardLayer(nn.Module):
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """[B, L, H] of `hidden_states` [B, L, H]."""
-        return add_dropped(hidden_states, self.DenseReluDense(self.layer_norm(hidden_states)), self.dropout)
+        read, states = normed(self.layer_norm, hidden_states)
+        return add_dropped(states, self.DenseReluDense(read), self.dropout)
 
 
 class SelfAttentionLayer(nn.Module):
@@ -72,11 +75,11 @@ class SelfAttentionLayer(nn.Module):
         past_key_values: Any = None, **others: Any,
     ) -> tuple[Tensor, Tensor, Tensor | None]:  # fmt: skip
         """[B, L, H] of `hidden_states` [B, L, H]; the bias on positions, and the weights where somebody may want them."""
+        read, states = normed(self.layer_norm, hidden_states)
         said, position_bias, weights = self.SelfAttention(
-            self.layer_norm(hidden_states), mask=attention_mask, position_bias=position_bias, past_key_values=past_key_values,
-            **others,
-        )  # fmt: skip
-        return add_dropped(hidden_states, said, self.dropout), position_bias, weights
+            read, mask=attention_mask, position_bias=position_bias, past_key_values=past_key_values, **others
+        )
+        return add_dropped(states, said, self.dropout), position_bias, weights
 
 
 class CrossAttentionLayer(nn.Module):
@@ -91,8 +94,9 @@ class CrossAttentionLayer(nn.Module):
         position_bias: Tensor | None = None, past_key_values: Any = None, **others: Any,
     ) -> tuple[Tensor, Tensor, Tensor | None]:  # fmt: skip
         """[B, Q, H] of `hidden_states` [B, Q, H] and what they look at, `key_value_states` [B, K, H]; else as self-attention."""
+        read, states = normed(self.layer_norm, hidden_states)
         said, position_bias, weights = self.EncDecAttention(
-            self.layer_norm(hidden_states), mask=attention_mask, key_value_states=key_value_states,
-            position_bias=position_bias, past_key_values=past_key_values, **others,
+            read, mask=attention_mask, key_value_states=key_value_states, position_bias=position_bias,
+            past_key_values=past_key_values, **others,
         )  # fmt: skip
-        return add_dropped(hidden_states, said, self.dropout), position_bias, weights
+        return add_dropped(states, said, self.dropout), position_bias, weights

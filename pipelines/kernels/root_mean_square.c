@@ -29,10 +29,11 @@ void cursus_root_mean_square(
     else normalise(from, gain, to, steepness, rows, width, epsilon, threads, 0);
 }
 
-/* gains: float32 [parts, width], the gradient of the gain by part of the rows. */
+/* gains: float32 [parts, width], the gradient of the gain by part of the rows. beside: as wide as `to`, a gradient of what was read
+   that came another way and is added; or null. */
 INLINE void normalise_backward(
-    const void *gradient, const void *from, const float *gain, const float *steepness, void *to, float *gains, ptrdiff_t rows,
-    ptrdiff_t width, ptrdiff_t parts, int threads, int half
+    const void *gradient, const void *from, const float *gain, const float *steepness, const void *beside, void *to, float *gains,
+    ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t part = 0; part < parts; part++) {
@@ -53,16 +54,18 @@ INLINE void normalise_backward(
                 ptrdiff_t left = width - at;
                 Reals normed = take_some(from, begin + at, left, half) * steep;
                 Reals slope = take_some(gradient, begin + at, left, 1) * take_some(gain, at, left, 0);
-                put_some(to, begin + at, (slope - normed * along) * steep, left, half);
+                Reals sum = (slope - normed * along) * steep;
+                if (beside) sum += take_some(beside, begin + at, left, half);
+                put_some(to, begin + at, sum, left, half);
             }
         }
     }
 }
 
 void cursus_root_mean_square_backward(
-    const void *gradient, const void *from, const float *gain, const float *steepness, void *to, float *gains, ptrdiff_t rows,
-    ptrdiff_t width, ptrdiff_t parts, int threads, int half
+    const void *gradient, const void *from, const float *gain, const float *steepness, const void *beside, void *to, float *gains,
+    ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
-    if (half) normalise_backward(gradient, from, gain, steepness, to, gains, rows, width, parts, threads, 1);
-    else normalise_backward(gradient, from, gain, steepness, to, gains, rows, width, parts, threads, 0);
+    if (half) normalise_backward(gradient, from, gain, steepness, beside, to, gains, rows, width, parts, threads, 1);
+    else normalise_backward(gradient, from, gain, steepness, beside, to, gains, rows, width, parts, threads, 0);
 }

@@ -10,18 +10,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.block import trains_narrow
+from pipelines.kernels.block import asks_nobody, trains_narrow
 from pipelines.kernels.library import FLAG, PARTS, POINTER, REAL, SIZE, Kernel
 
 ROOT_MEAN_SQUARE = Kernel("cursus_root_mean_square", *[POINTER] * 4, SIZE, SIZE, REAL, FLAG, FLAG)
-ROOT_MEAN_SQUARE_BACKWARD = Kernel("cursus_root_mean_square_backward", *[POINTER] * 6, SIZE, SIZE, SIZE, FLAG, FLAG)
+ROOT_MEAN_SQUARE_BACKWARD = Kernel("cursus_root_mean_square_backward", *[POINTER] * 7, SIZE, SIZE, SIZE, FLAG, FLAG)
 
 
 class ScaledRows(torch.autograd.Function):
-    """`apply(states [..., H], gain [H] float32, epsilon)`: gain · states / √(mean of states² + epsilon) in bfloat16."""
+    """`apply(states [..., H], gain [H] float32, epsilon)`: gain · states / √(mean of states² + epsilon) in bfloat16, and the states.
+
+    Who adds something to the states takes them from here: both of their gradients then arrive here, and are summed in one pass.
+    """
 
     @staticmethod
-    def forward(ctx: Any, states: Tensor, gain: Tensor, epsilon: float) -> Tensor:
+    def forward(ctx: Any, states: Tensor, gain: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
         states = states.contiguous()
         result, width = torch.empty_like(states, dtype=torch.bfloat16), states.shape[-1]
         steepness = torch.empty(states.numel() // width)
@@ -31,16 +34,21 @@ class ScaledRows(torch.autograd.Function):
             torch.get_num_threads(), ctx.half,
         )  # fmt: skip
         ctx.save_for_backward(states, gain, steepness)
-        return result
+        ctx.set_materialize_grads(False)
+        return result, states
 
     @staticmethod
-    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *outer: Tensor | None) -> tuple[Tensor | None, ...]:
         states, gain, steepness = ctx.saved_tensors
-        gradient, width, result = outer[0].contiguous(), states.shape[-1], torch.empty_like(states)
+        normed, beside = (None if one is None else one.contiguous() for one in outer)
+        if normed is None:
+            return beside, None, None
+        width, result = states.shape[-1], torch.empty_like(states)
         gains = torch.empty(PARTS, width)
         ROOT_MEAN_SQUARE_BACKWARD(
-            gradient.data_ptr(), states.data_ptr(), gain.data_ptr(), steepness.data_ptr(), result.data_ptr(), gains.data_ptr(),
-            len(steepness), width, PARTS, torch.get_num_threads(), ctx.half,
+            normed.data_ptr(), states.data_ptr(), gain.data_ptr(), steepness.data_ptr(),
+            None if beside is None else beside.data_ptr(), result.data_ptr(), gains.data_ptr(), len(steepness), width, PARTS,
+            torch.get_num_threads(), ctx.half,
         )  # fmt: skip
         return result, gains.sum(0), None
 
@@ -56,5 +64,17 @@ class RootMeanSquare(nn.Module):
         if not trains_narrow(hidden_states, self.weight):
             said: Tensor = super().forward(hidden_states)
             return said
-        result: Tensor = ScaledRows.apply(hidden_states, self.weight, self.variance_epsilon)  # type: ignore[no-untyped-call]  # torch does not type it
-        return result
+        return scaled_rows(self, hidden_states)[0]
+
+
+def scaled_rows(norm: RootMeanSquare, states: Tensor) -> tuple[Tensor, Tensor]:
+    """What `norm` says of `states` [..., H] while it trains narrow, and the states to which something is to be added."""
+    said: tuple[Tensor, Tensor] = ScaledRows.apply(states, norm.weight, norm.variance_epsilon)  # type: ignore[no-untyped-call]  # torch does not type it
+    return said
+
+
+def normed(norm: nn.Module, states: Tensor) -> tuple[Tensor, Tensor]:
+    """The same of whatever normalises, at any time."""
+    if isinstance(norm, RootMeanSquare) and asks_nobody(norm) and trains_narrow(states, norm.weight):
+        return scaled_rows(norm, states)
+    return norm(states), states

@@ -23,6 +23,7 @@ from pipelines.kernels import residual_stream
 from pipelines.kernels.dropout import drawn
 from pipelines.kernels.faster import SWAPPED, with_block
 from pipelines.kernels.feed_forward import FeedForward
+from pipelines.kernels.root_mean_square import normed
 from tests.kernels.closeness import close, same_on_any_threads
 from tests.kernels.graph import functions
 from tests.kernels.test_blocks import exact, learnt_alike, said, twice
@@ -98,6 +99,23 @@ def test_root_mean_square(kind: torch.dtype, shape: tuple[int, ...]) -> None:
     close(ours, wanted, torch.bfloat16, more=2)
     close(given.grad, one.grad, kind, more=2)
     learnt_alike(module, weights, more=2)
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
+def test_what_something_is_added_to_is_summed_with_what_is_normalised(kind: torch.dtype) -> None:
+    torch.manual_seed(1)
+    module, given = faster(T5LayerNorm(37, eps=1e-6)), states(3, 50, 37, kind=kind)
+    with torch.autocast("cpu", torch.bfloat16):
+        said_of_it, stream = normed(module, given)
+    assert torch.equal(stream, given) and stream.dtype is kind
+    outer, more = torch.randn(3, 50, 37).bfloat16(), torch.randn(3, 50, 37).to(kind)
+    (both,) = torch.autograd.grad([said_of_it, stream], given, [outer, more], retain_graph=True)
+    (one,), weights = twice(given), exact(module)
+    wanted = weights["weight"] * one * torch.rsqrt(one.square().mean(-1, keepdim=True) + 1e-6)
+    close(both, torch.autograd.grad(wanted, one, outer.double())[0] + more.double(), kind, more=2)
+    (alone,) = torch.autograd.grad(stream, given, more)
+    assert torch.equal(alone, more)
+    assert normed(nn.Identity(), given)[1] is given
 
 
 SUB_LAYERS: dict[str, Callable[[T5Config], nn.Module]] = {
