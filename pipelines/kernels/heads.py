@@ -34,7 +34,7 @@ PLAIN = 6
 
 
 class Attended(torch.autograd.Function):
-    """`apply(states [B, L, I], mask, distances, size, scaling, draw, *weights [H, I], *biases [H])`: the context [B, L, H] in bfloat16.
+    """`apply(states [B, L, I], mask, distances, size, scaling, draw, *weights [H, I], *biases [H])`: [B, L, H] in bfloat16.
 
     Weights and biases, where there are any, are those of query, key and value, in float32; a head is `size` wide. `mask` and
     `distances` are float32 [B or 1, heads or 1, L or 1, L], or None, and added to the scaled scores; the mask has no gradient.
@@ -124,9 +124,9 @@ def one_function(
     mask: Tensor | None,
     others: Mapping[str, Any],
 ) -> bool:
-    """Whether `Attended` may compute for `module` what its `layers` for query, key and value, with heads of `size`, make of `states`.
+    """Whether `Attended` may compute for `module` what it makes of `states`.
 
-    `others` is what else the module was told.
+    `layers` are those for its query, key and value, whose heads are `size` wide; `others` is what else it was told.
     """
     config: Any = module.config
     first = layers[0]

@@ -1,7 +1,7 @@
 """T5's sub-layers (Raffel et al. 2020): normalised states go in, what comes out is added to a stream that stays as wide as it is.
 
-Dropout and the sum are one pass; a sum of float32 and bfloat16 is a slow one in torch. So are, backward, the normalisation and the sum of
-what the stream gets from both sides.
+Dropout and the sum are one pass; a sum of float32 and bfloat16 is a slow one in torch. Backward, normalisation and the sum of both
+gradients of the stream are one.
 """
 
 from __future__ import annotations

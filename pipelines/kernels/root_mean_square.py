@@ -18,7 +18,7 @@ ROOT_MEAN_SQUARE_BACKWARD = Kernel("cursus_root_mean_square_backward", *[POINTER
 
 
 class ScaledRows(torch.autograd.Function):
-    """`apply(states [..., H], gain [H] float32, epsilon)`: gain · states / √(mean of states² + epsilon) in bfloat16, and the states.
+    """`apply(states [..., H], gain [H] float32, epsilon)`: gain · states / √(mean of states² + epsilon) in bfloat16, and `states`.
 
     Who adds something to the states takes them from here: both of their gradients then arrive here, and are summed in one pass.
     """

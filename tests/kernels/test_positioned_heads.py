@@ -51,7 +51,8 @@ def test_beside_float64(mask: str, length: int) -> None:
     (one,), weights = twice(states), exact(module)
     weights[LEARNT] = module.get_parameter(LEARNT).detach().double().requires_grad_()  # which is looked up as it is
     query, key, value = (
-        functional.linear(one, weights[f"{name}.weight"]).view(2, length, LAYERS, SIZE).transpose(1, 2) for name in "qkv"
+        functional.linear(one, weights[f"{name}.weight"]).view(2, length, LAYERS, SIZE).transpose(1, 2)
+        for name in "qkv"
     )
     places = torch.arange(length)
     near = module._relative_position_bucket(places[None] - places[:, None], bidirectional=mask != "causal")  # type: ignore[operator]
@@ -71,9 +72,7 @@ def test_beside_float64(mask: str, length: int) -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 0.3])
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
-def test_two_layers_say_what_their_modules_say(
-    rate: float, kind: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_layers_say_what_their_modules_say(rate: float, kind: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same masks; the second takes the bias of the first, which learns from both."""
     first = block(lambda config: T5LayerSelfAttention(config, has_relative_attention_bias=True, layer_idx=0), rate)
     second = block(lambda config: T5LayerSelfAttention(config, layer_idx=1), rate)
