@@ -27,8 +27,12 @@ SIZES = {
 }  # fmt: skip
 INTERFACE = {"bert", "roberta", "electra", "gpt2", "t5"}
 """Those that ask for their attention by its name."""
-BLOCKS = {"bert", "roberta", "electra"}
-"""Those whose blocks are one function each."""
+BERT = {"NormedSumBackward", "ActivatedBackward", "AttendedBackward"}
+BLOCKS = {
+    **dict.fromkeys(("bert", "roberta", "electra"), BERT),
+    "t5": {"ScaledRowsBackward", "AttendedBackward", "FedBackward", "AddDroppedBackward"},
+}
+"""Functions that are whole blocks of those that have some."""
 
 
 def network(kind: str, dropout: float = 0.0) -> PreTrainedModel:
@@ -59,9 +63,8 @@ def gradients(body: PreTrainedModel, kind: str, narrow: bool) -> tuple[Tensor, d
     """The states, and what a loss over them says of every weight."""
     with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
         states = body(**inputs(kind)).last_hidden_state
-    used = {"NormedSumBackward", "ActivatedBackward", "AttendedBackward"}
     if narrow and is_faster(body):
-        assert functions(states) & used == (used if kind in BLOCKS else set())
+        assert functions(states) & set().union(*BLOCKS.values()) == BLOCKS.get(kind, set())
     weights = torch.linspace(-1, 1, states[0].numel(), dtype=torch.float64).view(states.shape[1:])
     (states.double() * weights).sum().backward()
     return states.detach(), {name: one.grad.clone() for name, one in body.named_parameters() if one.grad is not None}
