@@ -81,9 +81,8 @@ def held_out(table: Path, home: Path, processes: int) -> tuple[int, list[Row]]:
     units = [Candidates(f"{number:05d}", path, budget) for number, path in enumerate(table_files(table))]
     folders = worked(units, home, processes if size > ALONE_BELOW else 1)
     kept = _KEYED.empty_table()
-    for (
-        folder
-    ) in folders:  # one after the other: what a large corpus could hold out of each of its shards fits no memory
+    # one after the other: what could be held out of each shard of a large corpus fits no memory
+    for folder in folders:
         kept = _smallest(pa.concat_tables([kept, pq.read_table(folder / _ROWS)]), budget)
     if not len(kept):
         return -1, []
