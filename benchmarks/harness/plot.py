@@ -12,7 +12,7 @@ from benchmarks.harness.record import Plot
 from pipelines.evaluations.page.axes import COLOURS, Scale, count, horizontal_axis, vertical_axis
 from pipelines.page_style import PALETTE
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 340, 64, 24, 44, 280
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 340, 64, 24, 54, 280
 KEY = 150
 """Width that the names of several series take."""
 CROWDED = 7
