@@ -32,12 +32,12 @@ RUN_SECONDS = 12.0
 """A run's start and end: the flow, Prefect's server, MLflow, the report."""
 WORKER_SECONDS = 6.0
 """A training process's imports. The first one's lie under the start of the flow."""
-STEP_SECONDS = 0.45
-STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0016, 0.0008
-CHARACTER_SECONDS, LEARNT_SECONDS = 1.3e-7, 0.5e-6
-ANSWER_SECONDS, LAYER_OF_ANSWER, WRITTEN_SECONDS = 1.6e-4, 1.0e-4, 0.8e-5
-MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 0.35, 1.9, 4.2
-OPERATIONS = {"amx_bf16": 2.6e11, "avx512_bf16": 1.3e11, "": 0.5e11}
+STEP_SECONDS = 0.55
+STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0019, 0.001
+CHARACTER_SECONDS, LEARNT_SECONDS = 1.6e-7, 0.6e-6
+ANSWER_SECONDS, LAYER_OF_ANSWER, WRITTEN_SECONDS = 1.9e-4, 1.2e-4, 1.0e-5
+MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 0.42, 2.3, 5.0
+OPERATIONS = {"amx_bf16": 2.2e11, "avx512_bf16": 1.1e11, "": 0.42e11}
 """Extension of the processor → operations a second of one processor on small networks; the first that it has."""
 SCORING = 0.8
 """That of scoring a vocabulary, as a share of it."""
