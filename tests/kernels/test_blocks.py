@@ -136,16 +136,20 @@ def test_gelu_at_every_number_that_it_can_read() -> None:
     assert not ours[read < -5].any() and not numbers.grad[read < -5].any()
 
 
-@pytest.mark.parametrize("mask", ["none", "padding", "causal"])
-@pytest.mark.parametrize("length", [1, 20, 40])
-def test_self_attention(mask: str, length: int) -> None:
-    module = made(BertSelfAttention)
-    states = narrow(2, length, 48)
-    added = {
+def hidden(mask: str, length: int) -> Tensor | None:
+    """What is added to scores of two texts."""
+    return {
         "none": None,
         "padding": torch.zeros(2, 1, 1, length).masked_fill(torch.arange(length) >= max(1, length - 3), LEAST),
         "causal": torch.zeros(1, 1, length, length).masked_fill(torch.ones(length, length).triu(1).bool(), LEAST),
     }[mask]
+
+
+@pytest.mark.parametrize("mask", ["none", "padding", "causal"])
+@pytest.mark.parametrize("length", [1, 20, 40])
+def test_self_attention(mask: str, length: int) -> None:
+    module = made(BertSelfAttention)
+    states, added = narrow(2, length, 48), hidden(mask, length)
     ours = said(module, states, added)
     assert functions(ours) >= {"AttendedBackward"} and ours.dtype is torch.bfloat16
     outer = torch.randn(ours.shape).bfloat16()
@@ -157,8 +161,7 @@ def test_self_attention(mask: str, length: int) -> None:
         .transpose(1, 2)
         for name in ("query", "key", "value")
     )
-    hidden = None if added is None else added.double()
-    wanted, _ = attend(module, query, key, value, hidden, scaling=0.25)
+    wanted, _ = attend(module, query, key, value, None if added is None else added.double(), scaling=0.25)
     wanted = wanted.reshape(2, length, 48)
     wanted.backward(outer.double())
     close(ours, wanted, torch.bfloat16, more=6)

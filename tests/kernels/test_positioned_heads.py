@@ -15,7 +15,7 @@ from pipelines.kernels import positioned_heads
 from pipelines.kernels.attention import NAME, attend
 from tests.kernels.closeness import close, same_on_any_threads
 from tests.kernels.graph import functions
-from tests.kernels.test_blocks import LEAST, exact, learnt_alike, narrow, said, twice
+from tests.kernels.test_blocks import exact, hidden, learnt_alike, narrow, said, twice
 from tests.kernels.test_t5_blocks import made
 
 LAYERS, SIZE = 3, 16
@@ -29,15 +29,6 @@ def attention(config: T5Config) -> nn.Module:
 def block(kind: Callable[[T5Config], nn.Module] = attention, rate: float = 0.0, **settings: object) -> nn.Module:
     AttentionInterface.register(NAME, attend)
     return made(kind, rate=rate, d_kv=SIZE, num_heads=LAYERS, **{"attn_implementation": NAME, **settings})
-
-
-def hidden(mask: str, length: int) -> Tensor | None:
-    """What is added to scores."""
-    return {
-        "none": None,
-        "padding": torch.zeros(2, 1, 1, length).masked_fill(torch.arange(length) >= max(1, length - 3), LEAST),
-        "causal": torch.zeros(1, 1, length, length).masked_fill(torch.ones(length, length).triu(1).bool(), LEAST),
-    }[mask]
 
 
 @pytest.mark.parametrize("mask", ["none", "padding", "causal"])
@@ -85,8 +76,8 @@ def test_two_layers_say_what_their_modules_say(rate: float, kind: torch.dtype, m
         with torch.autocast("cpu", torch.bfloat16):
             states, bias, _ = first(given, attention_mask=hidden("padding", 40))
             result = second(states, attention_mask=hidden("padding", 40), position_bias=bias)[0]
-        assert functions(result) >= {"AttendedBackward" if fused else "DrawnAttentionBackward"}
-        assert {"AttendedBackward", "DrawnAttentionBackward"} - functions(result)
+        assert ("AttendedBackward" in functions(result)) is fused
+        assert ("DrawnAttentionBackward" in functions(result)) is not fused
         found.append([result.detach(), *torch.autograd.grad(result, [given, *weights], outer)])
     for one, other in zip(*found, strict=True):
         assert one.dtype is other.dtype
@@ -117,7 +108,7 @@ def test_what_is_frozen_has_no_gradient() -> None:
         for name, one in module.named_parameters():
             one.requires_grad_(name == only)
         result = said(module, narrow(2, 20, 48).detach())
-        assert functions(result) & {"AttendedBackward", "NarrowProductBackward"}
+        assert ("AttendedBackward" in functions(result)) is (only != "o.weight")
         result.float().square().sum().backward()
         assert [name for name, one in module.named_parameters() if one.grad is not None] == [only]
 
