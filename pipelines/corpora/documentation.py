@@ -16,10 +16,10 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from hashlib import sha256
-from multiprocessing import get_context
 from pathlib import Path
 
 from pipelines.corpora.installation import python_files, runtime_closure
+from pipelines.corpora.process_pool import process_pool
 from pipelines.corpora.task_settings import DocumentationTask
 from pipelines.errors import DataError
 
@@ -49,15 +49,18 @@ def python_files_outside_science() -> dict[str, Path]:
 
 
 def read_documentation(files: dict[str, Path]) -> Iterator[Document]:
-    """Parse files on as many processes as the launcher allows, and yield their documents in the files' order."""
+    """Parse files on as many processes as the launcher allows, and yield their documents in the files' order.
+
+    Raises DataError when one of the processes is killed.
+    """
     processes = min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     work = list(files.items())
     if processes == 1 or len(work) < 200:
         for item in work:
             yield from _documents(item)
         return
-    with get_context("spawn").Pool(processes, initializer=gc.disable) as pool:
-        for documents in pool.imap(_documents, work, chunksize=64):
+    with process_pool(processes, "reading documentation strings", "free some, and run again", gc.disable) as pool:
+        for documents in pool.map(_documents, work, chunksize=64):
             yield from documents
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from pipelines.corpora.documentation import DOMAIN, SHORTEST, LabelRemover, read_documentation, task_rows
 from pipelines.corpora.installation import python_files, runtime_closure
 from pipelines.corpora.task_settings import DocumentationTask
+from pipelines.errors import DataError
 
 Rows = list[tuple[str, str, str, str]]
 
@@ -40,6 +43,18 @@ def test_strings_are_found_wherever_python_keeps_them(tmp_path: Path) -> None:
     found = list(read_documentation({"m.py": tmp_path / "m.py", "broken.py": tmp_path / "broken.py"}))
     assert [source for _, source in found] == ["m.py:module", "m.py:A", "m.py:A.f", "m.py:g", "m.py:pkg.h"]
     assert found[2][0].endswith("\n\nIndented.")
+
+
+@pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) == 1, reason="files are parsed in this process where there is one core"
+)
+def test_a_process_that_is_killed_is_an_error_and_not_waited_for() -> None:
+    reading = read_documentation(python_files())
+    next(reading)
+    for child in multiprocessing.active_children():
+        child.kill()
+    with pytest.raises(DataError, match="a process reading documentation strings was killed, .* run again"):
+        list(reading)
 
 
 def test_labels_are_removed_with_their_imports_and_aliases() -> None:
