@@ -5,7 +5,7 @@ Looked up and added one after the other, the states of a small network are writt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -65,7 +65,7 @@ class NormedEmbeddings(torch.autograd.Function):
             wrong.data_ptr(),
         )  # fmt: skip
         if wrong:
-            raise IndexError("index out of range: an embedding has no row for a token, its type or its position")
+            raise IndexError(_beyond(tables, ids))
         ctx.save_for_backward(gain, moments, *tables, *ids)
         ctx.draw, ctx.read = draw, read
         return result
@@ -98,11 +98,18 @@ NOT_TABLES = 6
 """Arguments of the function before its tables."""
 
 
-def _looked(tables: list[Tensor] | tuple[Tensor, ...], ids: list[Tensor]) -> Tensor:
+def _looked(tables: Sequence[Tensor], ids: Sequence[Tensor]) -> Tensor:
     """int64 [tables, 4], as the kernel reads it: where a table and its ids stand, its height, how many ids there are."""
     return torch.tensor(
         [(table.data_ptr(), one.data_ptr(), len(table), one.numel()) for table, one in zip(tables, ids, strict=True)]
     )
+
+
+def _beyond(tables: Sequence[Tensor], ids: Sequence[Tensor]) -> str:
+    """Which of `ids` no row of its table is for."""
+    told = [(int(one.min()), int(one.max()), len(table)) for table, one in zip(tables, ids, strict=True)]
+    low, high, rows = next(one for one in told if one[0] < 0 or one[1] >= one[2])
+    return f"index out of range: ids from {low} to {high}, in an embedding of {rows} rows"
 
 
 def _of_table(gradient: Tensor, table: Tensor, ids: Tensor, how: Of) -> Tensor:

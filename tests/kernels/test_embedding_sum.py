@@ -139,7 +139,9 @@ def test_what_does_not_train_has_no_gradient() -> None:
 def test_an_id_without_a_row_is_refused(which: int, wrong: int) -> None:
     given = read(3, 30)
     given[which][2, 17] = wrong
-    with pytest.raises(IndexError, match="an embedding has no row for a token, its type or its position"):
+    low, high = min(wrong, int(given[which].min())), max(wrong, int(given[which].max()))
+    rows = (HEIGHT, TYPES, POSITIONS)[which]
+    with pytest.raises(IndexError, match=f"ids from {low} to {high}, in an embedding of {rows} rows"):
         said(made(), *given)
 
 
