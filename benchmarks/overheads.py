@@ -27,8 +27,8 @@ from tests.steps import job_of, plan_of
 
 STAGE_SECONDS = 300
 STEPS, EVERY = 60, 10
-LONGER = "tokens: 1024000"
-"""4,000 steps of the campaign's first stage: long enough to see what a minute of it costs."""
+LONGER = "tokens: 4096000"
+"""16,000 steps of the campaign's first stage: long enough to see what a minute of it costs."""
 SETTLING = 20.0
 """Seconds after the first steps in which what is done once a run, beside training, is done: MLflow is imported and told."""
 CHECKPOINTS, FIXED, BARE = (
@@ -136,6 +136,8 @@ def orchestration(setting: Setting) -> list[Figure]:
         assert ending.success, ending.said
         fixed = (first - begun) + (time.monotonic() - last)
         bare = _bare(job, checkout, setting)
+    # of a few seconds, what is done once a run would be taken for what each minute costs
+    assert setting.quick or last - settled > 2 * settling, f"{last - settled:.0f} s of training are too few to measure"
     a_second = (after - before) / (last - settled)
     once = max(0.0, before - at_first - a_second * (settled - first))
     beside = (once + STAGE_SECONDS * a_second) / (psutil.cpu_count() or 1)
