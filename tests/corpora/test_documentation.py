@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -45,13 +44,13 @@ def test_strings_are_found_wherever_python_keeps_them(tmp_path: Path) -> None:
     assert found[2][0].endswith("\n\nIndented.")
 
 
-@pytest.mark.skipif(
-    len(os.sched_getaffinity(0)) == 1, reason="files are parsed in this process where there is one core"
-)
 def test_a_process_that_is_killed_is_an_error_and_not_waited_for() -> None:
     reading = read_documentation(python_files())
     next(reading)
-    for child in multiprocessing.active_children():
+    children = multiprocessing.active_children()
+    if not children:
+        pytest.skip("files are parsed in this process where there is one core")
+    for child in children:
         child.kill()
     with pytest.raises(DataError, match="a process reading documentation strings was killed, .* run again"):
         list(reading)
