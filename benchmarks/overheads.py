@@ -30,7 +30,7 @@ STEPS, EVERY = 60, 10
 LONGER = "tokens: 4096000"
 """16,000 steps of the campaign's first stage: long enough to see what a minute of it costs."""
 SETTLING = 20.0
-"""Seconds after the first steps in which what is done once a run, beside training, is done: MLflow is imported and told."""
+"""Seconds after the first steps that are not of what each minute costs: flow and server may still begin, beside training."""
 CHECKPOINTS, FIXED, BARE = (
     "checkpoints, of training time",
     "a run's start and end, once for all its stages",

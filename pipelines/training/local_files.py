@@ -15,7 +15,7 @@ class LocalFiles(TorchCheckpointIO):
 
     Lightning's own way asks before each whether the path is an object store's, which imports the clients of those that are
     installed, and every time anew looks for those that are not: 30 ms a checkpoint. And it holds the checkpoint a second time,
-    in memory, before it writes any of it: four times as long for 290 MB, which a trained MiniLM-L6 has with its optimizer.
+    in memory, before it writes any of it: four times as long for 290 MB, about what a MiniLM-L6 has with its optimizer.
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None) -> None:
