@@ -26,7 +26,7 @@ from benchmarks.checkouts import ROOT
 from benchmarks.harness import company, page, record
 from benchmarks.harness.benchmark import Benchmark, found
 from benchmarks.harness.record import Measured, Record
-from pipelines.training import hardware
+from pipelines.lineage import hardware
 
 
 def main() -> int:

@@ -52,7 +52,7 @@ def cursus(folder: Path, *words: str) -> float:
     environment = {**users_shell(), "CURSUS_ROOT": str(folder), "PYTHONPATH": str(folder)}
     begun = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", *words], cwd=folder, env=environment, capture_output=True, text=True
+        [sys.executable, "-m", "flows.cli.app", *words], cwd=folder, env=environment, capture_output=True, text=True
     )
     if done.returncode:
         sys.stderr.write(done.stdout + done.stderr)

@@ -22,14 +22,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.corpora.collect import check_labels
-from pipelines.corpora.examples import Example, ExampleReader
+from pipelines.corpora.examples.files import Example, ExampleReader
+from pipelines.corpora.examples.side_tables import read_side_tables
 from pipelines.corpora.reading import read_texts, records
 from pipelines.corpora.reading.options import ReadOptions
 from pipelines.corpora.reading.parts import whole
-from pipelines.corpora.side_tables import read_side_tables
-from pipelines.corpora.tables import labelled
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.shards.tables import labelled
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.collect import check_labels
 from pipelines.errors import CursusError
 from pipelines.task_families import TaskFamily
 

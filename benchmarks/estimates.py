@@ -17,13 +17,13 @@ from ruamel.yaml import YAML
 from benchmarks.checkouts import ROOT, checkout, cursus
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured
-from pipelines.corpora.documentation import documentation
+from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.lineage.store import Store
 from pipelines.recipe.load import Library
-from tasks.datasets import open_prepared
-from tasks.estimates import RunEstimate, estimates
-from tasks.machine_speed import slowness
-from tasks.planning import make_plan, resolve_request, store_folder
+from tasks.datasets.planning import make_plan, resolve_request, store_folder
+from tasks.datasets.prepared import open_prepared
+from tasks.estimates.estimates import RunEstimate, estimates
+from tasks.estimates.machine_speed import slowness
 
 USUAL_DATA = "docstrings"
 TEXT = {"general": 6_000_000, "domain": 3_000_000}

@@ -16,7 +16,7 @@ from benchmarks.harness.paced import Loop, as_it_comes, pace
 from benchmarks.harness.record import Goal, Measured
 from benchmarks.harness.stages import Stages
 from benchmarks.harness.turns import rate, ratio
-from pipelines.opening import open_tokenizer
+from pipelines.models.opening import open_tokenizer
 from tests.small_corpus import documents
 
 OURS, PADDED, GROUPED = "cursus", "HF Trainer, padded", "HF Trainer, grouped by length"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.training.token_stream import TokenStream
+    from pipelines.training.batches.token_stream import TokenStream
 
 RECORDS = Path(__file__).parent / "records"
 RATE = 0.15
@@ -102,7 +102,7 @@ def matmul(shape: Shape, device: torch.device, square: int, seconds: float) -> d
 
 def documentation_of_packages(most: int) -> list[str]:
     """Documentation strings of the standard library and of what is installed, in an order that hangs on their files alone."""
-    from pipelines.corpora.documentation import read_documentation
+    from pipelines.corpora.documentation.docstrings import read_documentation
 
     folders = [Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib"))]
     files = {str(path): path for folder in folders for path in sorted(folder.rglob("*.py"))[: most // 4]}
@@ -116,11 +116,11 @@ def measured_case(
     import torch
 
     from benchmarks.peers.interleaved_trainer import InterleavedTrainer
-    from pipelines.backbones.transformer import Transformer
-    from pipelines.corruptions.token_mask import TokenMask
-    from pipelines.heads.masked_lm import MaskedLMHead
-    from pipelines.layouts.packed_documents import PackedDocuments
-    from pipelines.training.plain_text import PlainBatches
+    from pipelines.parts.backbones.transformer import Transformer
+    from pipelines.parts.corruptions.token_mask import TokenMask
+    from pipelines.parts.heads.masked_lm import MaskedLMHead
+    from pipelines.parts.layouts.packed_documents import PackedDocuments
+    from pipelines.training.batches.plain_text import PlainBatches
 
     rows, steps = size.step_tokens // length, size.warm + size.rounds * size.steps
 
@@ -198,8 +198,8 @@ def encoded(size: Size, texts: list[str], work: Path) -> tuple[PreTrainedTokeniz
     import pyarrow
     import pyarrow.parquet
 
-    from pipelines.tokenizers.wordpiece import WordPiece
-    from pipelines.training.token_shards import token_stream
+    from pipelines.parts.tokenizers.wordpiece import WordPiece
+    from pipelines.training.batches.token_shards import token_stream
 
     tokenizer = WordPiece(vocab_size=size.vocabulary).train(texts)
     table = work / "texts.parquet"

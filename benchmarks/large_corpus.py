@@ -23,8 +23,8 @@ from pathlib import Path
 
 from benchmarks.checkouts import checkout
 from benchmarks.harness.memory import sampled, tree
-from pipelines.corpora.documentation import documentation
-from pipelines.corpora.overlap import words
+from pipelines.corpora.documentation.docstrings import documentation
+from pipelines.corpora.duplicates.overlap import words
 from pipelines.lineage.disk import written_whole
 
 FILE_BYTES = 256 * 2**20

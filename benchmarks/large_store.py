@@ -13,9 +13,9 @@ from benchmarks.checkouts import ROOT
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.turns import median
-from pipelines.job import METRICS, Job, Result
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.lineage.store import Store
+from pipelines.recipe.job import METRICS, Job, Result
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import plan
 
@@ -98,8 +98,8 @@ def fill(store: Store, count: int) -> list[str]:
 
 def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
     """What is asked of a store, by name."""
-    from tasks.lineage import ancestry, lineage
-    from tasks.reports import records_of
+    from tasks.models.ancestry import ancestry, lineage
+    from tasks.records.reports import records_of
 
     library = Library(ROOT / "recipes")
     recipe = library.load("bert")
@@ -173,8 +173,8 @@ def tracked(root: Path, count: int, names: list[str]) -> dict[str, Callable[[], 
     from mlflow.entities import Metric
 
     from tasks.environment import prepare_environment
-    from tasks.recorder import Recorder
-    from tasks.told_steps import told_steps
+    from tasks.tracking.recorded_steps import told_steps
+    from tasks.tracking.recorder import Recorder
 
     prepare_environment(root)
     recorder = Recorder(root)

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.corpora.overlap import OverlapIndex
-from pipelines.corpora.published import Published, published_leaks
-from pipelines.corpora.shingles import Letters, Shingle, batches
+from pipelines.corpora.duplicates.overlap import OverlapIndex
+from pipelines.corpora.duplicates.published import Published, published_leaks
+from pipelines.corpora.duplicates.shingles import Letters, Shingle, batches
 
 SPLITS = ("all", "train", "dev", "dev_out_of_domain", "trial", "test")
 EVALUATION = ("dev", "dev_out_of_domain", "trial", "test")

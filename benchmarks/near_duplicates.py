@@ -13,13 +13,13 @@ import numpy as np
 from benchmarks.harness.benchmark import Benchmark, Setting, missing
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.turns import rate, ratio, take_turns, timed
-from pipelines.corpora.documentation import documentation
-from pipelines.corpora.minhash import Bands
-from pipelines.corpora.near_duplicates import Sketches, clusters
-from pipelines.corpora.overlap import words
-from pipelines.corpora.shingles import Shingle, unit_of
-from pipelines.corpora.sketches import Sketched
-from pipelines.corpora.tables import TEXTS, write_rows
+from pipelines.corpora.documentation.docstrings import documentation
+from pipelines.corpora.duplicates.minhash import Bands
+from pipelines.corpora.duplicates.near_duplicates import Sketches, clusters
+from pipelines.corpora.duplicates.overlap import words
+from pipelines.corpora.duplicates.shingles import Shingle, unit_of
+from pipelines.corpora.duplicates.sketches import Sketched
+from pipelines.corpora.shards.tables import TEXTS, write_rows
 
 THRESHOLD = 0.8
 LENGTH = 5

@@ -12,7 +12,7 @@ from benchmarks.harness.paced import Loop, Paces, as_it_comes, pace
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.stages import Stages, tables
 from benchmarks.harness.turns import Turns, rate, ratio
-from pipelines.opening import open_tokenizer
+from pipelines.models.opening import open_tokenizer
 from pipelines.vocabulary import Field
 
 STEP_TOKENS, LENGTH, STEPS = 4096, 128, 4000
@@ -136,7 +136,7 @@ class OtherObjectives(Benchmark):
 
 
 def _taken(setting: Setting, name: str, system: System, text: dict[str, Path]) -> Paces:
-    from pipelines.training.fit import batches_of
+    from pipelines.training.loop.fit import batches_of
 
     recipe = RECIPE.format(
         name=name, vocabulary=2048 if setting.quick else 30522, step_tokens=STEP_TOKENS, length=LENGTH,

@@ -15,10 +15,10 @@ from benchmarks.faults.kinds.kills import TRAINING
 from benchmarks.faults.regime import FIRST, MARK, RECIPE, Checkout, environment_of, regime
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured
-from pipelines.job import METRICS, RESULT, Job, Runtime
 from pipelines.lineage.provenance import RECORD, DataSource
+from pipelines.recipe.job import METRICS, RESULT, Job, Runtime
 from pipelines.recipe.load import Library
-from pipelines.training.checkpoints import Checkpoints
+from pipelines.training.checkpoints.folder import Checkpoints
 from pipelines.training.run import run
 from tasks.launchers import ORDER
 from tasks.launchers.environment import training_environment
@@ -49,7 +49,7 @@ class Overheads(Benchmark):
     stages it has; what flow and server use while training goes on is taken from training where it has all processors.
 
     Whoever trains without us waits too: for torch, for a tokenizer to be trained, for texts to be cut. So the same job is also run
-    as a script, `python -m pipelines.training.rank`, which nobody watches. What a run takes more than that is what launcher and
+    as a script, `python -m pipelines.training.ranks.rank`, which nobody watches. What a run takes more than that is what launcher and
     orchestration cost: data looked at again, Prefect, MLflow, the report.
     """
 
@@ -93,7 +93,7 @@ def _stage(setting: Setting) -> Job:
 
 def _timed(job: Job) -> tuple[list[float], float]:
     """Run a job: the seconds of each checkpoint, and the moment at which the first step began."""
-    from pipelines.training.module import StageModule
+    from pipelines.training.loop.module import StageModule
 
     write, start, written, began = Checkpoints.write, StageModule.on_fit_start, list[float](), list[float]()
 
@@ -160,7 +160,7 @@ def _bare(job: Job, checkout: Checkout, setting: Setting) -> float:
     order.write_text(job.model_dump_json(), encoding="utf-8")
     begun = time.monotonic()
     script = Attempt(
-        [sys.executable, "-m", "pipelines.training.rank", str(order)], checkout.folder,
+        [sys.executable, "-m", "pipelines.training.ranks.rank", str(order)], checkout.folder,
         {**environment_of(checkout.folder), **training_environment()}, (MARK, str(checkout.folder)), setting.work / "bare.txt",
     )  # fmt: skip
     assert script.watch((job.out / METRICS).exists), script.ended().said

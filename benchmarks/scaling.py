@@ -156,7 +156,7 @@ def fine_tuned(stages: Stages, stage: str) -> Turn:
     environment = {**users_shell(), **loop.environment, "PYTHONPATH": str(ROOT)}
 
     def work() -> float:
-        command = [sys.executable, "-m", "pipelines.training.rank", str(loop.argument)]
+        command = [sys.executable, "-m", "pipelines.training.ranks.rank", str(loop.argument)]
         with (job.out / "said.txt").open("w") as said:
             subprocess.run(command, cwd=ROOT, env=environment, stdout=said, stderr=said, check=True)
         return 1

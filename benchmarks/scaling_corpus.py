@@ -26,8 +26,8 @@ from benchmarks.harness.benchmark import Benchmark, Setting, found
 from benchmarks.harness.growth import exponent
 from benchmarks.harness.memory import sampled
 from benchmarks.harness.record import Figure, Measured, Plot, Point, Record, Series
-from pipelines.training import hardware
-from tests.corpora.small_dataset import write_small_dataset
+from pipelines.lineage import hardware
+from tests.pipelines.corpora.small_dataset import write_small_dataset
 
 MEGABYTES = (1, 10, 100)
 GIGABYTES = (1, 5)

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured, Turn
 from benchmarks.harness.turns import ratio, take_turns
-from pipelines.exporting.material import material
-from pipelines.exporting.measures import SHAPES, answers, batch_of, cosines
-from pipelines.inference import CONFIGURATION, read_json
-from pipelines.runtimes import Compute, every_runtime, reference
-from pipelines.runtimes.original import Original
-from pipelines.runtimes.rows import Rows
-from pipelines.text_network import Output
+from pipelines.models.text_network import Output
+from pipelines.serving.answering.inference import CONFIGURATION, read_json
+from pipelines.serving.exporting.material import material
+from pipelines.serving.exporting.measures import SHAPES, answers, batch_of, cosines
+from pipelines.serving.runtimes import Compute, every_runtime, reference
+from pipelines.serving.runtimes.original import Original
+from pipelines.serving.runtimes.rows import Rows
 from tests.chinese_text import ARTICLES
 from tests.small_corpus import PLAIN, documents
 

@@ -15,15 +15,15 @@ from benchmarks.checkouts import ROOT
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured, Turn
 from benchmarks.harness.turns import Turns, median, take_turns
-from pipelines.corpora.documentation import documentation
-from pipelines.corpora.tables import TEXTS, write_rows
-from pipelines.objectives import TrainingStep
+from pipelines.corpora.documentation.docstrings import documentation
+from pipelines.corpora.shards.tables import TEXTS, write_rows
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.tokenizers.wordpiece import WordPiece
 from pipelines.recipe.load import Library
-from pipelines.tokenizers.wordpiece import WordPiece
-from pipelines.training.assemble import assemble
-from pipelines.training.plain_text import PlainBatches
-from pipelines.training.token_shards import token_stream
-from pipelines.training.token_stream import COUNTS, MANIFEST, STARTS, TOKENS, TokenStream
+from pipelines.training.assembly.assemble import assemble
+from pipelines.training.batches.plain_text import PlainBatches
+from pipelines.training.batches.token_shards import token_stream
+from pipelines.training.batches.token_stream import COUNTS, MANIFEST, STARTS, TOKENS, TokenStream
 from pipelines.vocabulary import Field
 
 TOKENS_IN_ALL = 100_000_000

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 from benchmarks.harness.benchmark import Benchmark, Setting, missing
 from benchmarks.harness.record import Goal, Measured, Turn
 from benchmarks.harness.turns import rate, ratio, take_turns, timed
-from pipelines.corpora.documentation import documentation
-from pipelines.corpora.tables import TEXTS, write_rows
-from pipelines.tokenizers.wordpiece import WordPiece
-from pipelines.training.reading_texts import beginning
-from pipelines.training.token_shards import token_stream
+from pipelines.corpora.documentation.docstrings import documentation
+from pipelines.corpora.shards.tables import TEXTS, write_rows
+from pipelines.parts.tokenizers.wordpiece import WordPiece
+from pipelines.training.batches.reading_texts import beginning
+from pipelines.training.batches.token_shards import token_stream
 
 PROCESSES = 2
 BLOCK = 128

@@ -5,8 +5,8 @@ from __future__ import annotations
 from prefect import flow
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasks.datasets.preparation import prepare_dataset
 from tasks.environment import prepare_environment, project_root
-from tasks.preparation import prepare_dataset
 
 
 class DataConfig(BaseModel):

@@ -6,9 +6,9 @@ from prefect import flow
 from prefect.runtime import flow_run
 from pydantic import BaseModel, ConfigDict, Field
 
-from flows.computing import begin
+from flows.process.computing import begin
 from flows.regime import RegimeResult, carry_out
-from tasks.planning import lattice_request
+from tasks.datasets.planning import lattice_request
 
 
 class LatticeConfig(BaseModel):

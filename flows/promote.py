@@ -19,25 +19,25 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 from pydantic import BaseModel, ConfigDict, Field
 
-from flows.asking import asked
-from flows.computing import begin, execution
+from flows.process.approval import asked
+from flows.process.computing import begin, execution
 from pipelines.errors import DataError, StageError
+from pipelines.lineage import hardware
 from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.plan import Plan
 from pipelines.recipe.schema import Recipe
-from pipelines.training import hardware
-from tasks.contest import Contest, check_predictions, judging, open_contest, refuse_other_items
-from tasks.data_damage import damaged
-from tasks.data_lock import data_as_it_is
-from tasks.datasets import Prepared, open_prepared
-from tasks.planning import store_folder
-from tasks.progress import Progress
-from tasks.promotion import conclude, judge, new_id
-from tasks.promotion_page import show, write_page
-from tasks.promotion_record import Promotion
-from tasks.promotion_settings import PromotionSettings
-from tasks.showing import SHOWING
-from tasks.training_settings import load_training
+from tasks.datasets.damage import damaged
+from tasks.datasets.lock import data_as_it_is
+from tasks.datasets.planning import store_folder
+from tasks.datasets.prepared import Prepared, open_prepared
+from tasks.decisions.record import Promotion
+from tasks.display.artifacts import SHOWING
+from tasks.display.progress import Progress
+from tasks.launchers.settings import load_training
+from tasks.promotion.contest import Contest, check_predictions, judging, open_contest, refuse_other_items
+from tasks.promotion.judgement import conclude, judge, new_id
+from tasks.promotion.page import show, write_page
+from tasks.promotion.settings import PromotionSettings
 
 
 class PromoteConfig(BaseModel):

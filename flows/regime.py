@@ -14,16 +14,16 @@ from prefect import flow
 from prefect.runtime import flow_run
 from pydantic import BaseModel, ConfigDict, Field
 
-from flows.computing import begin, execution, whole
+from flows.process.computing import begin, execution, whole
+from pipelines.lineage import hardware
 from pipelines.lineage.store import Store
 from pipelines.recipe.claims import narrowed
-from pipelines.training import hardware
-from tasks.data_lock import data_in_use
-from tasks.finish import publish_report, register_models, show_scores
-from tasks.planning import Request, make_plan, resolve_request, store_folder
-from tasks.preparation import prepare_dataset
-from tasks.progress import Progress
-from tasks.training_settings import load_training
+from tasks.datasets.lock import data_in_use
+from tasks.datasets.planning import Request, make_plan, resolve_request, store_folder
+from tasks.datasets.preparation import prepare_dataset
+from tasks.display.progress import Progress
+from tasks.launchers.settings import load_training
+from tasks.stages.finish import publish_report, register_models, show_scores
 
 
 class RegimeConfig(BaseModel):

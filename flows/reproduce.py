@@ -14,23 +14,23 @@ from prefect.artifacts import create_table_artifact
 from prefect.runtime import flow_run
 from pydantic import BaseModel, ConfigDict, Field
 
-from flows.computing import compute
-from flows.outcome import kept
+from flows.process.computing import compute
+from flows.process.outcome import kept
 from pipelines.errors import ReproductionError
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
 from pipelines.recipe.schema import Recipe
-from tasks.data_lock import data_as_it_is
+from tasks.datasets.lock import data_as_it_is
+from tasks.datasets.planning import store_folder
+from tasks.display.progress import Progress
 from tasks.environment import prepare_environment, project_root, state_folder
-from tasks.flow_runs import recorded, tell_ended
-from tasks.lineage import resolve
-from tasks.planning import store_folder
-from tasks.progress import Progress
-from tasks.reproduce import Remake, compare, datasets, generations, rebuild, together, warnings
-from tasks.reproduction import Reproduction, place
-from tasks.stages import Context
-from tasks.tracking import Tracker
-from tasks.training_settings import TrainingSettings, load_training
+from tasks.launchers.settings import TrainingSettings, load_training
+from tasks.models.ancestry import resolve
+from tasks.reproduction.record import Reproduction, place
+from tasks.reproduction.reproduce import Remake, compare, datasets, generations, rebuild, together, warnings
+from tasks.servers.flow_runs import recorded, tell_ended
+from tasks.stages.stages import Context
+from tasks.tracking.executions import Tracker
 
 AS_RECORDED = ("devices", "nodes", "distribution", "device_tokens")
 """What a job's runtime takes from its record; where it runs, and on which kind of device, is decided here."""

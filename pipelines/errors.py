@@ -13,7 +13,7 @@ Anything else that escapes is a bug of ours and keeps its traceback.
 
 from __future__ import annotations
 
-from pipelines.redaction import redacted
+from pipelines.safety.redaction import redacted
 
 
 class CursusError(Exception):

@@ -78,8 +78,8 @@ def prepare_environment(root: Path) -> None:
     for name, value in defaults(root).items():
         os.environ.setdefault(name, value)
     if "PREFECT_API_URL" not in os.environ and (state / "services.json").exists():
-        from tasks.accounts import account
-        from tasks.services import running
+        from tasks.servers.accounts import account
+        from tasks.servers.services import running
 
         services = running(root)
         if services is not None:

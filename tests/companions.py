@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from transformers import PretrainedConfig, PreTrainedModel
 
-from pipelines.heads import Head
-from pipelines.objectives import Batch, Companion, Signals
+from pipelines.parts.heads import Head
+from pipelines.parts.objectives import Batch, Companion, Signals
 from pipelines.vocabulary import Signal
 
 

@@ -15,7 +15,7 @@ from tasks.environment import QUIET
 os.environ.update({**QUIET, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
 
 # once OpenVINO has computed in a process, a DataLoader with workers ends it by a segmentation fault: its runtimes are tested
-# in a process of their own (tests/runtimes/test_openvino.py)
+# in a process of their own (tests/pipelines/serving/runtimes/test_openvino.py)
 if "CURSUS_TEST_OPENVINO" not in os.environ:
     sys.modules.update(dict.fromkeys(("openvino", "nncf")))  # type: ignore[arg-type]  # as if they were not installed
 
@@ -43,6 +43,6 @@ def sources(tables: dict[str, Path]) -> dict[str, DataSource]:
 @pytest.fixture(scope="session")
 def tokenizer() -> PreTrainedTokenizerFast:
     """A WordPiece tokenizer of 512 tokens, trained on real text."""
-    from pipelines.tokenizers.wordpiece import WordPiece
+    from pipelines.parts.tokenizers.wordpiece import WordPiece
 
     return WordPiece(vocab_size=512).train(documents("logging", "argparse", "email", "json"))

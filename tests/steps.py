@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipelines.job import SCRATCH, Job, Runtime
 from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.job import SCRATCH, Job, Runtime
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.profiles import smoke

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow
 import pyarrow.parquet
 
-from pipelines.segmentations import Segmentation
-from pipelines.training.token_shards import token_stream
-from pipelines.training.token_stream import TokenStream
+from pipelines.parts.segmentations import Segmentation
+from pipelines.training.batches.token_shards import token_stream
+from pipelines.training.batches.token_stream import TokenStream
 from tests.shared_folders import shared_folder
 
 if TYPE_CHECKING:

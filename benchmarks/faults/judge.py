@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipelines.job import METRICS, RESULT
 from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import flaws
+from pipelines.recipe.job import METRICS, RESULT
 
 _CHECKPOINT = re.compile(r"step-(\d{9})-[0-9a-f]{64}\.ckpt")
 

@@ -19,8 +19,8 @@ from benchmarks.faults.attempt import Attempt, Ending, marked
 from benchmarks.faults.judge import Made, made_in
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.store import Store
-from tasks import processes
-from tests.corpora.small_dataset import write_small_dataset
+from tasks.servers import processes
+from tests.pipelines.corpora.small_dataset import write_small_dataset
 
 RECIPE, FIRST = "faults", "general"
 """The recipe, and its first stage."""
@@ -56,7 +56,7 @@ class Checkout:
     def start(self, *words: str, settings: Mapping[str, str] | None = None) -> Attempt:
         """Begin `cursus run`, or the command in `words`."""
         self.attempts += 1
-        command = [sys.executable, "-m", "flows.cli", *(words or self.words)]
+        command = [sys.executable, "-m", "flows.cli.app", *(words or self.words)]
         environment = {**environment_of(self.folder), **self.settings, **(settings or {})}
         output = self.folder.with_name(f"{self.folder.name}-{self.attempts}.txt")
         return Attempt(command, self.folder, environment, (MARK, str(self.folder)), output)
@@ -191,11 +191,11 @@ def _write_template(folder: Path) -> None:
     shutil.copy(_RECIPE, folder / "recipes" / f"{RECIPE}.yaml")
     ready = (
         "from pathlib import Path; from tasks.environment import prepare_environment; root = Path.cwd(); "
-        "prepare_environment(root); from tasks.tracking_store import migrate_tracking_store; migrate_tracking_store(root)"
+        "prepare_environment(root); from tasks.servers.tracking_database import migrate_tracking_store; migrate_tracking_store(root)"
     )
     python = [sys.executable]
     for command in (
-        [*python, "-m", "flows.cli", "data"],
+        [*python, "-m", "flows.cli.app", "data"],
         [*python, "-c", ready],
         [*python, "-m", "prefect", "server", "database", "upgrade", "-y"],
     ):

@@ -15,7 +15,7 @@ import psutil
 
 from benchmarks.checkouts import ROOT
 from benchmarks.harness.record import Company, Machine
-from pipelines.training import hardware
+from pipelines.lineage import hardware
 
 MARK = "BENCHMARK_RUN"
 """Variable that everything a benchmark starts inherits; no name that a user's shell is cleared of."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-    from pipelines.training.plain_text import PlainBatches
+    from pipelines.training.batches.plain_text import PlainBatches
 
 LEARNING_RATE = 1e-4
 BOUNDS = 256

@@ -18,7 +18,7 @@ from benchmarks.checkouts import ROOT, users_shell
 from benchmarks.harness.benchmark import Setting
 from benchmarks.harness.record import Turn
 from benchmarks.harness.turns import Turns, take_turns
-from pipelines.training import hardware
+from pipelines.lineage import hardware
 
 ENDS_WITHIN = 10.0
 """Seconds that a process is given to end once nothing is asked of it any more."""

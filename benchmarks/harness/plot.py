@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from benchmarks.harness.record import Plot
-from pipelines.evaluations.page.axes import COLOURS, Scale, count, horizontal_axis, vertical_axis
-from pipelines.page_style import PALETTE
+from pipelines.reports.elements.axes import COLOURS, Scale, count, horizontal_axis, vertical_axis
+from pipelines.reports.style import PALETTE
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 340, 64, 24, 54, 280
 KEY = 150

@@ -10,8 +10,8 @@ def main(order: Path) -> None:
     """Run as many ranks as the job asks for, as a launcher does, until nothing more is asked of the first."""
     from torch.distributed import run
 
-    from pipelines.job import Job
-    from pipelines.training.ranks import words
+    from pipelines.recipe.job import Job
+    from pipelines.training.ranks.local_ranks import words
 
     job = Job.model_validate_json(order.read_bytes())
     run.main(words("benchmarks.harness.stage", order, job.runtime.ranks, restarts=0))

@@ -1,6 +1,6 @@
 """A stage as a launcher trains it, which waits for its turn: `python -m benchmarks.harness.stage ORDER`.
 
-ORDER holds a job. It goes the way of every rank (`pipelines.training.rank`); only the hook that Lightning calls when a batch
+ORDER holds a job. It goes the way of every rank (`pipelines.training.ranks.rank`); only the hook that Lightning calls when a batch
 begins is told to the gate first. Of several ranks (`benchmarks.harness.ranks`) the first has the gate: the others wait for its
 gradients, and end when whoever asks for turns has closed the pipe that all of them hold.
 """
@@ -20,13 +20,13 @@ from benchmarks.harness.gate import Gate
 
 def main(order: Path, meet: Path | None = None) -> int:
     """Train until nothing more is asked for; the exit status of the rank."""
-    from pipelines.training import rank
+    from pipelines.training.ranks import rank
 
     if int(os.environ.get("RANK", "0")) > 0:
         os.dup2(2, 1)  # only the first answers
         threading.Thread(target=_end_when_nothing_is_asked, daemon=True).start()
         return rank.main(order, meet)
-    from pipelines.training.module import StageModule
+    from pipelines.training.loop.module import StageModule
 
     gate, begins = Gate(), StageModule.on_train_batch_start
 

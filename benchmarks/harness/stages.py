@@ -9,12 +9,12 @@ from typing import Any
 
 from benchmarks.harness.benchmark import Setting
 from benchmarks.harness.paced import Loop
-from pipelines.corpora.documentation import documentation
-from pipelines.corpora.tables import TEXTS, write_rows
-from pipelines.job import METRICS, Job, Runtime
+from pipelines.corpora.documentation.docstrings import documentation
+from pipelines.corpora.shards.tables import TEXTS, write_rows
 from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.job import METRICS, Job, Runtime
 from pipelines.recipe.plan import Step
-from pipelines.training.reporting import read_metrics
+from pipelines.training.loop.reporting import read_metrics
 from pipelines.training.run import run
 from tasks.launchers.environment import training_environment
 from tests.small_corpus import write_tables

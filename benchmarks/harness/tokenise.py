@@ -7,9 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-from pipelines.tokenizers.wordpiece import WordPiece
-from pipelines.training.reading_texts import beginning
-from pipelines.training.token_shards import token_stream
+from pipelines.parts.tokenizers.wordpiece import WordPiece
+from pipelines.training.batches.reading_texts import beginning
+from pipelines.training.batches.token_shards import token_stream
 
 SAMPLE = 3_000_000
 """Bytes of text that the tokenizer is made of."""

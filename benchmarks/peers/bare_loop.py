@@ -16,12 +16,12 @@ def main(order: Path) -> int:
     """Train until nothing more is asked for."""
     import torch
 
-    from pipelines.job import KERNELS, Job
-    from pipelines.kernels.faster import make_faster
-    from pipelines.objectives import TrainingStep
-    from pipelines.opening import open_tokenizer
-    from pipelines.training.assemble import assemble, set_dropout
-    from pipelines.training.fit import batches_of
+    from pipelines.models.opening import open_tokenizer
+    from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
+    from pipelines.parts.objectives import TrainingStep
+    from pipelines.recipe.job import KERNELS, Job
+    from pipelines.training.assembly.assemble import assemble, set_dropout
+    from pipelines.training.loop.fit import batches_of
     from pipelines.vocabulary import Field
 
     job = Job.model_validate_json(order.read_bytes())

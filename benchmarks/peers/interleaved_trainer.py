@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
-    from pipelines.training.token_stream import TokenStream
+    from pipelines.training.batches.token_stream import TokenStream
 
 
 class Blocks:

@@ -11,14 +11,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from flows.cli_lattice import lattice
-from flows.cli_promote import promote, rollback
-from flows.cli_reproduce import reproduce
-from flows.cli_store import store_app
-from flows.display import compared_seeds, show_next, show_plan, show_reach, show_recipe, show_scores
-from flows.export import export
-from flows.finished import finished_report
-from flows.telling import told
+from flows.cli.display import compared_seeds, show_next, show_plan, show_reach, show_recipe, show_scores
+from flows.cli.exit_status import told
+from flows.cli.export import export
+from flows.cli.finished import finished_report
+from flows.cli.lattice import lattice
+from flows.cli.promote import promote, rollback
+from flows.cli.reproduce import reproduce
+from flows.cli.store import store_app
 from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
 
@@ -67,9 +67,9 @@ def run(
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
-    from flows.looking import Looking
+    from flows.cli.preview import Looking
     from pipelines.lineage.store import Store
-    from tasks.planning import load_recipe, resolve_request, store_folder
+    from tasks.datasets.planning import load_recipe, resolve_request, store_folder
 
     request = resolve_request(root, dataset, recipe, tuple(variant or ()), smoke)
     loaded = load_recipe(root, request)
@@ -91,7 +91,7 @@ def run(
         typer.echo(
             f"{len(todo)} of {len(looked.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True
         )
-        from flows.execute import execute
+        from flows.process.execute import execute
 
         result = execute(
             {
@@ -134,7 +134,7 @@ def claim(
 
     Example: cursus claim crf/entities --data weibo_ner
     """
-    from flows.claim import measure
+    from flows.cli.claim import measure
 
     measure(project_root(), console, name, dataset, seeds, smoke, threads)
 
@@ -147,8 +147,8 @@ def data(
     """Prepare and validate a dataset with DVC and Great Expectations; sources are looked at again first."""
     root = project_root()
     prepare_environment(root)
-    from tasks.data_lock import prepare_in_turn
-    from tasks.planning import resolve_request
+    from tasks.datasets.lock import prepare_in_turn
+    from tasks.datasets.planning import resolve_request
 
     name = resolve_request(root, dataset, None, (), False).dataset
     prepared = prepare_in_turn(name, root, lambda step: None, lambda line: typer.echo(line, err=True))
@@ -168,8 +168,8 @@ def lineage(
     root = project_root()
     prepare_environment(root)
     from pipelines.lineage.store import Store
-    from tasks.lineage import lineage as tree
-    from tasks.planning import store_folder
+    from tasks.datasets.planning import store_folder
+    from tasks.models.ancestry import lineage as tree
 
     console.print(tree(root, Store(store_folder(root)), model), markup=False, soft_wrap=True)
 
@@ -211,7 +211,7 @@ def predict(
 
     Example: cursus predict --json < questions.jsonl
     """
-    from flows.predict import predict as answer
+    from flows.cli.predict import predict as answer
 
     answer(project_root(), texts or (), sys.stdin, model, as_json)
 
@@ -233,7 +233,7 @@ def up(
 ) -> None:
     """Start the Prefect server, a worker and the MLflow UI on this machine, and print their addresses."""
     root = project_root()
-    from tasks.services import up as start
+    from tasks.servers.services import up as start
 
     start(root, host=host)
 
@@ -242,7 +242,7 @@ def up(
 @told
 def down() -> None:
     """Stop what `cursus up` started."""
-    from tasks.services import down as stop
+    from tasks.servers.services import down as stop
 
     stop(project_root())
 

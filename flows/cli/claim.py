@@ -9,17 +9,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from flows.display import show_reach
-from flows.looking import Looking
+from flows.cli.display import show_reach
+from flows.cli.preview import Looking
 from pipelines.components import did_you_mean
-from pipelines.corpora.settings import load_settings
+from pipelines.corpora.settings.dataset import load_settings
 from pipelines.errors import RecipeError
 from pipelines.lineage.store import Store
 from pipelines.recipe.claims import claim_of, narrowed
 from pipelines.recipe.load import Library
-from tasks.claims import PAGE, record_claim
+from tasks.datasets.planning import resolve_request, store_folder
 from tasks.environment import prepare_environment
-from tasks.planning import resolve_request, store_folder
+from tasks.records.claims import PAGE, record_claim
 
 
 def measure(
@@ -58,7 +58,7 @@ def measure(
         console.print(
             f"{len(looked.todo)} of {len(looked.plan.steps)} steps to compute; starting Prefect, MLflow and torch …"
         )
-        from flows.execute import execute
+        from flows.process.execute import execute
 
         asked = {
             "dataset": chosen,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipelines.lineage.store import Store
     from pipelines.recipe.plan import Plan
     from pipelines.recipe.schema import Recipe, Stage
-    from tasks.datasets import Prepared
+    from tasks.datasets.prepared import Prepared
 
 
 def show_recipe(console: Console, recipe: Recipe) -> None:
@@ -39,7 +39,7 @@ def show_plan(
     console: Console, root: Path, plan: Plan, prepared: Prepared, stored: set[str], store: Store, threads: int | None
 ) -> None:
     """A table of steps: fingerprints, what is in the store, what the rest would take on `threads` cores."""
-    from tasks.estimates import estimates
+    from tasks.estimates.estimates import estimates
 
     columns = ("step", "kind", "fingerprint", "store", "tokens", "minutes")
     table = Table(*columns, title=f"plan of {plan.recipe.name}", title_justify="left")
@@ -67,7 +67,7 @@ def compared_seeds(plan: Plan) -> int | None:
 
 def show_reach(console: Console, prepared: Prepared, seeds: int) -> None:
     """Before anything is computed: the smallest difference between two stages that could be seen at all."""
-    from pipelines.evaluations.significance import DISAGREEMENT, SEED_DEVIATION, detectable
+    from pipelines.judging.certainty.significance import DISAGREEMENT, SEED_DEVIATION, detectable
 
     items = prepared.summary["tables"]["test"]["documents"]
     console.print(
@@ -80,8 +80,8 @@ def show_reach(console: Console, prepared: Prepared, seeds: int) -> None:
 
 def show_scores(console: Console, store: Store, plan: Plan) -> None:
     """Tables of what the evaluate stages of `plan` found; nothing where they have not run."""
-    from pipelines.evaluations.page.wording import metric_name
-    from tasks.reports import score_tables
+    from pipelines.reports.elements.wording import metric_name
+    from tasks.records.reports import score_tables
 
     for found in score_tables(store, plan):
         what = "answers to prompts" if found.prompted else "test scores"
@@ -99,7 +99,7 @@ def _estimate(score: Mapping[str, Any]) -> str:
 
 def show_next(console: Console, plan: Plan, models: Mapping[str, str]) -> None:
     """What can be done with what `plan` made; `models` are those that were registered now."""
-    from tasks.final import final_model, planned
+    from pipelines.recipe.offered import final_model, planned
 
     final = final_model(planned(plan))
     known = next(iter(models), final.stage if final else plan.steps[-1].name)

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 import typer
 from rich.console import Console
 
-from flows.mendable import full_disk
+from flows.process.recoverable import full_disk
 from pipelines.errors import CursusError
 from tasks.environment import project_root
 

@@ -11,11 +11,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from flows.telling import told
+from flows.cli.exit_status import told
 from tasks.environment import prepare_environment, project_root
 
 if TYPE_CHECKING:
-    from pipelines.exporting.record import Export, Measured
+    from pipelines.serving.exported import Export, Measured
 
 BATCHES = {"all": None, "batch1": 1, "batch32": 32}
 
@@ -57,10 +57,10 @@ def export(
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     root = project_root()
     prepare_environment(root)
-    from pipelines.exporting.export import Limits
-    from pipelines.exporting.export import export as write
-    from pipelines.text_network import Output
-    from tasks.exporting import material_of, source_of
+    from pipelines.models.text_network import Output
+    from pipelines.serving.exporting.export import Limits
+    from pipelines.serving.exporting.export import export as write
+    from tasks.models.exporting import material_of, source_of
 
     source = source_of(root, model)
     limits = Limits(min_cosine, max_score_loss, threads, rounds, BATCHES[decide], tuple(only or ()))
@@ -76,13 +76,17 @@ def export(
     )
     console = Console(highlight=False)
     show(console, record)
-    opens = f"cursus predict --model {to}" if record.output != Output.VECTOR else "pipelines.inference.load_vectors"
+    opens = (
+        f"cursus predict --model {to}"
+        if record.output != Output.VECTOR
+        else "pipelines.serving.answering.inference.load_vectors"
+    )
     console.print(f"exported {source.title} to {to}; {opens} answers from it", markup=False, soft_wrap=True)
 
 
 def show(console: Console, record: Export) -> None:
     """A line a runtime: what it answers, what it takes, why it was or was not chosen."""
-    from pipelines.exporting.measures import overall
+    from pipelines.serving.exporting.measures import overall
 
     first = next(iter(record.measured.values()))
     shapes = [f"{latency.rows}x{latency.tokens}" for latency in first.latency]

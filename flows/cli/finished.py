@@ -16,9 +16,9 @@ def finished_report(root: Path, store: Store, plan: Plan) -> Path | None:
     Without a report the run before was killed between its last stage and its end. Tells MLflow what it was not told; where
     a disk was full, even that may not have been written down, and such an execution is carried out once more.
     """
-    from tasks.reports import latest_report
-    from tasks.tracking import tell_what_is_left
-    from tasks.tracking_journal import settled, untold
+    from tasks.records.reports import latest_report
+    from tasks.tracking.executions import tell_what_is_left
+    from tasks.tracking.journal import settled, untold
 
     report = latest_report(root, {step.fingerprint for step in plan.steps})
     if report is None:

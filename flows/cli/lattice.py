@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from flows.telling import told
+from flows.cli.exit_status import told
 from tasks.environment import prepare_environment, project_root
 
 console = Console(highlight=False)
@@ -40,12 +40,12 @@ def lattice(
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
-    from flows.display import show_plan, show_reach
-    from flows.finished import finished_report
-    from flows.looking import Looking
+    from flows.cli.display import show_plan, show_reach
+    from flows.cli.finished import finished_report
+    from flows.cli.preview import Looking
     from pipelines.lineage.store import Store
     from pipelines.recipe.lattice import SEEDS
-    from tasks.planning import lattice_request, load_recipe, store_folder
+    from tasks.datasets.planning import lattice_request, load_recipe, store_folder
 
     asked: dict[str, Any] = {
         "dataset": dataset,
@@ -71,7 +71,7 @@ def lattice(
         typer.echo(
             f"{len(todo)} of {len(looked.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True
         )
-        from flows.execute import execute
+        from flows.process.execute import execute
 
         report = Path(execute({**asked, "threads": threads}, root, flow="lattice")["report"])
         looked = looking.after(looked)
@@ -79,15 +79,15 @@ def lattice(
     if smoke:
         console.print("every step ran; a smoke run measures nothing and is not recorded")
         return
-    from tasks.lattices import PAGE, record_lattice
+    from tasks.records.lattices import PAGE, record_lattice
 
     _show_stages(record_lattice(root, request.variants, looked.plan, store, looked.prepared))
     console.print(f"recorded {root / PAGE}", soft_wrap=True)
 
 
 def _show_stages(record: dict[str, Any]) -> None:
-    from pipelines.evaluations.page.wording import difference, measured_in
-    from pipelines.evaluations.pages.lattice import settled_by
+    from pipelines.reports.elements.wording import difference, measured_in
+    from pipelines.reports.sections.lattice import settled_by
 
     measured = record["measured"]
     metric = measured["metric"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from pipelines.errors import CursusError
-from pipelines.foreign import refuse_harm
+from pipelines.models.foreign import refuse_harm
 from tasks.environment import prepare_environment
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ def predict(root: Path, texts: Sequence[str], lines: Iterable[str], model: str |
     A line is a text; under `as_json` it is an object with the family's columns, and so is what is printed.
     """
     prepare_environment(root)
-    from pipelines.answering import Answerer
-    from pipelines.asking import as_json as written
-    from pipelines.asking import asked_columns, examples, family_of
-    from pipelines.inference import weighs_classes
+    from pipelines.serving.answering.answerer import Answerer
+    from pipelines.serving.answering.examples import as_json as written
+    from pipelines.serving.answering.examples import asked_columns, examples, family_of
+    from pipelines.serving.answering.inference import weighs_classes
 
     folder = _folder(root, model)
     family = family_of(folder)
@@ -57,7 +57,7 @@ def predict(root: Path, texts: Sequence[str], lines: Iterable[str], model: str |
 
 def _classify(folder: Path, texts: Sequence[str], as_json: bool) -> None:
     """The label of each text with its probability; as JSON, that of every label."""
-    from pipelines.inference import load_predictor
+    from pipelines.serving.answering.inference import load_predictor
 
     predictor = load_predictor(folder)
     for text, row in zip(texts, predictor.predict(texts), strict=True):
@@ -73,8 +73,8 @@ def _classify(folder: Path, texts: Sequence[str], as_json: bool) -> None:
 def _folder(root: Path, model: str | None) -> Path:
     """The folder that `model` names: itself, or that of an artifact; the latest execution's where nothing is named."""
     from pipelines.lineage.store import Store
-    from tasks.lineage import latest_model, resolve
-    from tasks.planning import store_folder
+    from tasks.datasets.planning import store_folder
+    from tasks.models.ancestry import latest_model, resolve
 
     if model is not None and Path(model).is_dir():
         refuse_harm(Path(model))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan, Step
-from tasks.data_lock import prepare_in_turn
-from tasks.datasets import Prepared, last_prepared, open_prepared
-from tasks.planning import Request, make_plan
+from tasks.datasets.lock import prepare_in_turn
+from tasks.datasets.planning import Request, make_plan
+from tasks.datasets.prepared import Prepared, last_prepared, open_prepared
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.telling import told
+from flows.cli.exit_status import told
 from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
 
 if TYPE_CHECKING:
-    from tasks.promotion_record import Judge, Promotion
+    from tasks.decisions.record import Judge, Promotion
 
 COLOURS = {"met": "green", "missed": "red", "undecided": "yellow", "not asked": "dim"}
 NOT_PROMOTED = 1
@@ -61,14 +61,14 @@ def promote(
     if decide is not None and not ((reason or "").strip() and (name or "").strip()):
         raise CursusError(f"--decide {decide} needs --reason and --name: both are recorded on the model version")
     prepare_environment(root)
-    from flows.execute import execute
+    from flows.process.execute import execute
     from pipelines.lineage.store import Store
-    from tasks.contest import open_contest
-    from tasks.datasets import open_prepared
-    from tasks.planning import store_folder
-    from tasks.promotion import conclude
-    from tasks.promotion_record import Promotion
-    from tasks.promotion_settings import PromotionSettings
+    from tasks.datasets.planning import store_folder
+    from tasks.datasets.prepared import open_prepared
+    from tasks.decisions.record import Promotion
+    from tasks.promotion.contest import open_contest
+    from tasks.promotion.judgement import conclude
+    from tasks.promotion.settings import PromotionSettings
 
     store = Store(store_folder(root))
     PromotionSettings.load(root)  # what cannot be judged is told before anything starts
@@ -96,7 +96,7 @@ def promote(
     later = result["told_later"]
     if promotion.decision is not None and promotion.decision.action == "left open" and not served:
         by = asked(decide, reason, name, promotion)
-        from tasks.promotion_page import write_page
+        from tasks.promotion.page import write_page
 
         promotion, later = conclude(root, store, promotion, by)
         write_page(root, store, promotion, open_prepared(promotion.dataset, root))
@@ -105,7 +105,7 @@ def promote(
 
 def asked(decide: Decide | None, reason: str | None, name: str | None, promotion: Promotion) -> Judge:
     """The decision of a person: as given, else asked for on the terminal. CursusError where there is none."""
-    from tasks.promotion_record import Judge
+    from tasks.decisions.record import Judge
 
     if decide is None and not sys.stdin.isatty():
         raise CursusError(
@@ -156,8 +156,8 @@ def rollback(
     root = project_root()
     prepare_environment(root)
     from pipelines.lineage.store import Store
-    from tasks.planning import store_folder
-    from tasks.promotion import roll_back
+    from tasks.datasets.planning import store_folder
+    from tasks.promotion.judgement import roll_back
 
     store = Store(store_folder(root))
     decision, later = roll_back(root, store, model, of, name or getpass.getuser(), reason)

@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.telling import told
+from flows.cli.exit_status import told
 from pipelines.errors import ReproductionError
 from tasks.environment import prepare_environment, project_root
 
 if TYPE_CHECKING:
-    from tasks.reproduction import Reproduction
+    from tasks.reproduction.record import Reproduction
 
 MARKS = {"identical": ("identical", "green"), "differs": ("differs", "red"), "not made": ("not made", "dim")}
 
@@ -43,12 +43,12 @@ def reproduce(
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
-    from flows.execute import execute
+    from flows.process.execute import execute
     from pipelines.lineage.store import Store
-    from tasks.lineage import resolve
-    from tasks.planning import store_folder
-    from tasks.reproduce import rebuild
-    from tasks.reproduction import Reproduction, place
+    from tasks.datasets.planning import store_folder
+    from tasks.models.ancestry import resolve
+    from tasks.reproduction.record import Reproduction, place
+    from tasks.reproduction.reproduce import rebuild
 
     store = Store(store_folder(root))
     _, fingerprint = resolve(root, store, model)

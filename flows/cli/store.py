@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from flows.telling import told
+from flows.cli.exit_status import told
 from pipelines.errors import CursusError
 from tasks.environment import prepare_environment, project_root
 
@@ -23,7 +23,7 @@ def verify() -> None:
     """Read every file of every artifact and compare it with what was published."""
     from pipelines.lineage.store import Store
     from pipelines.lineage.upkeep import flaws
-    from tasks.planning import store_folder
+    from tasks.datasets.planning import store_folder
 
     store = Store(store_folder(project_root()))
     found = list(flaws(store))
@@ -45,8 +45,8 @@ def gc(
     root = project_root()
     prepare_environment(root)
     from pipelines.lineage.store import Store
-    from tasks.planning import store_folder
-    from tasks.upkeep import collect, removable
+    from tasks.datasets.planning import store_folder
+    from tasks.models.upkeep import collect, removable
 
     gone = (collect if delete else removable)(root, Store(store_folder(root)), days)
     for one in gone:
@@ -70,8 +70,8 @@ def export_model(
     from pipelines.lineage.store import Store
     from pipelines.lineage.transfer import export
     from pipelines.lineage.upkeep import lineage_of
-    from tasks.lineage import resolve
-    from tasks.planning import store_folder
+    from tasks.datasets.planning import store_folder
+    from tasks.models.ancestry import resolve
 
     store = Store(store_folder(root))
     names = lineage_of(store, [resolve(root, store, model)[1]])
@@ -85,7 +85,7 @@ def import_models(file: Annotated[Path, typer.Argument(help="What `cursus store 
     """Take in the artifacts of a file, after every byte of it is checked."""
     from pipelines.lineage.store import Store
     from pipelines.lineage.transfer import take_in
-    from tasks.planning import store_folder
+    from tasks.datasets.planning import store_folder
 
     added = take_in(Store(store_folder(project_root())), file)
     console.print(f"{len(added)} artifacts added")

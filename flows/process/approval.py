@@ -18,8 +18,8 @@ from prefect.input.run_input import keyset_from_base_key
 from prefect.runtime import flow_run
 from pydantic import Field, ValidationError
 
-from tasks.promotion_page import described
-from tasks.promotion_record import Judge, Promotion
+from tasks.decisions.record import Judge, Promotion
+from tasks.promotion.page import described
 
 LOOK_SECONDS = 5
 """Between two looks at whether the run was resumed."""

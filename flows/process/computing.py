@@ -14,18 +14,18 @@ from prefect.futures import PrefectFuture
 from prefect.utilities.annotations import quote
 from pydantic import BaseModel
 
-from flows.outcome import kept
+from flows.process.outcome import kept
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
-from tasks.datasets import Prepared
+from tasks.datasets.prepared import Prepared
+from tasks.display.artifacts import SHOWING
+from tasks.display.progress import Progress
 from tasks.environment import prepare_environment, project_root, state_folder
-from tasks.flow_runs import recorded, tell_ended
-from tasks.progress import Progress
-from tasks.showing import SHOWING
-from tasks.stages import Context, run_step, use_cached
-from tasks.tracking import Tracker
-from tasks.training_settings import TrainingSettings
+from tasks.launchers.settings import TrainingSettings
+from tasks.servers.flow_runs import recorded, tell_ended
+from tasks.stages.stages import Context, run_step, use_cached
+from tasks.tracking.executions import Tracker
 
 T = TypeVar("T")
 R = TypeVar("R", bound=BaseModel)

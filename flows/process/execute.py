@@ -1,10 +1,10 @@
-"""A flow in a process and session of its own: `python -m flows.execute FLOW CONFIG RESULT`.
+"""A flow in a process and session of its own: `python -m flows.process.execute FLOW CONFIG RESULT`.
 
 Prefect's temporary server is a child of the process that runs the flow. In a terminal, Ctrl-C reaches both, the server dies
 first, and the flow would spend minutes telling a dead server that it was stopped. Apart from the terminal only this
 process is interrupted, ends its training in order, and its server hears of it.
 
-    flows.execute ─┬─ uvicorn             the server starts,
+    flows.process.execute ─┬─ uvicorn             the server starts,
                    ├─ training.worker     torch is imported,
                    └─ imports Prefect     all three at once
 """
@@ -25,12 +25,12 @@ from typing import Any, NoReturn, get_type_hints
 
 from pydantic import BaseModel
 
-from flows.mendable import full_disk, mendable
+from flows.process.recoverable import full_disk, mendable
 from pipelines import errors
-from pipelines.caller import at_callers_end
 from pipelines.errors import CursusError, StageError
+from pipelines.safety.parent_process import at_callers_end
 from tasks.environment import prepare_environment, project_root
-from tasks.temporary_server import TemporaryServer
+from tasks.servers.temporary_server import TemporaryServer
 
 INTERRUPTED = 130
 SERVER_GONE = (
@@ -47,7 +47,7 @@ def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[st
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "result.json"
         child = subprocess.Popen(
-            [sys.executable, "-m", "flows.execute", flow, json.dumps(config), str(answer)],
+            [sys.executable, "-m", "flows.process.execute", flow, json.dumps(config), str(answer)],
             cwd=root,
             stdin=subprocess.PIPE,
             start_new_session=True,
@@ -85,7 +85,7 @@ def main(name: str, config: str, answer: Path) -> int:
     _end_children_with_this()
     root = project_root()
     prepare_environment(root)
-    from flows.outcome import LAST
+    from flows.process.outcome import LAST
 
     try:
         server = TemporaryServer.wanted(root)
@@ -114,7 +114,7 @@ def main(name: str, config: str, answer: Path) -> int:
 
 def _warm(root: Path) -> None:
     """Start what training will need. It ends with this process, used or not."""
-    from tasks.training_settings import load_training
+    from tasks.launchers.settings import load_training
 
     load_training(root).launcher.warm(root)
 

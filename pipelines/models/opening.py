@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
 from pipelines.errors import RecipeError
-from pipelines.heads import Head
-from pipelines.strategies import Strategy
+from pipelines.parts.heads import Head
+from pipelines.parts.strategies import Strategy
 from pipelines.task_families import Task, TaskFamily
 
 if TYPE_CHECKING:

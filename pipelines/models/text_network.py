@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import DataError
-from pipelines.heads import Head
-from pipelines.heads.pooled_text import PAIR, PooledText
-from pipelines.inference import LONGEST, load_classifier, load_foreign, read_json, refuse_unfit
-from pipelines.opening import RECORD
+from pipelines.models.opening import RECORD
+from pipelines.parts.heads import Head
+from pipelines.parts.heads.pooled_text import PAIR, PooledText
+from pipelines.serving.answering.inference import LONGEST, load_classifier, load_foreign, read_json, refuse_unfit
 from pipelines.task_families import TaskFamily
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
     from pipelines.networks.sequence_classifier import Classified
-    from pipelines.runtimes import Compute
+    from pipelines.serving.runtimes import Compute
 
 CLASSIFIER = "ForSequenceClassification"
 """How transformers ends the name of an architecture that scores a text."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.encoding import attention, padded
+from pipelines.task_families.encoding import attention, padded
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.opening import Opened
+    from pipelines.models.opening import Opened
 
 
 def token_losses(

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.cross_entropy import cross_entropy
-from pipelines.kernels.narrow import narrow
-from pipelines.kernels.product import in_whole
-from pipelines.kernels.weight_gradient import weight_gradient
+from pipelines.parts.accelerators.cpu_kernels.cross_entropy import cross_entropy
+from pipelines.parts.accelerators.cpu_kernels.narrow import narrow
+from pipelines.parts.accelerators.cpu_kernels.product import in_whole
+from pipelines.parts.accelerators.cpu_kernels.weight_gradient import weight_gradient
 
 POSITIONS = 2048
 """Whose scores are in memory at a time."""

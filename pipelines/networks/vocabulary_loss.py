@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from pipelines.kernels.cross_entropy import cross_entropy
-from pipelines.kernels.library import computable
-from pipelines.kernels.projection import Projection
 from pipelines.networks.projected_loss import projected_cross_entropy
+from pipelines.parts.accelerators.cpu_kernels.cross_entropy import cross_entropy
+from pipelines.parts.accelerators.cpu_kernels.library import computable
+from pipelines.parts.accelerators.cpu_kernels.projection import Projection
 
 IGNORED = -100
 """Target of a position that does not count."""

@@ -1,7 +1,7 @@
 """Every component of every family, and which recipe is made of which: written from the code, never by hand.
 
-python -m pipelines.components.catalogue            # writes docs/catalogue.md
-python -m pipelines.components.catalogue --print    # prints it
+python -m pipelines.recipe.catalogue            # writes docs/catalogue.md
+python -m pipelines.recipe.catalogue --print    # prints it
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main() -> None:
 
 def render() -> str:
     """The whole page, Markdown."""
-    lines = ["# Catalogue", "", "Written by `python -m pipelines.components.catalogue` from the code: do not edit.", ""]
+    lines = ["# Catalogue", "", "Written by `python -m pipelines.recipe.catalogue` from the code: do not edit.", ""]
     for package in FAMILIES:
         family, members = members_of(package)
         lines += [f"## {family.__name__}", "", _flat(inspect.getdoc(importlib.import_module(family.__module__))), ""]

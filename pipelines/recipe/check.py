@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from pipelines.backbones import Backbone
-from pipelines.corruptions import Corruption
-from pipelines.encoding import MULTIPLE
 from pipelines.errors import RecipeError
-from pipelines.heads import Head
-from pipelines.layouts import Layout
+from pipelines.parts.backbones import Backbone
+from pipelines.parts.corruptions import Corruption
+from pipelines.parts.heads import Head
+from pipelines.parts.layouts import Layout
+from pipelines.parts.segmentations import UNSPACED, Segmentation
+from pipelines.parts.strategies import Strategy, conflict
 from pipelines.recipe.checkpoint import body_of
 from pipelines.recipe.fitting import Problem, fitting, listed
 from pipelines.recipe.judging import check_judging
 from pipelines.recipe.probing import check_probing
 from pipelines.recipe.schema import Checkpoint, Kind, Stage, Untrained
 from pipelines.recipe.tokenizing import check_tokens, check_vocabulary
-from pipelines.segmentations import UNSPACED, Segmentation
-from pipelines.strategies import Strategy, conflict
 from pipelines.task_families import TaskFamily
+from pipelines.task_families.encoding import MULTIPLE
 from pipelines.vocabulary import Field, Signal
 
 

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipelines.backbones import Backbone
 from pipelines.components import discover
 from pipelines.errors import RecipeError
-from pipelines.foreign import WEIGHTS, refuse_harm, safetensors_header
+from pipelines.models.foreign import WEIGHTS, refuse_harm, safetensors_header
+from pipelines.parts.backbones import Backbone
 
 PACKAGE = "package:"
 

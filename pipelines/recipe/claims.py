@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
-from pipelines.evaluations import Evaluation
+from pipelines.judging.evaluations import Evaluation
 from pipelines.recipe.schema import Claim, Kind, Recipe, Stage
 
 COMPARISON = "comparison"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
-from pipelines.distributions import Distribution
+from pipelines.parts.distributions import Distribution
 from pipelines.recipe.schema import Stage
 from pipelines.task_families import TaskFamily
 

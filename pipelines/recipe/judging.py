@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pipelines.components import did_you_mean
-from pipelines.evaluations import Evaluation
-from pipelines.heads import Head
+from pipelines.judging.evaluations import Evaluation
+from pipelines.parts.heads import Head
 from pipelines.recipe.fitting import Problem, fitting, listed
 from pipelines.recipe.schema import Stage
 

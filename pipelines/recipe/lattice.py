@@ -17,7 +17,7 @@ from typing import Any
 
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
-from pipelines.evaluations import Evaluation
+from pipelines.judging.evaluations import Evaluation
 from pipelines.recipe.schema import Kind, Recipe, Stage, Untrained
 
 LATTICE = "lattice"

@@ -11,8 +11,8 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
+from pipelines.components.plain_yaml import refuse_tags
 from pipelines.errors import RecipeError
-from pipelines.plain_yaml import refuse_tags
 
 FILE_KEYS = ("name", "paper", "settings", "base", "variants", "stages", "claims")
 Place: TypeAlias = tuple[str, ...]

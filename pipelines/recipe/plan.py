@@ -13,15 +13,15 @@ from typing import Any
 
 from pipelines.components import Component
 from pipelines.errors import RecipeError
-from pipelines.heads import Head
+from pipelines.lineage import hardware
 from pipelines.lineage.fingerprint import digest_file, digest_folder, fingerprint, library_versions
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.source import source_hash
+from pipelines.parts.heads import Head
 from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Checkpoint, Kind, Recipe, Stage, Untrained
 from pipelines.task_families import TaskFamily
-from pipelines.training import hardware
 from pipelines.training.run import ENTRY
 
 TABLES = {

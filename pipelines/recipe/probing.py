@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pipelines.encoding import MULTIPLE
-from pipelines.probes import Probe
+from pipelines.judging.probes import Probe
 from pipelines.recipe.fitting import Problem, fitting, listed
 from pipelines.recipe.schema import Stage
+from pipelines.task_families.encoding import MULTIPLE
 
 
 def check_probing(stage: Stage, resolve: Callable[[str], Stage], family: str | None) -> Problem | None:

@@ -7,20 +7,20 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SerializeAsAny, field_validator, model_validator
 
-from pipelines.backbones import Backbone
 from pipelines.components import refuse_unknown_keys
-from pipelines.compressions import Compression
-from pipelines.corruptions import Corruption
-from pipelines.evaluations import Evaluation
-from pipelines.heads import Head
-from pipelines.layouts import Layout
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.probes import Probe
 from pipelines.lineage.weights import PLAIN_TEXT
-from pipelines.objectives import Objective
-from pipelines.probes import Probe
-from pipelines.schedules import Schedule
-from pipelines.segmentations import Segmentation
-from pipelines.strategies import Strategy
-from pipelines.tokenizers import Tokenizer
+from pipelines.parts.backbones import Backbone
+from pipelines.parts.compressions import Compression
+from pipelines.parts.corruptions import Corruption
+from pipelines.parts.heads import Head
+from pipelines.parts.layouts import Layout
+from pipelines.parts.objectives import Objective
+from pipelines.parts.schedules import Schedule
+from pipelines.parts.segmentations import Segmentation
+from pipelines.parts.strategies import Strategy
+from pipelines.parts.tokenizers import Tokenizer
 
 
 class Kind(StrEnum):

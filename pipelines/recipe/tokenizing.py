@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pipelines.parts.tokenizers import Tokenizer
 from pipelines.recipe.fitting import Problem, fitting, listed
 from pipelines.recipe.schema import Checkpoint, Stage
-from pipelines.tokenizers import Tokenizer
 
 
 def check_tokens(stage: Stage, part: str, needed: frozenset[str]) -> str | None:

@@ -13,11 +13,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.evaluations.found import EXECUTION, ScoreTable
-from pipelines.evaluations.page.axes import duration
-from pipelines.evaluations.page.table import TABLES, Column, Table, number, text, write_tables
-from pipelines.evaluations.page.wording import metric_name, score, span
-from pipelines.evaluations.summary import summary_table
+from pipelines.reports.elements.axes import duration
+from pipelines.reports.elements.table import TABLES, Column, Table, number, text, write_tables
+from pipelines.reports.elements.wording import metric_name, score, span
+from pipelines.reports.judged_stages import EXECUTION, ScoreTable
+from pipelines.reports.summary import summary_table
 
 INDEX = "index"
 
@@ -37,7 +37,7 @@ def best_scores(tables: Iterable[ScoreTable]) -> list[dict[str, Any]]:
 
 def render_index(folder: Path, store: Path) -> Path:
     """Write the page over the executions in `folder`, from their records and what `store` has of them; its path."""
-    from pipelines.evaluations.page.writing import write_page
+    from pipelines.reports.elements.writing import write_page
 
     executions = [
         json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(f"*/{EXECUTION}"), reverse=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipelines.evaluations.stage import EVALUATION
+from pipelines.judging.evaluations.stage import EVALUATION
 
 Estimated: TypeAlias = Mapping[str, Any]
 """A score as it is written: mean, low, high, per_seed."""

@@ -2,7 +2,7 @@
 beside them as CSV and LaTeX.
 
     <folder>/report.html        the summary, scores, costs, lineage, training, data
-    <folder>/<page>.html        a page of `pipelines.evaluations.pages` that found something to show
+    <folder>/<page>.html        a page of `pipelines.reports.sections` that found something to show
     <folder>/tables/            <page>-<table>.csv and .tex
 
 `render_report` reads the store (`metrics.jsonl` of every step, `evaluation.json` of the evaluate stages) and what its
@@ -20,11 +20,11 @@ from typing import Any
 from markupsafe import Markup
 
 from pipelines.components import discover
-from pipelines.evaluations.anchors import Anchor
-from pipelines.evaluations.found import read_judged, score_tables
-from pipelines.evaluations.page.axes import count, duration
-from pipelines.evaluations.page.table import TABLES, Column, Table, number, text, write_tables
-from pipelines.evaluations.pages import Page, Report
+from pipelines.reports.anchors import Anchor
+from pipelines.reports.elements.axes import count, duration
+from pipelines.reports.elements.table import TABLES, Column, Table, number, text, write_tables
+from pipelines.reports.judged_stages import read_judged, score_tables
+from pipelines.reports.sections import Page, Report
 from pipelines.task_families import TaskFamily
 
 REPORT = "report"
@@ -51,10 +51,10 @@ def render_report(
     `store` holds a folder for each fingerprint; `summary` and `verdict` are the dataset's, `{}` where there is none.
     `anchors` are published figures, of whatever datasets.
     """
-    from pipelines.evaluations.page import comparisons, costs, words
-    from pipelines.evaluations.page.ancestry import draw_ancestry
-    from pipelines.evaluations.page.curves import draw_lineage_curves, draw_stage_curves, read_curves
-    from pipelines.evaluations.page.writing import write_page
+    from pipelines.reports.elements import comparisons, costs, words
+    from pipelines.reports.elements.ancestry import draw_ancestry
+    from pipelines.reports.elements.curves import draw_lineage_curves, draw_stage_curves, read_curves
+    from pipelines.reports.elements.writing import write_page
 
     steps = execution["steps"]
     judged = read_judged(store, [(one["stage"], one["fingerprint"]) for one in steps if one["kind"] == "evaluate"])
@@ -115,7 +115,7 @@ def write_pages(report: Report, first: Path, common: Mapping[str, Any]) -> tuple
     `common` are values for all templates. Answers the pages' sentences for that page, and the links between all of them
     (empty where `first` stands alone).
     """
-    from pipelines.evaluations.page.writing import write_page
+    from pipelines.reports.elements.writing import write_page
 
     discover(Page.__module__)
     found = [

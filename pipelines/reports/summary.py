@@ -1,7 +1,7 @@
 """One score over several tasks, by GLUE's rule: the mean over tasks, a task of several metrics counting as their mean.
 
-python -m pipelines.evaluations.summary reports data/store                    # CSV of what was judged on two tasks or more
-python -m pipelines.evaluations.summary reports data/store rte=accuracy stsb_en=pearson+spearman
+python -m pipelines.reports.summary reports data/store                    # CSV of what was judged on two tasks or more
+python -m pipelines.reports.summary reports data/store rte=accuracy stsb_en=pearson+spearman
 
 Wang et al. 2018, arXiv:1804.07461, §3. A system is a stage of a recipe; its score on a task is the mean over seeds. Means over
 different tasks do not compare, so a system that lacks one of them has none.
@@ -18,9 +18,9 @@ from typing import Any
 
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
-from pipelines.evaluations.found import EXECUTION, ScoreTable, read_judged, score_tables
-from pipelines.evaluations.page.axes import percent
-from pipelines.evaluations.page.table import Table, number, text
+from pipelines.reports.elements.axes import percent
+from pipelines.reports.elements.table import Table, number, text
+from pipelines.reports.judged_stages import EXECUTION, ScoreTable, read_judged, score_tables
 
 Metrics = Mapping[str, Sequence[str]]
 """Dataset → the metrics that count there; of a dataset that is not named, those that its verdicts are about."""
@@ -108,7 +108,7 @@ def _names(scores: Iterable[TaskScore], task: str) -> str:
 def main(arguments: Sequence[str]) -> None:
     """Print the table of the executions in a folder of reports, whose results are in a store, as CSV."""
     if len(arguments) < 2 or not all("=" in chosen for chosen in arguments[2:]):
-        raise SystemExit("usage: python -m pipelines.evaluations.summary REPORTS STORE [dataset=metric+metric …]")
+        raise SystemExit("usage: python -m pipelines.reports.summary REPORTS STORE [dataset=metric+metric …]")
     reports, store = map(Path, arguments[:2])
     executions = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(reports.glob(f"*/{EXECUTION}"))]
     chosen = {name: tuple(told.split("+")) for name, _, told in (one.partition("=") for one in arguments[2:])}

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, SerializeAsAny, ValidationError
 
 from pipelines.errors import DataError
 from pipelines.lineage.fingerprint import digest_file
+from pipelines.lineage.hardware import described, extensions
 from pipelines.lineage.provenance import FileDigest, Inside
-from pipelines.runtimes import Compute, Runtime
-from pipelines.training.hardware import described, extensions
+from pipelines.serving.runtimes import Compute, Runtime
 
 EXPORT = "export.json"
 FORMAT = 1

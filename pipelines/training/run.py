@@ -8,20 +8,21 @@ from __future__ import annotations
 import importlib
 from typing import cast
 
-from pipelines.job import RESULT, SCRATCH, Job, Result
+from pipelines.lineage import hardware
 from pipelines.lineage.disk import write_whole
 from pipelines.lineage.locks import Lock
+from pipelines.recipe.job import RESULT, SCRATCH, Job, Result
 from pipelines.recipe.schema import Kind
-from pipelines.training import group, hardware
+from pipelines.training.ranks import process_group as group
 
 ENTRY = {
-    Kind.PRETRAIN: "pipelines.training.fit:fit",
-    Kind.ADAPT_DOMAIN: "pipelines.training.fit:fit",
-    Kind.ADAPT_TASK: "pipelines.training.fit:fit",
-    Kind.FINETUNE: "pipelines.training.fit:fit",
-    Kind.COMPRESS: "pipelines.training.fit:fit",
-    Kind.EVALUATE: "pipelines.evaluations.stage:evaluate",
-    Kind.PROBE: "pipelines.probes.stage:probe",
+    Kind.PRETRAIN: "pipelines.training.loop.fit:fit",
+    Kind.ADAPT_DOMAIN: "pipelines.training.loop.fit:fit",
+    Kind.ADAPT_TASK: "pipelines.training.loop.fit:fit",
+    Kind.FINETUNE: "pipelines.training.loop.fit:fit",
+    Kind.COMPRESS: "pipelines.training.loop.fit:fit",
+    Kind.EVALUATE: "pipelines.judging.evaluations.stage:evaluate",
+    Kind.PROBE: "pipelines.judging.probes.stage:probe",
 }
 """Kind of stage → the function that computes it. Imported by name, so that a stage's code identity holds only its own."""
 

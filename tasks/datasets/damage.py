@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tasks.datasets import Prepared, dvc_digest
+from tasks.datasets.prepared import Prepared, dvc_digest
 
 
 def damaged(found: Prepared) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipelines.lineage.locks import Lock
-from tasks.datasets import Prepared, open_prepared, prepare, up_to_date
+from tasks.datasets.prepared import Prepared, open_prepared, prepare, up_to_date
 from tasks.environment import state_folder
 
 
@@ -44,7 +44,7 @@ def data_as_it_is(dataset: str, root: Path) -> Iterator[None]:
 
 
 def prepare_in_turn(dataset: str, root: Path, on_step: Callable[[str], None], say: Callable[[str], None]) -> Prepared:
-    """`tasks.datasets.prepare`, without changing what other runs are using."""
+    """`tasks.datasets.prepared.prepare`, without changing what other runs are using."""
     with data_in_use(dataset, root, lambda: prepare(dataset, root, on_step), say) as prepared:
         return prepared
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.components import did_you_mean
-from pipelines.corpora.settings import load_settings, read_params
+from pipelines.corpora.settings.dataset import load_settings, read_params
 from pipelines.errors import RecipeError
-from pipelines.evaluations.anchors import read_anchors
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import Setting
 from pipelines.recipe.lattice import lattice_of
@@ -19,8 +18,9 @@ from pipelines.recipe.load import Asked, Library
 from pipelines.recipe.plan import Plan, plan
 from pipelines.recipe.profiles import smoke as smoke_profile
 from pipelines.recipe.schema import Recipe
+from pipelines.reports.anchors import read_anchors
 from pipelines.task_families import TaskFamily
-from tasks.datasets import Prepared
+from tasks.datasets.prepared import Prepared
 
 
 @dataclass(frozen=True)

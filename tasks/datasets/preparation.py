@@ -9,12 +9,12 @@ from typing import Any
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
-from pipelines.corpora.step import prepared
-from pipelines.corpora.writing import read_json
+from pipelines.corpora.shards.writing import read_json
+from pipelines.corpora.steps.step import prepared
 from pipelines.errors import QualityError
-from tasks.data_damage import damaged, discard
-from tasks.datasets import Prepared, open_prepared, refresh_pin, reproduce
-from tasks.showing import SHOWING
+from tasks.datasets.damage import damaged, discard
+from tasks.datasets.prepared import Prepared, open_prepared, refresh_pin, reproduce
+from tasks.display.artifacts import SHOWING
 
 
 @task(task_run_name="pin {dataset}", cache_policy=NO_CACHE)

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import errors
-from pipelines.corpora.held_out import HELD_OUT
-from pipelines.corpora.pin import pin
-from pipelines.corpora.settings import load_dataset
-from pipelines.corpora.step import TABLES, prepared, table_path
-from pipelines.corpora.writing import read_json
+from pipelines.corpora.settings.dataset import load_dataset
+from pipelines.corpora.shards.held_out import HELD_OUT
+from pipelines.corpora.shards.writing import read_json
+from pipelines.corpora.steps.pin import pin
+from pipelines.corpora.steps.step import TABLES, prepared, table_path
 from pipelines.errors import CursusError, DataError
 from tasks.environment import QUIET, state_folder
 

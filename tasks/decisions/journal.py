@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pipelines.lineage.disk import flush
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
-from tasks.promotion_record import Decision
+from tasks.decisions.record import Decision
 
 JOURNAL = ".promotions.jsonl"
 

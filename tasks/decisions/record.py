@@ -1,7 +1,7 @@
 """What came of a promotion, as it is written down.
 
 reports/<promotion>/promotion.json      the judgement: models, outcomes, verdict, and the decision once there is one
-data/store/.promotions.jsonl            the decisions, in order: tasks.promotion_journal
+data/store/.promotions.jsonl            the decisions, in order: tasks.decisions.journal
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from pipelines.errors import CursusError
-from pipelines.gate import Outcome
-from pipelines.gate.verdict import Verdict, sentence
+from pipelines.judging.gate import Outcome
+from pipelines.judging.gate.verdict import Verdict, sentence
 from pipelines.lineage.disk import write_whole
 
 RECORD = "promotion.json"

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from pipelines.evaluations.page.wording import metric_name
-from pipelines.job import Result
+from pipelines.recipe.job import Result
+from pipelines.reports.elements.wording import metric_name
 
 WIDTH = 16
 

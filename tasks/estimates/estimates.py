@@ -18,15 +18,15 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from pipelines.lineage import hardware
 from pipelines.lineage.provenance import Provenance
 from pipelines.recipe.plan import Plan, Step
-from pipelines.training import hardware
-from tasks.machine_speed import slowness
-from tasks.training_settings import load_training
-from tasks.work import Known, Table, Work, body_described, tables_of, work_of
+from tasks.estimates.machine_speed import slowness
+from tasks.estimates.work import Known, Table, Work, body_described, tables_of, work_of
+from tasks.launchers.settings import load_training
 
 if TYPE_CHECKING:
-    from tasks.datasets import Prepared
+    from tasks.datasets.prepared import Prepared
 
 RUN_SECONDS = 12.0
 """A run's start and end: the flow, Prefect's server, MLflow, the report."""
@@ -230,7 +230,7 @@ def _computing(work: Work, threads: int) -> float:
 def _side_by_side(
     todo: Sequence[Step], stored: set[str], guess: Callable[[str, int], Estimate], cores: int, at_once: int
 ) -> tuple[float, dict[str, Estimate]]:
-    """Seconds until all steps are computed, and what each takes on the processors it has, as `flows.computing` deals them out:
+    """Seconds until all steps are computed, and what each takes on the processors it has, as `flows.process.computing` deals them out:
     a step begins when its parents are there and one of `at_once` places is free."""
     done = dict.fromkeys(stored, 0.0)
     places = [0.0] + [-1.0] * (at_once - 1)

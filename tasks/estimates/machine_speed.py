@@ -7,7 +7,7 @@ from functools import cache
 from statistics import median
 
 REFERENCE_SECONDS = 0.0173
-"""What a piece takes on one processor of the machine that `tasks.estimates` has its seconds from."""
+"""What a piece takes on one processor of the machine that `tasks.estimates.estimates` has its seconds from."""
 PIECES = 9
 
 

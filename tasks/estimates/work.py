@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations.readings import Asked, Reading
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Stage
 from pipelines.vocabulary import Ability, Signal
 
 if TYPE_CHECKING:
-    from tasks.datasets import Prepared
+    from tasks.datasets.prepared import Prepared
 
 WIDTHS = ("hidden_size", "n_embd", "d_model")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers")

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from pipelines.components import Component
-from pipelines.job import Job, Runtime
-from pipelines.training.failure import forget_failure
+from pipelines.recipe.job import Job, Runtime
+from pipelines.training.ranks.failure import forget_failure
 from tasks.launchers.following import Attempt, Listener, follow, told_before
 
 ORDER = "scratch/job.json"

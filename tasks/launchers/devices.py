@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipelines.errors import CursusError
-from pipelines.job import Runtime
+from pipelines.lineage import hardware
 from pipelines.lineage.locks import Lock
-from pipelines.training import hardware
+from pipelines.recipe.job import Runtime
 
 VARIABLE = "CURSUS_DEVICES"
 """How many devices this machine has, where that is not its number of GPUs: 1 lets two runs on processors take turns."""

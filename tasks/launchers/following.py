@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pipelines.errors import StageError
-from pipelines.job import METRICS, RESULT, Job, Result
-from pipelines.training.failure import read_failure
+from pipelines.recipe.job import METRICS, RESULT, Job, Result
+from pipelines.training.ranks.failure import read_failure
 
 POLL_SECONDS = 0.1
 

@@ -14,12 +14,12 @@ from typing import Self
 
 from pydantic import Field
 
-from pipelines.job import Job
-from pipelines.training import hardware
-from tasks.devices import asked_for, devices, devices_held
+from pipelines.lineage import hardware
+from pipelines.recipe.job import Job
 from tasks.environment import state_folder
 from tasks.launchers import Launcher, Launching
 from tasks.launchers.child import Child
+from tasks.launchers.devices import asked_for, devices, devices_held
 from tasks.launchers.following import Attempt, Listener
 
 log = logging.getLogger("cursus.launch")
@@ -80,7 +80,7 @@ class LocalLaunching(Launching):
         held = self._devices.get(job.fingerprint, ())
         if job.runtime.ranks > 1:
             options = ["--ranks", str(job.runtime.ranks), "--restarts", str(self._restarts)]
-            return self._start("pipelines.training.ranks", str(order), *options, held=held)
+            return self._start("pipelines.training.ranks.local_ranks", str(order), *options, held=held)
         with self._lock:
             child = next((one for one in self._idle if one.held == held), None)
             if child is not None:
@@ -119,4 +119,4 @@ class LocalLaunching(Launching):
 
 
 def _worker(root: Path, log: Path, held: tuple[str, ...] = ()) -> Child:
-    return Child(root, log, ("pipelines.training.worker",), serves_many=True, held=held)
+    return Child(root, log, ("pipelines.training.ranks.worker",), serves_many=True, held=held)

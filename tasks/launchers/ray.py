@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipelines import ray_cluster
+from pipelines.corpora.engines import ray_cluster
 from pipelines.errors import CursusError, StageError
-from pipelines.job import Job
+from pipelines.recipe.job import Job
 from tasks.launchers import Launcher, Launching
 from tasks.launchers.child import Child
 from tasks.launchers.following import Attempt

@@ -16,14 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines import ray_cluster
-from pipelines.caller import at_callers_end
+from pipelines.corpora.engines import ray_cluster
 from pipelines.errors import CursusError, StageError
-from pipelines.job import Job, Runtime
-from pipelines.loopback import is_loopback
-from pipelines.training.failure import tell_failure, told_failure
-from pipelines.training.group import PATIENCE
-from pipelines.training.rank import MISTAKE
+from pipelines.recipe.job import Job, Runtime
+from pipelines.safety.loopback import is_loopback
+from pipelines.safety.parent_process import at_callers_end
+from pipelines.training.ranks.failure import tell_failure, told_failure
+from pipelines.training.ranks.process_group import PATIENCE
+from pipelines.training.ranks.rank import MISTAKE
 from tasks.launchers.environment import training_environment
 from tasks.launchers.ray_rank import STOP, take_part
 

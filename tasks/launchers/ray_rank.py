@@ -7,7 +7,8 @@ import threading
 import time
 from pathlib import Path
 
-from pipelines.training import rank, stopping
+from pipelines.training.loop import stopping
+from pipelines.training.ranks import rank
 
 STOP = "stop"
 """File beside a job's order: its ranks are to leave a checkpoint and end. Where workers run, no signal reaches a rank."""

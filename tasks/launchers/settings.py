@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError
 
-from pipelines.corpora.settings import FILE, read_params
-from pipelines.distributions import Distribution
+from pipelines.corpora.settings.dataset import FILE, read_params
 from pipelines.errors import RecipeError
-from pipelines.job import Runtime
+from pipelines.lineage import hardware
+from pipelines.parts.distributions import Distribution
+from pipelines.recipe.job import Runtime
 from pipelines.recipe.schema import Stage
-from pipelines.training import hardware
 from tasks.launchers import Launcher
 
 

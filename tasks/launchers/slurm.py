@@ -20,8 +20,8 @@ from pathlib import Path
 from pydantic import Field
 
 from pipelines.errors import StageError
-from pipelines.job import CHECKPOINTS, SCRATCH, Job
-from pipelines.training import failure
+from pipelines.recipe.job import CHECKPOINTS, SCRATCH, Job
+from pipelines.training.ranks import failure
 from tasks.launchers import Launcher, Launching, slurm_queue
 from tasks.launchers.environment import training_environment
 from tasks.launchers.following import Attempt

@@ -19,7 +19,7 @@ srun --export=ALL --kill-on-bad-exit=1 --distribution=block --cpus-per-task="$SL
     export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" GROUP_RANK="$SLURM_NODEID"
     unset "${!SLURM_@}"
     exec "$@"
-' rank "$python" -m pipelines.training.rank "$order" &
+' rank "$python" -m pipelines.training.ranks.rank "$order" &
 step=$!
 while kill -0 "$step" 2>/dev/null; do
     if [ -n "$leaving" ]; then

@@ -26,9 +26,9 @@ from typing import Any
 from pipelines.errors import CursusError
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
+from pipelines.recipe.offered import Made, final_model
 from pipelines.task_families import TaskFamily
-from tasks.datasets import dvc_digest
-from tasks.final import Made, final_model
+from tasks.datasets.prepared import dvc_digest
 
 WIDTH = 120
 SHORT = 8
@@ -83,8 +83,8 @@ def resolve(root: Path, store: Store, reference: str) -> tuple[str, str]:
             return "", str(step["fingerprint"])
     if HEXADECIMAL.fullmatch(reference):
         return "", store.find(reference).fingerprint
-    from tasks.recorder import Recorder
-    from tasks.registry import Registry
+    from tasks.tracking.recorder import Recorder
+    from tasks.tracking.registry import Registry
 
     try:
         name, fingerprint = Registry(Recorder(root)).resolve(reference)

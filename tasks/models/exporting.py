@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import DataError
-from pipelines.foreign import refuse_harm
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
-from tasks.datasets import dvc_digest
-from tasks.lineage import ancestry, label, resolve
-from tasks.planning import store_folder
+from pipelines.models.foreign import refuse_harm
+from tasks.datasets.planning import store_folder
+from tasks.datasets.prepared import dvc_digest
+from tasks.models.ancestry import ancestry, label, resolve
 
 if TYPE_CHECKING:
-    from pipelines.exporting.export import Material
+    from pipelines.serving.exporting.export import Material
     from pipelines.task_families import Row
 
 PLAIN = ("task_text", "domain", "general")
@@ -64,7 +64,7 @@ def material_of(root: Path, source: Source, texts: Path | None) -> Material:
 
     Raises DataError where there are neither.
     """
-    from pipelines.exporting.material import alternating, material, task_of
+    from pipelines.serving.exporting.material import alternating, material, task_of
 
     task = task_of(source.folder)
     if texts is not None:
@@ -106,8 +106,8 @@ def _table(path: Path, most: int | None = None) -> Sequence[Row]:
 
 def _lines(folder: Path, texts: Path) -> Sequence[Row]:
     """The examples in a file: a text a line, or JSON with the columns of a model whose examples are more than a text."""
-    from pipelines.asking import examples
-    from pipelines.exporting.material import task_of
+    from pipelines.serving.answering.examples import examples
+    from pipelines.serving.exporting.material import task_of
 
     try:
         lines = [line for line in texts.read_text(encoding="utf-8").splitlines() if line.strip()]

@@ -7,10 +7,10 @@ from pathlib import Path
 from pipelines.errors import StoreError
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import Kept, remove, unneeded
-from tasks.promotion_journal import PromotionJournal
-from tasks.recorder import Recorder
-from tasks.registry import Registry
-from tasks.tracking_journal import offered
+from tasks.decisions.journal import PromotionJournal
+from tasks.tracking.journal import offered
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.registry import Registry
 
 DAY = 24 * 60 * 60
 

@@ -15,28 +15,28 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipelines.asking import family_of
 from pipelines.components import discover
 from pipelines.errors import DataError, RecipeError
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.stage import PREDICTIONS
-from pipelines.gate.evidence import CANDIDATE, CHAMPION
-from pipelines.inference import read_json
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.stage import PREDICTIONS
+from pipelines.judging.gate.evidence import CANDIDATE, CHAMPION
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
-from pipelines.opening import RECORD
+from pipelines.models.opening import RECORD
+from pipelines.recipe.offered import ANSWERS
 from pipelines.recipe.plan import Step, identified
 from pipelines.recipe.schema import Kind, Stage
+from pipelines.serving.answering.examples import family_of
+from pipelines.serving.answering.inference import read_json
 from pipelines.task_families import TaskFamily
-from tasks.champions import former, standing
-from tasks.datasets import Prepared
-from tasks.final import ANSWERS
-from tasks.lineage import ancestry, label, latest_model, resolve
-from tasks.planning import sources
-from tasks.promotion_journal import Standing
-from tasks.promotion_settings import PromotionSettings
-from tasks.registry import CANDIDATE as OFFERED
-from tasks.registry import task_model_name
+from tasks.datasets.planning import sources
+from tasks.datasets.prepared import Prepared
+from tasks.decisions.journal import Standing
+from tasks.models.ancestry import ancestry, label, latest_model, resolve
+from tasks.promotion.settings import PromotionSettings
+from tasks.tracking.champions import former, standing
+from tasks.tracking.registry import CANDIDATE as OFFERED
+from tasks.tracking.registry import task_model_name
 
 ALIAS = re.compile(r"[a-z][a-z0-9_-]*")
 RECIPE, STAGE = "promotion", "judge"
@@ -208,7 +208,7 @@ def _refuse_strangers(candidate: Side, champion: Side, alias: str) -> None:
 
 def _suite(settings: PromotionSettings, family: TaskFamily, champion: bool) -> list[Evaluation]:
     """The evaluations that the criteria ask for, each once, as far as they are defined for the family."""
-    discover("pipelines.evaluations")
+    discover("pipelines.judging.evaluations")
     found: dict[str, dict[str, Any]] = {}
     # whatever is asked, the answers are scored: they are what a person looks at
     scores = {"name": Evaluation.usual}

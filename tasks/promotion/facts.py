@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from pipelines.corpora.leaks import leaked
-from pipelines.corpora.ledger import LEDGER, totals
-from pipelines.corpora.tables import read_rows
+from pipelines.corpora.leaks.clean_rows import leaked
+from pipelines.corpora.leaks.ledger import LEDGER, totals
+from pipelines.corpora.shards.tables import read_rows
 from pipelines.errors import DataError, StoreError
-from pipelines.gate.evidence import Descent, Overlaps
+from pipelines.judging.gate.evidence import Descent, Overlaps
 from pipelines.lineage.fingerprint import fingerprint as identified_by
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from tasks.datasets import Prepared
-from tasks.lineage import label
-from tasks.reproduction import proof
+from tasks.datasets.prepared import Prepared
+from tasks.models.ancestry import label
+from tasks.reproduction.record import proof
 
 
 def overlaps(prepared: Prepared, lineage: dict[str, Provenance]) -> Overlaps:

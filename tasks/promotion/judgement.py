@@ -8,19 +8,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pipelines.errors import CursusError
-from pipelines.evaluations.stage import EVALUATION
-from pipelines.gate import Outcome
-from pipelines.gate.evidence import Evidence
-from pipelines.gate.verdict import verdict
+from pipelines.judging.evaluations.stage import EVALUATION
+from pipelines.judging.gate import Outcome
+from pipelines.judging.gate.evidence import Evidence
+from pipelines.judging.gate.verdict import verdict
 from pipelines.lineage.store import Artifact, Store
-from tasks.champions import former, standing, tell
-from tasks.contest import Contest, Side
-from tasks.datasets import Prepared
-from tasks.lineage import label
-from tasks.promotion_facts import descent, overlaps
-from tasks.promotion_journal import PromotionJournal, Standing
-from tasks.promotion_record import GATE, Action, Contestant, Decision, Judge, Promotion, now
-from tasks.promotion_settings import PromotionSettings
+from tasks.datasets.prepared import Prepared
+from tasks.decisions.journal import PromotionJournal, Standing
+from tasks.decisions.record import GATE, Action, Contestant, Decision, Judge, Promotion, now
+from tasks.models.ancestry import label
+from tasks.promotion.contest import Contest, Side
+from tasks.promotion.facts import descent, overlaps
+from tasks.promotion.settings import PromotionSettings
+from tasks.tracking.champions import former, standing, tell
 
 
 def new_id() -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.evaluations.pages.gate import Gate
-from pipelines.gate import Outcome
+from pipelines.judging.gate import Outcome
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from tasks.datasets import Prepared
-from tasks.lineage import ancestry
-from tasks.promotion_record import Promotion
-from tasks.reports import records_of
-from tasks.showing import SHOWING
+from pipelines.reports.sections.gate import Gate
+from tasks.datasets.prepared import Prepared
+from tasks.decisions.record import Promotion
+from tasks.display.artifacts import SHOWING
+from tasks.models.ancestry import ancestry
+from tasks.records.reports import records_of
 
 ARTIFACT = "gate"
 """Key of what is shown in Prefect's UI."""
@@ -48,7 +48,7 @@ def show(promotion: Promotion, page: Path | None) -> None:
 
 def write_page(root: Path, store: Store, promotion: Promotion, prepared: Prepared) -> Path:
     """Write the promotion's pages: the gate, and the report of what its judging step measured; the gate's file."""
-    from pipelines.evaluations.report import render_report
+    from pipelines.reports.report import render_report
 
     folder = promotion.write(root).parent
     record = Provenance.read(store.folder(promotion.evidence))

@@ -9,9 +9,9 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError, field_validator, model_validator
 
 from pipelines.components import discover, refuse_unknown_keys
-from pipelines.corpora.settings import FILE, read_params
+from pipelines.corpora.settings.dataset import FILE, read_params
 from pipelines.errors import RecipeError
-from pipelines.gate import Criterion
+from pipelines.judging.gate import Criterion
 
 USUAL: dict[str, dict[str, Any]] = {
     "quality": {},
@@ -52,7 +52,7 @@ class PromotionSettings(BaseModel):
     @property
     def unasked(self) -> list[str]:
         """The criteria that exist and are not asked."""
-        discover("pipelines.gate")
+        discover("pipelines.judging.gate")
         return sorted(set(Criterion.members) - {criterion.name for criterion in self.criteria})
 
     @classmethod

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.quality_questions import Question
+from tasks.quality.questions import Question
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,7 +30,7 @@ def asked(suites: Mapping[str, Sequence[Question]], frame: Callable[[str], DataF
         import great_expectations as gx
         from great_expectations.data_context.types.base import ProgressBarsConfig
 
-        from tasks import quality_expectations
+        from tasks.quality import expectations as quality_expectations
 
         context = gx.get_context(mode="ephemeral")
         context.variables.progress_bars = ProgressBarsConfig(globally=False)

@@ -20,8 +20,8 @@ from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 from great_expectations.validator.metric_configuration import MetricConfiguration
 
-from pipelines.corpora.drift import CHANCE, drift
-from pipelines.corpora.study import is_language
+from pipelines.corpora.evidence.drift import CHANCE, drift
+from pipelines.corpora.evidence.study import is_language
 
 TABLE = "table.measures"
 UNTOLD = "too little unlabelled text to train a tokenizer on"

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pipelines.corpora.drift import CHANCE
-from pipelines.corpora.judged import columns_of
-from pipelines.corpora.settings import DatasetSettings
-from pipelines.corpora.step import CORPORA, LABELLED
-from pipelines.corpora.study import KNOWN_LANGUAGES
-from pipelines.corpora.task_settings import has_classes
-from pipelines.segmentations import UNSPACED
+from pipelines.corpora.evidence.drift import CHANCE
+from pipelines.corpora.evidence.judged import columns_of
+from pipelines.corpora.evidence.study import KNOWN_LANGUAGES
+from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.settings.task import has_classes
+from pipelines.corpora.steps.step import CORPORA, LABELLED
+from pipelines.parts.segmentations import UNSPACED
 
 TYPES = {"string": ("str", "text"), "double": ("float64", "a number"), "int64": ("int64", "a whole number")}
 """Kind of a column → its type in pandas, and in plain words. Lists are looked into by the family itself."""

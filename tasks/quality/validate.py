@@ -1,6 +1,6 @@
 """The verdict on a dataset: Great Expectations asks every table its questions before anything trains on it.
 
-    tables ─▶ measures, a file at a time (pipelines.corpora.judged) ─▶ rows that stand for each table ─▶ expectations
+    tables ─▶ measures, a file at a time (pipelines.corpora.evidence.judged) ─▶ rows that stand for each table ─▶ expectations
                                                                                                     ├─▶ Data Docs
        accepted.json: the profile of the version before ◀── profile.json ◀── verdict.json ◀─────────┘
 
@@ -13,15 +13,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.corpora.judged import Judged, judged
-from pipelines.corpora.profile import profiled
-from pipelines.corpora.step import LABELLED, TABLES, Step, begin, run_step
-from pipelines.corpora.tables import origin
-from pipelines.corpora.task_settings import has_classes
-from pipelines.corpora.writing import read_json, write_json, written_aside
+from pipelines.corpora.evidence.judged import Judged, judged
+from pipelines.corpora.evidence.profile import profiled
+from pipelines.corpora.settings.task import has_classes
+from pipelines.corpora.shards.tables import origin
+from pipelines.corpora.shards.writing import read_json, write_json, written_aside
+from pipelines.corpora.steps.step import LABELLED, TABLES, Step, begin, run_step
 from pipelines.errors import QualityError
-from tasks.quality_docs import asked, index_page, refuses
-from tasks.quality_questions import questions
+from tasks.quality.data_docs import asked, index_page, refuses
+from tasks.quality.questions import questions
 
 if TYPE_CHECKING:
     from pandas import DataFrame

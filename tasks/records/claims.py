@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipelines.errors import DataError
-from pipelines.evaluations.stage import EVALUATION
+from pipelines.judging.evaluations.stage import EVALUATION
 from pipelines.lineage.store import Store
 from pipelines.recipe.claims import COMPARISON, claim_of
 from pipelines.recipe.plan import Plan
-from tasks.datasets import Prepared
-from tasks.measurements import cost_of, data_of, keep, read_records
+from tasks.datasets.prepared import Prepared
+from tasks.records.measurements import cost_of, data_of, keep, read_records
 
 RECORDS = Path("docs/claims")
 PAGE = Path("docs/claims.md")

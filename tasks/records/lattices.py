@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import DataError
-from pipelines.evaluations.page.axes import count
-from pipelines.evaluations.page.path_costs import factor_costs, path_costs
-from pipelines.evaluations.page.wording import capital, difference, measured_in, metric_name, score, span
-from pipelines.evaluations.pages.lattice import settled_by
-from pipelines.evaluations.stage import EVALUATION
+from pipelines.judging.evaluations.stage import EVALUATION
 from pipelines.lineage.store import Store
 from pipelines.recipe.lattice import LATTICE
 from pipelines.recipe.plan import Plan
-from tasks.datasets import Prepared
-from tasks.measurements import cost_of, data_of, keep, read_records
-from tasks.reports import records_of
+from pipelines.reports.elements.axes import count
+from pipelines.reports.elements.path_costs import factor_costs, path_costs
+from pipelines.reports.elements.wording import capital, difference, measured_in, metric_name, score, span
+from pipelines.reports.sections.lattice import settled_by
+from tasks.datasets.prepared import Prepared
+from tasks.records.measurements import cost_of, data_of, keep, read_records
+from tasks.records.reports import records_of
 
 RECORDS = Path("docs/lattices")
 PAGE = Path("docs/lattices.md")

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipelines.lineage import hardware
 from pipelines.lineage.disk import write_whole
-from pipelines.training import hardware
-from tasks.datasets import Prepared
+from tasks.datasets.prepared import Prepared
 
 
 def data_of(prepared: Prepared, examples: Mapping[str, int]) -> dict[str, Any]:

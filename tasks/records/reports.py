@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pipelines.evaluations import found
-from pipelines.evaluations.anchors import read_anchors
-from pipelines.evaluations.found import EXECUTION, ScoreTable
-from pipelines.evaluations.index import best_scores, render_index
 from pipelines.lineage.disk import write_whole
 from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
-from tasks.datasets import Prepared
+from pipelines.reports import judged_stages as found
+from pipelines.reports.anchors import read_anchors
+from pipelines.reports.index import best_scores, render_index
+from pipelines.reports.judged_stages import EXECUTION, ScoreTable
+from tasks.datasets.prepared import Prepared
 
 
 def execution_record(
@@ -55,7 +55,7 @@ def execution_record(
 
 def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: Prepared) -> Path:
     """Render the page of an execution; its path."""
-    from pipelines.evaluations.report import render_report
+    from pipelines.reports.report import render_report
 
     folder = root / "reports" / execution["id"]
     folder.mkdir(parents=True, exist_ok=True)

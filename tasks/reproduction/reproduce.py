@@ -18,21 +18,21 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipelines.errors import DataError, StoreError
-from pipelines.evaluations.stage import EVALUATION
-from pipelines.job import Runtime
+from pipelines.judging.evaluations.stage import EVALUATION
+from pipelines.lineage import hardware
 from pipelines.lineage.differences import NOTHING, differing_files, reasons
 from pipelines.lineage.fingerprint import digest_file, fingerprint
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.checkpoint import resolve_checkpoint
+from pipelines.recipe.job import Runtime
 from pipelines.recipe.plan import Step, identified
 from pipelines.recipe.schema import Checkpoint, Limits, Stage, Untrained
 from pipelines.task_families import TaskFamily
-from pipelines.training import hardware
-from tasks.conditions import conditions
-from tasks.datasets import dvc_digest
-from tasks.lineage import ancestry, label
-from tasks.reproduction import Compared
+from tasks.datasets.prepared import dvc_digest
+from tasks.models.ancestry import ancestry, label
+from tasks.reproduction.record import Compared
+from tasks.stages.conditions import conditions
 
 SUMMARY = "summary.json"
 """Beside the tables of a prepared dataset: the language is in it."""

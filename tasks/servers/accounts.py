@@ -16,7 +16,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from pipelines.errors import CursusError
-from pipelines.loopback import is_loopback
+from pipelines.safety.loopback import is_loopback
 from tasks.environment import state_folder
 
 VARIABLE = "CURSUS_ACCOUNT"

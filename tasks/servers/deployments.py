@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import CursusError
-from tasks.devices import devices
+from tasks.launchers.devices import devices
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient

@@ -20,13 +20,13 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from pipelines.errors import CursusError
-from pipelines.loopback import is_loopback
-from tasks import processes
-from tasks.accounts import Account, demanded
+from pipelines.safety.loopback import is_loopback
 from tasks.environment import defaults, state_folder, tracking_uri
-from tasks.flow_runs import tell_ended
-from tasks.processes import Process
-from tasks.tracking_store import is_database, migrate_tracking_store, refuse_network_folder
+from tasks.servers import processes
+from tasks.servers.accounts import Account, demanded
+from tasks.servers.flow_runs import tell_ended
+from tasks.servers.processes import Process
+from tasks.servers.tracking_database import is_database, migrate_tracking_store, refuse_network_folder
 
 PREFECT_PORT = 4200
 MLFLOW_PORT = 5000
@@ -78,7 +78,7 @@ def up(
 
     Where they run already, says so and returns. A port that something else uses is replaced by a free one (0 asks for a
     free one); a server that was killed is started again at its old address. About 20 s. Where the checkout has an account
-    (`tasks.accounts`), both servers demand it.
+    (`tasks.servers.accounts`), both servers demand it.
 
     Raises CursusError where `host` is beyond this machine and there is no account, and where a server does not come up or a
     deployment is refused, naming its log.
@@ -137,7 +137,7 @@ def _clear_broken(root: Path, services: Services, say: Callable[[str], None]) ->
 
 
 def _start_missing(root: Path, services: Services, account: Account | None) -> None:
-    from tasks import deployments
+    from tasks.servers import deployments
 
     logs = state_folder(root) / "logs"
     api = f"{services.prefect_url}/api"

@@ -22,7 +22,7 @@ from typing import Self
 
 from pipelines.errors import StageError
 from tasks.environment import state_folder
-from tasks.processes import answers, port_taken
+from tasks.servers.processes import answers, port_taken
 
 APPLICATION = "prefect.server.api.server:create_app"
 PORTS = range(8000, 9000)

@@ -8,10 +8,10 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from pipelines.job import Result, Runtime
+from pipelines.lineage import hardware
 from pipelines.lineage.fingerprint import LIBRARIES
 from pipelines.lineage.provenance import Environment
-from pipelines.training import hardware
+from pipelines.recipe.job import Result, Runtime
 
 
 def conditions(

@@ -10,14 +10,14 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
-from pipelines.evaluations.page.wording import metric_name
+from pipelines.recipe.offered import final_body, final_model, planned
 from pipelines.recipe.plan import Plan
-from tasks.datasets import Prepared
-from tasks.final import final_body, final_model, planned
-from tasks.reports import execution_record, score_tables, write_report
-from tasks.services import MLFLOW_PORT, running
-from tasks.showing import SHOWING
-from tasks.stages import Context
+from pipelines.reports.elements.wording import metric_name
+from tasks.datasets.prepared import Prepared
+from tasks.display.artifacts import SHOWING
+from tasks.records.reports import execution_record, score_tables, write_report
+from tasks.servers.services import MLFLOW_PORT, running
+from tasks.stages.stages import Context
 
 
 @task(name="report", cache_policy=NO_CACHE)

@@ -12,19 +12,19 @@ from typing import Any
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
-from pipelines.job import Job, Result, Subject
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Artifact, Store, require_space
+from pipelines.recipe.job import Job, Result, Subject
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Checkpoint, Kind
-from pipelines.redaction import redacted
-from tasks.conditions import conditions
+from pipelines.safety.redaction import redacted
+from tasks.display.artifacts import SHOWING
+from tasks.display.progress import Progress
 from tasks.launchers import Launching, as_begun
-from tasks.progress import Progress
-from tasks.showing import SHOWING
-from tasks.tracked_values import TrackedStep
-from tasks.tracking import Tracker
-from tasks.training_settings import TrainingSettings
+from tasks.launchers.settings import TrainingSettings
+from tasks.stages.conditions import conditions
+from tasks.tracking.executions import Tracker
+from tasks.tracking.tracked_values import TrackedStep
 
 SPACE_NEEDED = 512 * 2**20
 """Bytes that must be free before a stage starts: checkpoints, weights and logs of a small model."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from pipelines.errors import StoreError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from tasks.promotion_journal import PromotionJournal, Standing, Told
-from tasks.promotion_record import Decision, now
-from tasks.recorder import Recorder
-from tasks.registry import Registry
+from tasks.decisions.journal import PromotionJournal, Standing, Told
+from tasks.decisions.record import Decision, now
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.registry import Registry
 
 log = logging.getLogger("cursus.promotion")
 

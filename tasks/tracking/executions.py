@@ -5,7 +5,7 @@
                             └─ small          a cache hit: final numbers, linked to the model and the run it came from
 
 Nothing here waits for MLflow and nothing that goes wrong stops a run: what happens is written into the execution's journal
-(`tasks.tracking_journal`) and told from there by a thread (`tasks.outbox`), which tries again while MLflow is away. What is
+(`tasks.tracking.journal`) and told from there by a thread (`tasks.tracking.outbox`), which tries again while MLflow is away. What is
 untold when the execution ends, however it ends, is told when the next one starts.
 """
 
@@ -19,16 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.lineage.store import Artifact, Store
-from tasks.champions import settle_champions
-from tasks.outbox import Outbox
-from tasks.projection import Projection
-from tasks.promotion_journal import PromotionJournal
-from tasks.recorder import Recorder
-from tasks.registry import Registry
-from tasks.system_metrics import Sampler
-from tasks.teller import Teller
-from tasks.tracked_values import TrackedStep
-from tasks.tracking_journal import (
+from tasks.decisions.journal import PromotionJournal
+from tasks.servers.tracking_database import refuse_network_folder
+from tasks.tracking.champions import settle_champions
+from tasks.tracking.journal import (
     Entry,
     ExecutionBegan,
     ExecutionEnded,
@@ -45,7 +39,13 @@ from tasks.tracking_journal import (
     settle,
     untold,
 )
-from tasks.tracking_store import refuse_network_folder
+from tasks.tracking.outbox import Outbox
+from tasks.tracking.projection import Projection
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.registry import Registry
+from tasks.tracking.system_metrics import Sampler
+from tasks.tracking.tracked_values import TrackedStep
+from tasks.tracking.writer import Teller
 
 PATIENCE = 15.0
 """Seconds that the end of an execution waits for an MLflow that is away."""

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pipelines.lineage.locks import Lock
 from tasks.environment import state_folder
-from tasks.tracked_values import TrackedStep
+from tasks.tracking.tracked_values import TrackedStep
 
 Status: TypeAlias = Literal["FINISHED", "FAILED", "KILLED"]
 TOGETHER = 200

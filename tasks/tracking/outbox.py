@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from pipelines.redaction import redacted
-from tasks.tracking_journal import Entry, batches, curve
+from pipelines.safety.redaction import redacted
+from tasks.tracking.journal import Entry, batches, curve
 
 log = logging.getLogger("cursus.tracking")
 

@@ -9,9 +9,9 @@ from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from tasks.environment import state_folder
-from tasks.recorder import Recorder
-from tasks.told_steps import told_steps
-from tasks.tracking_journal import steps_under_way
+from tasks.tracking.journal import steps_under_way
+from tasks.tracking.recorded_steps import told_steps
+from tasks.tracking.recorder import Recorder
 
 PATIENCE = 30.0
 """Seconds that another execution is given to tell of a step that it has published."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasks.recorder import Recorder
-from tasks.tracking_store import is_database
+from tasks.servers.tracking_database import is_database
+from tasks.tracking.recorder import Recorder
 
 PAGE = 1000
 _TOLD = """

@@ -1,4 +1,4 @@
-"""How a step becomes runs and models in MLflow. Everything here raises what MLflow raises: `tasks.tracking` survives it."""
+"""How a step becomes runs and models in MLflow. Everything here raises what MLflow raises: `tasks.tracking.executions` survives it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from urllib.request import url2pathname
 
 from pipelines.lineage.provenance import Provenance
 from tasks.environment import state_folder, tracking_uri
-from tasks.tracked_values import TrackedStep, dataset_inputs, final_numbers, parameters, points
-from tasks.tracking_store import is_database, migrate_tracking_store
+from tasks.servers.tracking_database import is_database, migrate_tracking_store
+from tasks.tracking.tracked_values import TrackedStep, dataset_inputs, final_numbers, parameters, points
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -19,19 +19,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.asking import asked_columns, family_of
-from pipelines.backbones import Backbone
 from pipelines.components import did_you_mean
 from pipelines.errors import CursusError
-from pipelines.inference import weighs_classes
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
+from pipelines.parts.backbones import Backbone
+from pipelines.recipe.offered import ANSWERS
+from pipelines.serving.answering.examples import asked_columns, family_of
+from pipelines.serving.answering.inference import weighs_classes
 from pipelines.vocabulary import Ability
 from tasks.environment import state_folder
-from tasks.final import ANSWERS
-from tasks.projection import run_of
-from tasks.recorder import Recorder
-from tasks.tracked_values import TrackedStep
+from tasks.tracking.projection import run_of
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.tracked_values import TrackedStep
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
@@ -186,7 +186,9 @@ class Registry:
             packed = Path(aside) / "model"
             mlflow.pyfunc.save_model(
                 packed,
-                python_model=str(_source("tasks.serving" if name == CLASSIFIER else "tasks.serving_answers")),
+                python_model=str(
+                    _source("tasks.tracking.serving" if name == CLASSIFIER else "tasks.tracking.serving_answers")
+                ),
                 artifacts={"model": str(folder)},
                 code_paths=[str(_source("pipelines").parent)],
                 pip_requirements=_requirements(folder),

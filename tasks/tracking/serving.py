@@ -23,7 +23,7 @@ class Classifier(PythonModel):
 
     def load_context(self, context: Any) -> None:
         """Open the served folder. MLflow looks for a parameter of this very name."""
-        from pipelines.inference import load_predictor
+        from pipelines.serving.answering.inference import load_predictor
 
         threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
         self.predictor = load_predictor(Path(context.artifacts["model"]), threads)

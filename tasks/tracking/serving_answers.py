@@ -23,7 +23,7 @@ class Answers(PythonModel):
 
     def load_context(self, context: Any) -> None:
         """Open the served folder. MLflow looks for a parameter of this very name."""
-        from pipelines.answering import Answerer
+        from pipelines.serving.answering.answerer import Answerer
 
         threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
         self.answerer = Answerer(Path(context.artifacts["model"]), threads)
@@ -31,7 +31,7 @@ class Answers(PythonModel):
     # MLflow looks at the names of the parameters, and leaves the context out where they do not name it
     def predict(self, model_input: pandas.DataFrame) -> list[dict[str, Any]]:  # type: ignore[override]
         """One answer a row, in their order."""
-        from pipelines.asking import as_json, example
+        from pipelines.serving.answering.examples import as_json, example
 
         family = self.answerer.task.family
         given = enumerate(json_rows(model_input), 1)

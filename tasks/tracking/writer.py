@@ -11,14 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import StoreError
-from pipelines.evaluations.page.table import TABLES
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from tasks.projection import run_of
-from tasks.recorder import Recorder, final_points
-from tasks.registry import Registry
-from tasks.tracked_values import TrackedStep, points
-from tasks.tracking_journal import (
+from pipelines.reports.elements.table import TABLES
+from tasks.tracking.journal import (
     Entry,
     ExecutionBegan,
     ExecutionEnded,
@@ -33,6 +29,10 @@ from tasks.tracking_journal import (
     StepFinished,
     batches,
 )
+from tasks.tracking.projection import run_of
+from tasks.tracking.recorder import Recorder, final_points
+from tasks.tracking.registry import Registry
+from tasks.tracking.tracked_values import TrackedStep, points
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric, Run

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.components.catalogue import FAMILIES, PAGE, members_of, render
+from pipelines.recipe.catalogue import FAMILIES, PAGE, members_of, render
 from tests.steps import ROOT
 
 LONGEST = 300
@@ -111,7 +111,7 @@ def test_no_trace_of_a_machine_or_a_registry() -> None:
 
 
 def test_the_catalogue_is_fresh() -> None:
-    assert PAGE.read_text(encoding="utf-8") == render(), "run: python -m pipelines.components.catalogue"
+    assert PAGE.read_text(encoding="utf-8") == render(), "run: python -m pipelines.recipe.catalogue"
 
 
 def test_every_package_is_installed_and_explains_itself() -> None:

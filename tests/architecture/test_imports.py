@@ -19,7 +19,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import plan
 from pipelines.recipe.profiles import smoke
-import tasks.planning, tasks.datasets
+import tasks.datasets.planning, tasks.datasets.prepared
 library = Library(Path("recipes"))
 tables = ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
 data = {n: DataSource(digest=n, path=n) for n in tables}
@@ -28,7 +28,7 @@ for name in library.names():
 """
 CLI = """
 import sys
-from flows.cli import app
+from flows.cli.app import app
 sys.argv = ["cursus", *{arguments!r}]
 try:
     app()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.components import Component
-from pipelines.components.catalogue import FAMILIES, members_of
+from pipelines.recipe.catalogue import FAMILIES, members_of
 
 REQUIRED: dict[str, dict[str, Any]] = {
     "random_texts": {"texts": 10},

@@ -13,29 +13,29 @@ import pytest
 import torch
 from transformers import AutoModel, PreTrainedTokenizerFast
 
-from pipelines.backbones import Backbone
 from pipelines.components import Component, discover
-from pipelines.compressions import Compression
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.stage import EVALUATION, evaluate
-from pipelines.job import Subject
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.stage import EVALUATION, evaluate
 from pipelines.networks import register
+from pipelines.parts.backbones import Backbone
+from pipelines.parts.compressions import Compression
+from pipelines.recipe.job import Subject
 from pipelines.task_families import TaskFamily
 from tests.contracts.families import build, members
 from tests.contracts.trials import job_for, stages, tables, tried, where_used
 
 KEPT_ELSEWHERE = {
-    "tokenizers": "tests/tokenizers/test_tokenizers.py",
-    "segmentations": "tests/segmentations/test_segmentations.py",
-    "layouts": "tests/layouts/test_layouts.py",
+    "tokenizers": "tests/pipelines/parts/tokenizers/test_tokenizers.py",
+    "segmentations": "tests/pipelines/parts/segmentations/test_segmentations.py",
+    "layouts": "tests/pipelines/parts/layouts/test_layouts.py",
     "corruptions": "tests/contracts/test_corruptions.py",
-    "strategies": "tests/strategies/test_contract.py",
-    "schedules": "tests/schedules/test_schedules.py",
+    "strategies": "tests/pipelines/parts/strategies/test_contract.py",
+    "schedules": "tests/pipelines/parts/schedules/test_schedules.py",
     "heads": "tests/contracts/test_heads.py",
     "objectives": "tests/contracts/test_stages.py",
 }
 """Package of a family → the test that is run for every member of it."""
-discover("pipelines.backbones")
+discover("pipelines.parts.backbones")
 BODIES = [body for member in Backbone.members.values() for body in cast("type[Backbone]", member).kinds()]
 
 

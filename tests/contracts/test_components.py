@@ -12,10 +12,10 @@ import pytest
 from pydantic import ValidationError
 
 from pipelines.components import Component
-from pipelines.components.catalogue import FAMILIES, parameters
-from pipelines.corruptions import Corruption
-from pipelines.heads import Head
-from pipelines.objectives import Objective
+from pipelines.parts.corruptions import Corruption
+from pipelines.parts.heads import Head
+from pipelines.parts.objectives import Objective
+from pipelines.recipe.catalogue import FAMILIES, parameters
 from pipelines.vocabulary import Field, Signal
 from tests.contracts.families import EVERY, REQUIRED, build, members
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.corruptions import Arrays, Corruption
+from pipelines.parts.corruptions import Arrays, Corruption
 from pipelines.vocabulary import Field
 from tests.contracts.families import build, members
-from tests.corruptions.rows import SPECIAL, batches, token_ids
+from tests.pipelines.parts.corruptions.rows import SPECIAL, batches, token_ids
 
 FLOATS = {Field.PERMUTATION_MASK, Field.TARGET_MAPPING}
 """Fields that a network multiplies with; all others are indices."""

@@ -11,15 +11,15 @@ import pyarrow.parquet as parquet
 import pytest
 import torch
 
-from pipelines.backbones import Backbone
 from pipelines.components import discover
-from pipelines.encoding import Encoded
 from pipelines.errors import RecipeError
-from pipelines.heads import Head
+from pipelines.parts.backbones import Backbone
+from pipelines.parts.heads import Head
+from pipelines.parts.tokenizers import Tokenizer
 from pipelines.task_families import Row, Task, TaskFamily
-from pipelines.tokenizers import Tokenizer
-from pipelines.training.assemble import body_prefix
-from pipelines.training.plain_text import PlainBatches
+from pipelines.task_families.encoding import Encoded
+from pipelines.training.assembly.assemble import body_prefix
+from pipelines.training.batches.plain_text import PlainBatches
 from pipelines.vocabulary import Field, Signal
 from tests.contracts.families import build, members
 from tests.contracts.trials import stages, tables, where_used
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 LENGTH, EXAMPLES = 96, 6
-discover("pipelines.backbones")
+discover("pipelines.parts.backbones")
 BODIES = {
     body.described: body for member in Backbone.members.values() for body in cast("type[Backbone]", member).kinds()
 }

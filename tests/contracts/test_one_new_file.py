@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RecipeError
+from tests.pipelines.training.small_recipe import RECIPE
 from tests.steps import ROOT, library_of
-from tests.training.small_recipe import RECIPE
 
 FOCAL = '''\
 """The masked tokens, those that are hard to tell above all."""
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.objectives import Batch, Objective, TrainingStep
+from pipelines.parts.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ TRAIN = """
 import json, sys
 from pathlib import Path
 import pipelines
-from pipelines.job import METRICS
+from pipelines.recipe.job import METRICS
 from pipelines.lineage.provenance import DataSource
-from pipelines.training.reporting import read_metrics
+from pipelines.training.loop.reporting import read_metrics
 from pipelines.training.run import run
 from tests.steps import job_of, library_of, plan_of
 folder, *tables = map(Path, sys.argv[1:])

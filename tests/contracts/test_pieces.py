@@ -8,12 +8,12 @@ import pytest
 import pytorch_lightning as lightning
 import torch
 
-from pipelines.objectives import Companion, Objective, TrainingStep
-from pipelines.opening import open_tokenizer
-from pipelines.training.assemble import assemble
-from pipelines.training.companions import CompanionFactory
-from pipelines.training.fit import batches_of, task_of
-from pipelines.training.pieces import Cut, Piece, Pieces
+from pipelines.models.opening import open_tokenizer
+from pipelines.parts.objectives import Companion, Objective, TrainingStep
+from pipelines.training.assembly.assemble import assemble
+from pipelines.training.assembly.companions import CompanionFactory
+from pipelines.training.batches.micro_batches import Cut, Piece, Pieces
+from pipelines.training.loop.fit import batches_of, task_of
 from pipelines.vocabulary import Field, Signal
 from tests.contracts.families import members
 from tests.contracts.trials import job_for, tried, where_used

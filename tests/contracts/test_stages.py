@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from pipelines.job import RESULT
+from pipelines.recipe.job import RESULT
 from tests.contracts.families import EVERY, members
 from tests.contracts.trials import Part, stages_that_try, tried, where_used
 from tests.steps import ROOT
@@ -18,20 +18,20 @@ OF_DATASETS = ("task_families", "cleaning", "selections", "vectors")
 OF_EXPORTS = "runtimes"
 """The family that `cursus export` chooses from, and no recipe."""
 OF_EVALUATIONS = "attacks"
-"""The family that an evaluation is made of; tests/attacks makes every one of them."""
+"""The family that an evaluation is made of; tests/pipelines/judging/attacks makes every one of them."""
 OF_PROMOTIONS = "gate"
-"""The family that params.yaml asks a promotion for; tests/gate has each of them both ways."""
+"""The family that params.yaml asks a promotion for; tests/pipelines/judging/gate has each of them both ways."""
 ELSEWHERE: dict[Part, str] = {
-    ("evaluations", "stage_effects"): "tests/evaluations/test_stage_effects.py",
-    ("heads", "continuation"): "tests/heads/test_continuation.py",
-    ("heads", "multiple_choice"): "tests/heads/test_regression_and_choice.py",
-    ("heads", "regression"): "tests/heads/test_regression_and_choice.py",
-    ("objectives", "squared_error"): "tests/heads/test_regression_and_choice.py",
-    ("tokenizers", "characters"): "tests/tokenizers/test_kinds.py",
-    ("probes", "attention_relations"): "tests/probes/test_probe_stage.py",
-    ("probes", "edge"): "tests/probes/test_probe_stage.py",
-    ("probes", "structural"): "tests/probes/test_probe_stage.py",
-    ("schedules", "polynomial"): "tests/schedules/test_schedules.py",
+    ("evaluations", "stage_effects"): "tests/pipelines/judging/evaluations/test_stage_effects.py",
+    ("heads", "continuation"): "tests/pipelines/parts/heads/test_continuation.py",
+    ("heads", "multiple_choice"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
+    ("heads", "regression"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
+    ("objectives", "squared_error"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
+    ("tokenizers", "characters"): "tests/pipelines/parts/tokenizers/test_kinds.py",
+    ("probes", "attention_relations"): "tests/pipelines/judging/probes/test_probe_stage.py",
+    ("probes", "edge"): "tests/pipelines/judging/probes/test_probe_stage.py",
+    ("probes", "structural"): "tests/pipelines/judging/probes/test_probe_stage.py",
+    ("schedules", "polynomial"): "tests/pipelines/parts/schedules/test_schedules.py",
 }
 """Parts that no recipe names → the test that runs them."""
 TRIED = stages_that_try({part for part in where_used() if part[0] not in ("evaluations", "probes", "objectives")})

@@ -18,7 +18,7 @@ import prefect
 import pytest
 from ruamel.yaml import YAML
 
-from flows.cli import app
+from flows.cli.app import app
 from tests.steps import RECIPES, ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -189,7 +189,7 @@ def test_a_work_pool_is_one_that_prefects_worker_reads(kind: str) -> None:
 
 def test_the_entry_point_lays_out_the_checkout_and_leaves_what_is_the_users(tmp_path: Path) -> None:
     image, root = tmp_path / "image", tmp_path / "root"
-    for name, text in {"params.yaml": "shipped", "recipes/bert.yaml": "shipped", "flows/cli.py": "one"}.items():
+    for name, text in {"params.yaml": "shipped", "recipes/bert.yaml": "shipped", "flows/cli/app.py": "one"}.items():
         (image / name).parent.mkdir(parents=True, exist_ok=True)
         (image / name).write_text(text)
 
@@ -201,7 +201,7 @@ def test_the_entry_point_lays_out_the_checkout_and_leaves_what_is_the_users(tmp_
     assert start() == str(root)
     (root / "params.yaml").write_text("mine")
     (root / "recipes/own.yaml").write_text("mine")
-    (image / "flows/cli.py").write_text("two")
+    (image / "flows/cli/app.py").write_text("two")
     (image / "recipes/t5.yaml").write_text("shipped")
     start()
     assert {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*") if path.is_file()} == {
@@ -209,9 +209,9 @@ def test_the_entry_point_lays_out_the_checkout_and_leaves_what_is_the_users(tmp_
         "recipes/bert.yaml": "shipped",
         "recipes/own.yaml": "mine",
         "recipes/t5.yaml": "shipped",
-        "flows/cli.py": "two",
+        "flows/cli/app.py": "two",
         ".image": (root / ".image").read_text(),
     }
-    (root / "flows/cli.py").write_text("touched")
+    (root / "flows/cli/app.py").write_text("touched")
     start()
-    assert (root / "flows/cli.py").read_text() == "touched", "the same image changes nothing"
+    assert (root / "flows/cli/app.py").read_text() == "touched", "the same image changes nothing"

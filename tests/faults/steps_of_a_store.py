@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import CursusError
-from pipelines.job import Job, Result, Runtime
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.lineage.store import Store
+from pipelines.recipe.job import Job, Result, Runtime
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Step
 from tasks.launchers.local import Local

@@ -15,17 +15,17 @@ import pytest
 
 from benchmarks.faults.kinds.clock_jump import Clock, ClockJump
 from benchmarks.faults.kinds.disk_full import DiskFull, fill, mount
-from flows.execute import execute
-from flows.mendable import mendable
+from flows.process.execute import execute
+from flows.process.recoverable import mendable
 from pipelines.errors import DataError, StageError, StoreError
-from pipelines.job import METRICS, RESULT, SCRATCH, Job, Result
 from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.job import METRICS, RESULT, SCRATCH, Job, Result
 from pipelines.recipe.schema import Stage
-from pipelines.training.failure import keep_room, read_failure, tell_failure
+from pipelines.training.ranks.failure import keep_room, read_failure, tell_failure
 from tasks.launchers import Launching
 from tasks.launchers.following import Attempt
+from tests.pipelines.training.small_recipe import RECIPE
 from tests.steps import library_of, plan_of
-from tests.training.small_recipe import RECIPE
 
 
 class Nowhere(Launching):

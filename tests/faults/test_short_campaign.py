@@ -21,9 +21,9 @@ from benchmarks.faults.kinds.damage import damage
 from benchmarks.faults.kinds.kills import TRAINING
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import flaws
+from tests.pipelines.training.small_recipe import RECIPE
 from tests.small_corpus import write_tables
 from tests.steps import ROOT
-from tests.training.small_recipe import RECIPE
 
 FASTER = {"budget: {tokens: 204800": "budget: {tokens: 61440", "epochs: 60": "epochs: 8"}
 """60, 48 and a few optimizer steps."""

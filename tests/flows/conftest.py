@@ -15,13 +15,13 @@ import pytest
 
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from tests.corpora.small_dataset import write_small_dataset
+from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.steps import ROOT
 
 Cursus = Callable[..., "subprocess.CompletedProcess[str]"]
 COMMAND = """
 import sys
-from flows.cli import app
+from flows.cli.app import app
 try:
     app(sys.argv[1:], prog_name="cursus")
 finally:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli_promote import asked
+from flows.cli.promote import asked
 from pipelines.errors import CursusError
 from pipelines.lineage.store import Store
-from tasks.promotion_journal import PromotionJournal
-from tasks.promotion_record import Decision, Promotion, now
+from tasks.decisions.journal import PromotionJournal
+from tasks.decisions.record import Decision, Promotion, now
 from tests.flows.conftest import Cursus, FirstRun, command_line, users_shell, write_computed
 
 MODEL = "cursus-classifier"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
-from pipelines.corpora.settings import load_settings
+from flows.cli.app import app
+from pipelines.corpora.settings.dataset import load_settings
 from pipelines.recipe.load import Library
-from tasks.registry import CANDIDATE, CLASSIFIER
+from tasks.tracking.registry import CANDIDATE, CLASSIFIER
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

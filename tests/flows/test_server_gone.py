@@ -12,13 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from flows.execute import SERVER_GONE
-from tasks.temporary_server import APPLICATION, DIED_STARTING
+from flows.process.execute import SERVER_GONE
+from tasks.servers.temporary_server import APPLICATION, DIED_STARTING
 from tests.steps import ROOT
 
 ALONE = """
 import subprocess, sys, time
-from flows.execute import _end_children_with_this
+from flows.process.execute import _end_children_with_this
 _end_children_with_this()
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print(child.pid, flush=True)
@@ -46,7 +46,7 @@ def test_a_killed_flow_takes_its_server_with_it() -> None:
 
 @pytest.mark.timeout(600)
 def test_a_server_killed_while_it_starts_is_told_at_once(checkout: Path, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "flows.cli", "run", "word2vec", "--smoke", "--until", "general"]
+    command = [sys.executable, "-m", "flows.cli.app", "run", "word2vec", "--smoke", "--until", "general"]
     running = subprocess.Popen(
         command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -70,7 +70,18 @@ def test_a_server_killed_while_it_starts_is_told_at_once(checkout: Path, environ
 
 @pytest.mark.timeout(1500)
 def test_a_killed_server_costs_the_run_nothing(checkout: Path, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "flows.cli", "run", "word2vec", "--smoke", "--until", "general", "--threads", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "flows.cli.app",
+        "run",
+        "word2vec",
+        "--smoke",
+        "--until",
+        "general",
+        "--threads",
+        "1",
+    ]
     running = subprocess.Popen(
         command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

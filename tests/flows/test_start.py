@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.temporary_server import TOLD_PREFECT, TemporaryServer
+from tasks.servers.temporary_server import TOLD_PREFECT, TemporaryServer
 from tests.steps import ROOT
 
 BEGUN = """
@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from tasks.environment import prepare_environment
 prepare_environment(Path(sys.argv[1]))
-from tasks.training_settings import load_training
+from tasks.launchers.settings import load_training
 load_training(Path.cwd())
 before = set(sys.modules)
 import flows.lattice, flows.promote, flows.regime, flows.reproduce, flows.stage

@@ -29,7 +29,7 @@ def processes_of(checkout: Path) -> list[psutil.Process]:
 
 
 def test_ctrl_c_ends_training_server_and_runs(checkout: Path, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "flows.cli", "run", "--until", "general", "--threads", "1"]
+    command = [sys.executable, "-m", "flows.cli.app", "run", "--until", "general", "--threads", "1"]
     running = subprocess.Popen(
         command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,

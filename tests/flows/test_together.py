@@ -12,7 +12,18 @@ from pipelines.lineage.upkeep import flaws
 
 
 def test_two_runs_at_once_compute_a_step_once(checkout: Path, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "flows.cli", "run", "roberta", "--smoke", "--until", "general", "--threads", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "flows.cli.app",
+        "run",
+        "roberta",
+        "--smoke",
+        "--until",
+        "general",
+        "--threads",
+        "1",
+    ]
     both = [
         subprocess.Popen(
             command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

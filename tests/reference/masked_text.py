@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from pipelines.backbones.transformer import Transformer
-from pipelines.corruptions import TokenIds
-from pipelines.corruptions.token_mask import TokenMask
-from pipelines.heads import Head
-from pipelines.objectives import Batch
+from pipelines.parts.backbones.transformer import Transformer
+from pipelines.parts.corruptions import TokenIds
+from pipelines.parts.corruptions.token_mask import TokenMask
+from pipelines.parts.heads import Head
+from pipelines.parts.objectives import Batch
 from pipelines.vocabulary import Field
 from tests.small_corpus import documents
 

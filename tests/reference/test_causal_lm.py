@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel, PreTrainedTokenizerFast
 
-from pipelines.backbones.awd_lstm import AwdLstm
-from pipelines.heads.causal_lm import CausalLMHead
 from pipelines.networks.vocabulary_loss import CHUNK, IGNORED, vocabulary_cross_entropy
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.causal_lm import CausalLM
+from pipelines.parts.backbones.awd_lstm import AwdLstm
+from pipelines.parts.heads.causal_lm import CausalLMHead
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.causal_lm import CausalLM
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 

@@ -14,10 +14,10 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from pipelines.backbones.transformer import Transformer
-from pipelines.heads.replaced_tokens import ReplacedTokens
-from pipelines.objectives import Batch, Companion, TrainingStep
-from pipelines.objectives.replaced_token_detection import ReplacedTokenDetection
+from pipelines.parts.backbones.transformer import Transformer
+from pipelines.parts.heads.replaced_tokens import ReplacedTokens
+from pipelines.parts.objectives import Batch, Companion, TrainingStep
+from pipelines.parts.objectives.replaced_token_detection import ReplacedTokenDetection
 from pipelines.vocabulary import Field, Signal
 from tests.companions import Beside
 from tests.reference.masked_text import EXACT, GATHERED, build, hugging_face, masked_batch

@@ -10,9 +10,9 @@ from transformers import (
 )
 
 from pipelines.errors import RecipeError
-from pipelines.heads.masked_lm import MaskedLMHead
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.masked_lm import MaskedLM
+from pipelines.parts.heads.masked_lm import MaskedLMHead
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.masked_lm import MaskedLM
 from pipelines.vocabulary import Field, Signal
 from tests.reference.masked_text import EXACT, GATHERED, build, hugging_face, masked_batch
 

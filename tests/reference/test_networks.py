@@ -16,13 +16,13 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from pipelines.compressions.select_layers import SelectLayers
-from pipelines.corruptions import TokenIds
-from pipelines.corruptions.token_mask import TokenMask
-from pipelines.evaluations.metrics import accuracy, macro_f1
-from pipelines.heads.masked_lm import MaskedLMHead
-from pipelines.heads.sequence_classification import SequenceClassification
-from pipelines.opening import Record, open_model, put_together
+from pipelines.judging.evaluations.metrics import accuracy, macro_f1
+from pipelines.models.opening import Record, open_model, put_together
+from pipelines.parts.compressions.select_layers import SelectLayers
+from pipelines.parts.corruptions import TokenIds
+from pipelines.parts.corruptions.token_mask import TokenMask
+from pipelines.parts.heads.masked_lm import MaskedLMHead
+from pipelines.parts.heads.sequence_classification import SequenceClassification
 from pipelines.task_families import Task, TaskFamily
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
-from pipelines.corruptions import TokenIds
-from pipelines.corruptions.token_mask import TokenMask
-from pipelines.heads.masked_lm import MaskedLMHead
-from pipelines.objectives import Objective, Signals, TrainingStep
-from pipelines.objectives.contrastive import Contrastive
-from pipelines.objectives.cross_entropy import CrossEntropy
-from pipelines.objectives.masked_lm import MaskedLM
-from pipelines.objectives.match_hidden import MatchHidden
-from pipelines.objectives.match_logits import MatchLogits
+from pipelines.parts.corruptions import TokenIds
+from pipelines.parts.corruptions.token_mask import TokenMask
+from pipelines.parts.heads.masked_lm import MaskedLMHead
+from pipelines.parts.objectives import Objective, Signals, TrainingStep
+from pipelines.parts.objectives.contrastive import Contrastive
+from pipelines.parts.objectives.cross_entropy import CrossEntropy
+from pipelines.parts.objectives.masked_lm import MaskedLM
+from pipelines.parts.objectives.match_hidden import MatchHidden
+from pipelines.parts.objectives.match_logits import MatchLogits
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 

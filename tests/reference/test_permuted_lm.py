@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast, XLNetConfig, XLNetLMHeadModel
 
-from pipelines.corruptions import TokenIds
-from pipelines.corruptions.permutation import Permutation
-from pipelines.heads.permuted_lm import PermutedLMHead
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.permuted_lm import PermutedLM
+from pipelines.parts.corruptions import TokenIds
+from pipelines.parts.corruptions.permutation import Permutation
+from pipelines.parts.heads.permuted_lm import PermutedLMHead
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.permuted_lm import PermutedLM
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 

@@ -11,13 +11,13 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 from transformers.trainer_pt_utils import LabelSmoother
 
-from pipelines.encoding import IGNORED
 from pipelines.errors import DataError
-from pipelines.heads.sequence_to_sequence import SequenceToSequenceHead
-from pipelines.heads.text_to_text import TextToText, end_of
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.sequence_to_sequence import SequenceToSequence
+from pipelines.parts.heads.sequence_to_sequence import SequenceToSequenceHead
+from pipelines.parts.heads.text_to_text import TextToText, end_of
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.sequence_to_sequence import SequenceToSequence
 from pipelines.task_families import Task, TaskFamily
+from pipelines.task_families.encoding import IGNORED
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import LABELS, documents
 

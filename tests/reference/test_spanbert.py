@@ -13,10 +13,10 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from pipelines.heads.masked_lm import MaskedLMHead
-from pipelines.heads.span_boundary import SpanBoundary
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.span_boundary import SpanBoundaryObjective
+from pipelines.parts.heads.masked_lm import MaskedLMHead
+from pipelines.parts.heads.span_boundary import SpanBoundary
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.span_boundary import SpanBoundaryObjective
 from pipelines.vocabulary import Field, Signal
 from tests.reference.masked_text import build, masked_batch
 

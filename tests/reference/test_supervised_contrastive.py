@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.supervised_contrastive import SupervisedContrastive
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.supervised_contrastive import SupervisedContrastive
 from pipelines.vocabulary import Field, Signal
 
 LABELS = (0, 1, 0, 2, 1, 0)

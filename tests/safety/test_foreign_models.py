@@ -15,13 +15,13 @@ import pytest
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
-from flows.cli import app
+from flows.cli.app import app
+from pipelines.corpora.vectors.encoder import Encoder
 from pipelines.errors import DataError, RecipeError
-from pipelines.foreign import refuse_harm, safetensors_header
-from pipelines.inference import open_compute
-from pipelines.opening import open_config, open_tokenizer
+from pipelines.models.foreign import refuse_harm, safetensors_header
+from pipelines.models.opening import open_config, open_tokenizer
 from pipelines.recipe.checkpoint import body_of, resolve_checkpoint
-from pipelines.vectors.encoder import Encoder
+from pipelines.serving.answering.inference import open_compute
 
 BERT: dict[str, Any] = {
     "model_type": "bert", "vocab_size": 40, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,

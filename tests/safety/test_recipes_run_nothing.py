@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpora.settings import load_settings
+from pipelines.corpora.settings.dataset import load_settings
 from pipelines.errors import RecipeError
-from pipelines.objectives import Objective
-from tests.corpora.small_dataset import PARAMS
-from tests.recipes.test_bad_recipes import GOOD
+from pipelines.parts.objectives import Objective
+from tests.pipelines.corpora.small_dataset import PARAMS
+from tests.pipelines.recipe.test_bad_recipes import GOOD
 from tests.steps import library_of
 
 TAGS = (
@@ -52,7 +52,7 @@ def test_aliases_that_grow_without_end_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["antigravity", "os.mkdir", "pipelines.objectives.masked_lm", "../masked_lm", "__init__"]
+    "name", ["antigravity", "os.mkdir", "pipelines.parts.objectives.masked_lm", "../masked_lm", "__init__"]
 )
 def test_a_component_is_found_among_ours_and_never_imported_by_name(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no objective is called"):

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpora.reading.servers import server_of
-from pipelines.corpora.source_settings import FileSource
+from pipelines.corpora.settings.sources import FileSource
 from pipelines.errors import CursusError, DataError, RecipeError
-from pipelines.job import Runtime
 from pipelines.recipe.checkpoint import resolve_checkpoint
-from pipelines.redaction import redacted
-from tasks.conditions import conditions
-from tests.corpora.small_dataset import write_small_dataset
+from pipelines.recipe.job import Runtime
+from pipelines.safety.redaction import redacted
+from tasks.stages.conditions import conditions
+from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.steps import ROOT
 
 WORD = "hunter2-and-more"
@@ -75,7 +75,7 @@ def test_a_password_in_params_reaches_no_file_and_no_message(tmp_path: Path) -> 
     write_small_dataset(tmp_path)
     params = tmp_path / "params.yaml"
     params.write_text(params.read_text().replace("texts/train.jsonl", f"https://me:{WORD}@127.0.0.1:9/train.jsonl"))
-    program = "from pathlib import Path; from pipelines.corpora.pin import pin; pin('small', Path('.').resolve())"
+    program = "from pathlib import Path; from pipelines.corpora.steps.pin import pin; pin('small', Path('.').resolve())"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)}
     )

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 
-from pipelines.heads import Head
-from pipelines.opening import Record, open_config, open_tokenizer, put_together
+from pipelines.models.opening import Record, open_config, open_tokenizer, put_together
+from pipelines.parts.heads import Head
 from pipelines.task_families import TaskFamily
 
 

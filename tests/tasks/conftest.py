@@ -23,7 +23,7 @@ from pipelines.lineage.fingerprint import fingerprint
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.lineage.store import Artifact, Store
 from tasks.environment import QUIET, state_folder, tracking_uri
-from tasks.tracking_store import migrate_tracking_store
+from tasks.servers.tracking_database import migrate_tracking_store
 
 LABELS = ["cluster", "linalg", "stats"]
 TEXTS = ["Solve a linear system.", "Draw samples from a distribution.", "Assign points to centroids."]
@@ -230,8 +230,8 @@ def executing(root: Path, execution: str) -> Iterator[subprocess.Popen[str]]:
         import time
         from pathlib import Path
         from pipelines.lineage.store import Store
-        from tasks.tracked_values import TrackedStep
-        from tasks.tracking import Tracker
+        from tasks.tracking.tracked_values import TrackedStep
+        from tasks.tracking.executions import Tracker
         tracker = Tracker(Path({str(root)!r}))
         tracker.begin_execution({execution!r}, "bert", "docs", [], Store(Path({str(root / "empty")!r})))
         tracker.begin_step(TrackedStep("f" * 64, "bert", "general", "pretrain", 0, {{}}, {{}}, {{}}, "general"))

@@ -19,8 +19,8 @@ from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.kinds.kills import TRAINING
 from benchmarks.faults.regime import Checkout
-from pipelines.corpora.shards import table_files
-from pipelines.corpora.step import prepared, table_path
+from pipelines.corpora.shards.folders import table_files
+from pipelines.corpora.steps.step import prepared, table_path
 from pipelines.lineage.provenance import RECORD
 
 HOW = ("flipped", "flipped", "cut", "emptied")

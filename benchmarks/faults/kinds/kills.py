@@ -12,8 +12,8 @@ from benchmarks.faults.fault import Fault, Strike, moment
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import Checkout
 
-FLOW, COMMAND = "flows.execute", "flows.cli"
-TRAINING, RANK = "pipelines.training.worker", "pipelines.training.rank "
+FLOW, COMMAND = "flows.process.execute", "flows.cli.app"
+TRAINING, RANK = "pipelines.training.ranks.worker", "pipelines.training.ranks.rank "
 SERVER = "prefect.server"
 
 

@@ -15,7 +15,7 @@ from benchmarks.faults.fault import Fault, Strike, moment
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.kinds.kills import SERVER
 from benchmarks.faults.regime import Checkout, environment_of
-from tasks import processes
+from tasks.servers import processes
 
 SECONDS = (2.0, 25.0)
 """How long a server is away."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from pipelines.cleaning import Repair
+from pipelines.corpora.cleaning import Repair
 
 _ENGLISH = r"""
     (?:this|our|the)\s(?:web)?(?:site|page)\s(?:also\s)?uses?\scookies\b.*

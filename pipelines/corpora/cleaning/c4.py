@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from pipelines.cleaning import Filter, Judgement
-from pipelines.cleaning.words import unknown_words, words_of
+from pipelines.corpora.cleaning import Filter, Judgement
+from pipelines.corpora.cleaning.words import unknown_words, words_of
 from pipelines.errors import DataError
 
 _MARKS = {"zh": (".", "?", "!", '"', "。", "？", "！", "”", "」", "』")}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from pipelines.cleaning import Filter, Judgement
-from pipelines.cleaning.words import unknown_words, words_of
+from pipelines.corpora.cleaning import Filter, Judgement
+from pipelines.corpora.cleaning.words import unknown_words, words_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pipelines.cleaning import Mask, mask_with
+from pipelines.corpora.cleaning import Mask, mask_with
 
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_])(?<![0-9][.-])(?:"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from ipaddress import ip_address
 
-from pipelines.cleaning import Mask, mask_with
+from pipelines.corpora.cleaning import Mask, mask_with
 
 _ADDRESS = re.compile(
     r"(?<![\w.:/-])(?<!ersion )(?:"

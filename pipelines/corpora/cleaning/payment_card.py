@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pipelines.cleaning import Mask, mask_with
+from pipelines.corpora.cleaning import Mask, mask_with
 
 _GROUPED = (
     r"[0-9]{4}(?P<between>[ -])[0-9]{4}(?P=between)[0-9]{4}(?P=between)[0-9]{1,7}|[0-9]{4}[ -][0-9]{6}[ -][0-9]{5}"

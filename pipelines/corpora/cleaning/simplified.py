@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, Literal
 
-from pipelines.cleaning import Repair
+from pipelines.corpora.cleaning import Repair
 
 
 class Simplified(Repair, name="simplified"):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Literal
 
-from pipelines.cleaning import Repair
+from pipelines.corpora.cleaning import Repair
 
 _TAKEN_APART = frozenset("\u0e33\u0eb3" + "".join(map(chr, range(0x3131, 0x318F))))
 """NFKC splits the vowel AM of Thai and Lao, and makes halves of a syllable of ㅋㅋ."""

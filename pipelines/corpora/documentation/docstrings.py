@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from pipelines.corpora.installation import python_files, runtime_closure
-from pipelines.corpora.process_pool import process_pool
-from pipelines.corpora.task_settings import DocumentationTask
+from pipelines.corpora.documentation.installation import python_files, runtime_closure
+from pipelines.corpora.engines.process_pool import process_pool
+from pipelines.corpora.settings.task import DocumentationTask
 from pipelines.errors import DataError
 
 DOMAIN = {"numpy", "scikit-learn", "pandas", "sympy", "networkx", "matplotlib", "mpmath"}

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from pipelines.corpora.documentation import task_rows
-from pipelines.corpora.examples import Example
-from pipelines.corpora.numpydoc import Documented, Parameter, documented
-from pipelines.corpora.task_settings import DocumentationTask
+from pipelines.corpora.documentation.docstrings import task_rows
+from pipelines.corpora.documentation.numpydoc import Documented, Parameter, documented
+from pipelines.corpora.examples.files import Example
+from pipelines.corpora.settings.task import DocumentationTask
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 

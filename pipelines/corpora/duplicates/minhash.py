@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.corpora.shingles import Ends, Hashes
+from pipelines.corpora.duplicates.shingles import Ends, Hashes
 
 VALUES = 128
 """At most so many values a signature: estimates of a Jaccard index of 0.8 then have a standard error of 0.036."""

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.corpora.minhash import Bands, similarity
-from pipelines.corpora.sorted_keys import Numbers, SortedKeys, repeated, sizes
+from pipelines.corpora.duplicates.minhash import Bands, similarity
+from pipelines.corpora.duplicates.sorted_keys import Numbers, SortedKeys, repeated, sizes
 
 Earliest = NDArray[np.uint32]
 

@@ -15,7 +15,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.corpora.shingles import Letters, Shingle, Unit, batches
+from pipelines.corpora.duplicates.shingles import Letters, Shingle, Unit, batches
 
 _HAN_AND_KANA = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_HAN_AND_KANA}]|[^\W_{_HAN_AND_KANA}]+")

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.format import write_array_header_1_0
 
-from pipelines.corpora.minhash import Bands, signatures
-from pipelines.corpora.paragraphs import paragraphs
-from pipelines.corpora.shingles import Letters, Shingle, batches
-from pipelines.corpora.sorted_keys import write_sorted
-from pipelines.corpora.tables import read_rows
+from pipelines.corpora.duplicates.minhash import Bands, signatures
+from pipelines.corpora.duplicates.paragraphs import paragraphs
+from pipelines.corpora.duplicates.shingles import Letters, Shingle, batches
+from pipelines.corpora.duplicates.sorted_keys import write_sorted
+from pipelines.corpora.shards.tables import read_rows
 
 TEXTS_KEYS = "texts"
 PARAGRAPHS_KEYS = "paragraphs"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.corpora.shingles import Hashes
+from pipelines.corpora.duplicates.shingles import Hashes
 
 KEYS_AT_ONCE = 2**20
 """About 60 bytes of memory each."""

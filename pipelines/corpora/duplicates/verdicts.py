@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.corpora.minhash import Bands
-from pipelines.corpora.near_duplicates import Sketches, clusters
-from pipelines.corpora.sketches import PARAGRAPHS_KEYS, PARAGRAPHS_OF_A_TEXT, TEXTS_KEYS
-from pipelines.corpora.sorted_keys import Numbers, SortedKeys, repeated, sizes
+from pipelines.corpora.duplicates.minhash import Bands
+from pipelines.corpora.duplicates.near_duplicates import Sketches, clusters
+from pipelines.corpora.duplicates.sketches import PARAGRAPHS_KEYS, PARAGRAPHS_OF_A_TEXT, TEXTS_KEYS
+from pipelines.corpora.duplicates.sorted_keys import Numbers, SortedKeys, repeated, sizes
 
 STAYS = 0
 NEAR = 128

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pipelines.components import Component
 
 if TYPE_CHECKING:
-    from pipelines.corpora.work import Unit
+    from pipelines.corpora.engines.work import Unit
 
 
 class Engine(Component):

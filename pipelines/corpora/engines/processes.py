@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.corpora.engines import Engine
-from pipelines.corpora.process_pool import process_pool
-from pipelines.corpora.work import finish
+from pipelines.corpora.engines.process_pool import process_pool
+from pipelines.corpora.engines.work import finish
 
 if TYPE_CHECKING:
-    from pipelines.corpora.work import Unit
+    from pipelines.corpora.engines.work import Unit
 
 
 class Processes(Engine, name="processes"):

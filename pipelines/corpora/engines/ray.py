@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from pipelines import errors, ray_cluster
-from pipelines.corpora.engines import Engine
-from pipelines.corpora.runtime import CHILD
-from pipelines.corpora.work import finish
+from pipelines import errors
+from pipelines.corpora.engines import Engine, ray_cluster
+from pipelines.corpora.engines.work import finish
+from pipelines.corpora.settings.runtime import CHILD
 from pipelines.errors import CursusError, DataError
 
 if TYPE_CHECKING:
-    from pipelines.corpora.work import Unit
+    from pipelines.corpora.engines.work import Unit
 
 
 class Ray(Engine, name="ray"):

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from pipelines.errors import CursusError
-from pipelines.loopback import is_loopback
+from pipelines.safety.loopback import is_loopback
 
 ANSWER_SECONDS = 3.0
 """What a cluster's machine may take to accept a connection."""

@@ -15,15 +15,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.corpora.evidence import EvidenceOfFile, Limits
-from pipelines.corpora.measures import MeasuredFile
-from pipelines.corpora.repeats import KeyFile, RepeatedKeys, ranges_of
-from pipelines.corpora.shards import table_files
-from pipelines.corpora.step import LABELLED, TABLES, Step, table_path
-from pipelines.corpora.study import Study
-from pipelines.corpora.tables import labelled, origin
-from pipelines.corpora.work import ALONE_BELOW, worked
-from pipelines.corpora.writing import read_json
+from pipelines.corpora.engines.work import ALONE_BELOW, worked
+from pipelines.corpora.evidence.measures import MeasuredFile
+from pipelines.corpora.evidence.repeats import KeyFile, RepeatedKeys, ranges_of
+from pipelines.corpora.evidence.rows import EvidenceOfFile, Limits
+from pipelines.corpora.evidence.study import Study
+from pipelines.corpora.shards.folders import table_files
+from pipelines.corpora.shards.tables import labelled, origin
+from pipelines.corpora.shards.writing import read_json
+from pipelines.corpora.steps.step import LABELLED, TABLES, Step, table_path
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.task_families import TaskFamily
 

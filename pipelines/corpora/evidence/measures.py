@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipelines.corpora.overlap import OverlapIndex
-from pipelines.corpora.shingles import Letters, batches
-from pipelines.corpora.tables import ROWS_IN_A_GROUP, read_rows
-from pipelines.corpora.writing import read_json, write_json
+from pipelines.corpora.duplicates.overlap import OverlapIndex
+from pipelines.corpora.duplicates.shingles import Letters, batches
+from pipelines.corpora.shards.tables import ROWS_IN_A_GROUP, read_rows
+from pipelines.corpora.shards.writing import read_json, write_json
 from pipelines.task_families import TaskFamily
 
 PROBLEM = np.uint32(1 << 30)

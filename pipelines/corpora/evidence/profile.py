@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from pipelines.corpora.judged import Judged
-from pipelines.corpora.step import TABLES
-from pipelines.corpora.writing import read_json
+from pipelines.corpora.evidence.judged import Judged
+from pipelines.corpora.shards.writing import read_json
+from pipelines.corpora.steps.step import TABLES
 
 
 def profiled(found: Judged) -> dict[str, Any]:

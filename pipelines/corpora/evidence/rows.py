@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipelines.corpora.lengths import length_bins
-from pipelines.corpora.measures import Measures, problem_of, unknown_label
-from pipelines.corpora.repeats import of_file
-from pipelines.corpora.tables import ROWS_IN_A_GROUP
-from pipelines.corpora.writing import write_json
+from pipelines.corpora.evidence.lengths import length_bins
+from pipelines.corpora.evidence.measures import Measures, problem_of, unknown_label
+from pipelines.corpora.evidence.repeats import of_file
+from pipelines.corpora.shards.tables import ROWS_IN_A_GROUP
+from pipelines.corpora.shards.writing import write_json
 from pipelines.task_families import TaskFamily
 
 ROWS_ASKED = 100_000

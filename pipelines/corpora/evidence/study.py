@@ -18,11 +18,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.corpora.overlap import words
-from pipelines.corpora.step import CORPORA
-from pipelines.corpora.writing import write_json
-from pipelines.segmentations import UNSPACED
-from pipelines.tokenizers import Tokenizer
+from pipelines.corpora.duplicates.overlap import words
+from pipelines.corpora.shards.writing import write_json
+from pipelines.corpora.steps.step import CORPORA
+from pipelines.parts.segmentations import UNSPACED
+from pipelines.parts.tokenizers import Tokenizer
 
 LETTERS_TO_TELL = 20
 """Letters that a text needs for its language to be told."""

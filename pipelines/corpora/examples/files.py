@@ -12,12 +12,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.formats import UNTYPED, example_records
+from pipelines.corpora.examples.formats import UNTYPED, example_records
+from pipelines.corpora.examples.values import EMPTY, READ, answer_text, class_label
 from pipelines.corpora.reading import EXAMPLE_FORMATS, file_format, place
 from pipelines.corpora.reading.flaws import Flaw, refused
-from pipelines.corpora.tally import Tally
-from pipelines.corpora.task_settings import has_classes
-from pipelines.corpora.values import EMPTY, READ, answer_text, class_label
+from pipelines.corpora.settings.task import has_classes
+from pipelines.corpora.shards.tally import Tally
 from pipelines.errors import DataError
 from pipelines.task_families import Lookup, Problem, Row, TaskFamily
 

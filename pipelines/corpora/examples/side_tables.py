@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.formats import example_records
+from pipelines.corpora.examples.formats import example_records
+from pipelines.corpora.examples.values import EMPTY, READ
 from pipelines.corpora.reading import EXAMPLE_FORMATS, find_files, place
 from pipelines.corpora.reading.flaws import refused
-from pipelines.corpora.values import EMPTY, READ
 from pipelines.errors import DataError
 from pipelines.task_families import Problem, Row, SideTable, TaskFamily
 

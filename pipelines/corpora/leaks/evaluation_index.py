@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.corpora.minhash import Bands, signatures, similarity
-from pipelines.corpora.overlap import OverlapIndex
-from pipelines.corpora.shingles import BATCH, Letters, Shingle, Unit, batches
-from pipelines.corpora.tables import Row, read_rows
+from pipelines.corpora.duplicates.minhash import Bands, signatures, similarity
+from pipelines.corpora.duplicates.overlap import OverlapIndex
+from pipelines.corpora.duplicates.shingles import BATCH, Letters, Shingle, Unit, batches
+from pipelines.corpora.shards.tables import Row, read_rows
 
 NEAR_WORDS = 5
 """Length of the runs whose sets near copies nearly share."""

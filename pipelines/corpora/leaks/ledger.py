@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.corpora.tables import Row, write_rows
+from pipelines.corpora.shards.tables import Row, write_rows
 
 LEDGER = "ledger.parquet"
 EXCERPT = 300

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipelines.corpora.reading.remote import RemoteFile, described
 from pipelines.corpora.reading.servers import opened_at, server_of
-from pipelines.corpora.writing import write_json
+from pipelines.corpora.shards.writing import write_json
 from pipelines.errors import DataError
 from pipelines.lineage.disk import flush
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.vectors import Vectors
+from pipelines.corpora.vectors import Vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import Field, SerializeAsAny
 
 from pipelines.components import Component
+from pipelines.corpora.selections import Pool, Selected, Selection
+from pipelines.corpora.vectors import Vectors
 from pipelines.errors import DataError
-from pipelines.selections import Pool, Selected, Selection
-from pipelines.vectors import Vectors
 
 
 class Nearest(Selection, name="nearest"):
@@ -31,7 +31,7 @@ class Nearest(Selection, name="nearest"):
     where that saves work, for hundreds of thousands of texts and thousands of questions."""
 
     def select(self, pool: Pool) -> Selected:
-        from pipelines.selections.neighbourhood import Neighbourhood
+        from pipelines.corpora.selections.neighbourhood import Neighbourhood
 
         if not pool.documents:
             raise DataError("task_text.selection: the domain corpus is empty, so there are no neighbours to find")

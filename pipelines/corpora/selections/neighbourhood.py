@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.selections import Pool, Selected
-from pipelines.selections.encoding import Encoded, Learned, evenly, shape_of, texts_at
-from pipelines.selections.searching import CHOSEN, FIGURES, SHOWN, Centres, Listed, Recall, Searched, list_count
-from pipelines.vectors import Vectors
+from pipelines.corpora.selections import Pool, Selected
+from pipelines.corpora.selections.encoding import Encoded, Learned, evenly, shape_of, texts_at
+from pipelines.corpora.selections.searching import CHOSEN, FIGURES, SHOWN, Centres, Listed, Recall, Searched, list_count
+from pipelines.corpora.vectors import Vectors
 
 QUESTIONS = 1024
 """Questions asked at once."""

@@ -8,8 +8,8 @@ from typing import Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from pipelines.components import Component
+from pipelines.corpora.selections import Pool, Selected, Selection
 from pipelines.errors import DataError
-from pipelines.selections import Pool, Selected, Selection
 
 
 class RandomTexts(Selection, name="random_texts"):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.selections.encoding import blocks, rows_between, shape_of
+from pipelines.corpora.selections.encoding import blocks, rows_between, shape_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

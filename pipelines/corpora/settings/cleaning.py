@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
-from pipelines.cleaning import Cleaner, Filter, Mask, Repair
-from pipelines.corpora.source_settings import Strict
+from pipelines.corpora.cleaning import Cleaner, Filter, Mask, Repair
+from pipelines.corpora.settings.sources import Strict
 from pipelines.errors import DataError
 from pipelines.lineage.source import source_hash
 

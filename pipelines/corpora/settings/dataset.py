@@ -13,16 +13,16 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, model_validator
 
 from pipelines.components import did_you_mean
-from pipelines.corpora.clean_settings import CleanSettings
-from pipelines.corpora.like import LIKE, NoSuchExample, keys_of
-from pipelines.corpora.mixture_settings import Mixtures, check_mixture
-from pipelines.corpora.overlap_settings import DecontaminateSettings, DeduplicateSettings
-from pipelines.corpora.quality_settings import QualitySettings
-from pipelines.corpora.source_settings import Sources, Strict
-from pipelines.corpora.task_settings import KINDS, Task
-from pipelines.corpora.task_text_settings import TaskTextSettings
+from pipelines.components.plain_yaml import refuse_tags
+from pipelines.corpora.settings.cleaning import CleanSettings
+from pipelines.corpora.settings.like import LIKE, NoSuchExample, keys_of
+from pipelines.corpora.settings.mixture import Mixtures, check_mixture
+from pipelines.corpora.settings.overlap import DecontaminateSettings, DeduplicateSettings
+from pipelines.corpora.settings.quality import QualitySettings
+from pipelines.corpora.settings.sources import Sources, Strict
+from pipelines.corpora.settings.task import KINDS, Task
+from pipelines.corpora.settings.task_text import TaskTextSettings
 from pipelines.errors import RecipeError
-from pipelines.plain_yaml import refuse_tags
 
 FILE = "params.yaml"
 _TAGS = ("files", "package", "columns")

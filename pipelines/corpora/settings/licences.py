@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, metadata, packages_distributions
 from typing import Any
 
-from pipelines.corpora.source_settings import DocumentationSource, PackageSource, Source
+from pipelines.corpora.settings.sources import DocumentationSource, PackageSource, Source
 
 UNSTATED = "not stated"
 LONGEST = 60

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from pipelines.components import did_you_mean
-from pipelines.corpora.source_settings import Source, Strict
+from pipelines.corpora.settings.sources import Source, Strict
 
 
 class MixtureSettings(Strict):

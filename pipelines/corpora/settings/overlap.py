@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipelines.corpora.source_settings import Strict
+from pipelines.corpora.settings.sources import Strict
 
 
 class DeduplicateSettings(Strict):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from pipelines.corpora.source_settings import Strict
-from pipelines.tokenizers import Tokenizer
+from pipelines.corpora.settings.sources import Strict
+from pipelines.parts.tokenizers import Tokenizer
 
 
 class QualitySettings(Strict):

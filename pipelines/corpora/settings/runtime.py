@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import ByteSize, Field, SerializeAsAny, ValidationError
 
 from pipelines.corpora.engines import Engine
-from pipelines.corpora.settings import FILE, read_params
-from pipelines.corpora.source_settings import Strict
+from pipelines.corpora.settings.dataset import FILE, read_params
+from pipelines.corpora.settings.sources import Strict
 from pipelines.errors import RecipeError
 
 PARENT = 256 * 2**20

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pipelines.components import did_you_mean
-from pipelines.corpora.overlap import text_key
+from pipelines.corpora.duplicates.overlap import text_key
 from pipelines.corpora.reading.addresses import is_address, secret_in, secret_in_address
 from pipelines.corpora.reading.options import LONGEST_DOCUMENT, ReadOptions
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, mode
 from pydantic_core import PydanticCustomError
 
 from pipelines.components import did_you_mean, discover
-from pipelines.corpora.source_settings import Source, Sources, Strict, as_list
+from pipelines.corpora.settings.sources import Source, Sources, Strict, as_list
 from pipelines.task_families import TaskFamily
 
 

@@ -9,8 +9,8 @@ from typing import Self
 
 from pydantic import SerializeAsAny, model_validator
 
-from pipelines.corpora.source_settings import Strict
-from pipelines.selections import Selection
+from pipelines.corpora.selections import Selection
+from pipelines.corpora.settings.sources import Strict
 
 
 class TaskTextSettings(Strict):

@@ -20,10 +20,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.corpora.tables import Row, TableWriter, read_rows
-from pipelines.corpora.tally import Tally
-from pipelines.corpora.work import ALONE_BELOW, worked
-from pipelines.corpora.writing import read_json, write_json
+from pipelines.corpora.engines.work import ALONE_BELOW, worked
+from pipelines.corpora.shards.tables import Row, TableWriter, read_rows
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.shards.writing import read_json, write_json
 from pipelines.errors import DataError
 
 SHARD_BYTES = 64 * 2**20

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.corpora.shards import manifest, table_files
-from pipelines.corpora.tables import ROWS_IN_A_GROUP, TEXTS, Row
-from pipelines.corpora.work import ALONE_BELOW, worked
+from pipelines.corpora.engines.work import ALONE_BELOW, worked
+from pipelines.corpora.shards.folders import manifest, table_files
+from pipelines.corpora.shards.tables import ROWS_IN_A_GROUP, TEXTS, Row
 
 HELD_OUT = "general_heldout"
 """Name of the table."""

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.cleaning import Judgement
-from pipelines.corpora.clean_settings import CleanSettings
-from pipelines.corpora.shards import mapped
-from pipelines.corpora.step import COUNTS, PLAIN, begin, history, run_step
-from pipelines.corpora.tables import TEXTS, Row, example_of, labelled_parts, read_rows, row_of, write_rows
-from pipelines.corpora.tally import Tally
-from pipelines.corpora.tidy import trimmed, visible
-from pipelines.corpora.writing import read_json, write_json
+from pipelines.corpora.cleaning import Judgement
+from pipelines.corpora.settings.cleaning import CleanSettings
+from pipelines.corpora.shards.folders import mapped
+from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled_parts, read_rows, row_of, write_rows
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.shards.writing import read_json, write_json
+from pipelines.corpora.steps.step import COUNTS, PLAIN, begin, history, run_step
+from pipelines.corpora.steps.tidy import trimmed, visible
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 

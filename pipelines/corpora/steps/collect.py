@@ -7,22 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.documentation import documentation
-from pipelines.corpora.documented_tasks import documented_examples
-from pipelines.corpora.drawing import parts
-from pipelines.corpora.examples import Example, ExampleReader
-from pipelines.corpora.pinned_sources import check_unchanged
+from pipelines.corpora.documentation.docstrings import documentation
+from pipelines.corpora.documentation.documented_tasks import documented_examples
+from pipelines.corpora.examples.files import Example, ExampleReader
+from pipelines.corpora.examples.side_tables import read_side_tables
+from pipelines.corpora.examples.tagged_words import named, sentences, tagged_line
 from pipelines.corpora.reading import EXAMPLE_FORMATS, find_files
-from pipelines.corpora.shards import joined
-from pipelines.corpora.side_tables import read_side_tables
-from pipelines.corpora.source_settings import DocumentationSource, Source
-from pipelines.corpora.sources import texts, units_of
-from pipelines.corpora.step import COUNTS, PLAIN, begin, history, run_step
-from pipelines.corpora.tables import labelled_parts, row_of, write_rows
-from pipelines.corpora.tagged_words import named, sentences, tagged_line
-from pipelines.corpora.tally import Tally
-from pipelines.corpora.task_settings import DocumentationTask, FileTask, TaggedWordsTask, Task, TextsOfLabelTask
-from pipelines.corpora.writing import write_json
+from pipelines.corpora.settings.sources import DocumentationSource, Source
+from pipelines.corpora.settings.task import DocumentationTask, FileTask, TaggedWordsTask, Task, TextsOfLabelTask
+from pipelines.corpora.shards.folders import joined
+from pipelines.corpora.shards.tables import labelled_parts, row_of, write_rows
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.shards.writing import write_json
+from pipelines.corpora.steps.drawing import parts
+from pipelines.corpora.steps.pinned_sources import check_unchanged
+from pipelines.corpora.steps.sources import texts, units_of
+from pipelines.corpora.steps.step import COUNTS, PLAIN, begin, history, run_step
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 

@@ -13,19 +13,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.evaluation_index import Evaluated, EvaluationIndex, Hit, Rules, indexed, with_hits
-from pipelines.corpora.leaks import LEAKS, LEAKS_COLUMNS
-from pipelines.corpora.ledger import EVALUATION, LEDGER, Overlapping, complaint, excerpt, totals, write_ledger
-from pipelines.corpora.ledger_page import LEDGER_PAGE, page
-from pipelines.corpora.settings import DatasetSettings
-from pipelines.corpora.shards import Written, manifest, sealed, table_files
-from pipelines.corpora.shingles import unit_of
-from pipelines.corpora.step import COUNTS, PLAIN, begin, history, run_step
-from pipelines.corpora.tables import TEXTS, Row, labelled_parts, read_rows, write_rows
-from pipelines.corpora.tally import Tally
-from pipelines.corpora.work import ALONE_BELOW, worked
-from pipelines.corpora.writing import read_json, write_json
+from pipelines.corpora.duplicates.shingles import unit_of
+from pipelines.corpora.engines.work import ALONE_BELOW, worked
+from pipelines.corpora.leaks.clean_rows import LEAKS, LEAKS_COLUMNS
+from pipelines.corpora.leaks.evaluation_index import Evaluated, EvaluationIndex, Hit, Rules, indexed, with_hits
+from pipelines.corpora.leaks.ledger import EVALUATION, LEDGER, Overlapping, complaint, excerpt, totals, write_ledger
+from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.shards.folders import Written, manifest, sealed, table_files
+from pipelines.corpora.shards.tables import TEXTS, Row, labelled_parts, read_rows, write_rows
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.shards.writing import read_json, write_json
+from pipelines.corpora.steps.step import COUNTS, PLAIN, begin, history, run_step
 from pipelines.errors import DataError
+from pipelines.reports.cards.ledger_page import LEDGER_PAGE, page
 
 BESIDE = {"validation": ("test",), "train": ("validation", "test")}
 """What each part of a labelled set must not overlap."""

@@ -2,7 +2,7 @@
 
 Of the labelled set only copies go; of plain text also near copies of other plain text, and, where asked for, paragraphs that
 stand in an earlier text. Each shard is read twice, by as many processes as there are: for the keys of its texts, and to write
-what stays. Between the two, one process compares the keys of all (`pipelines.corpora.duplicates`).
+what stays. Between the two, one process compares the keys of all (`pipelines.corpora.duplicates.verdicts`).
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.corpora.duplicates import COPIES, STAYS, VERDICTS, Judged, repeated_paragraphs, tables_held
-from pipelines.corpora.ledger import EVALUATION, LEDGER, Overlapping, excerpt, write_ledger
-from pipelines.corpora.minhash import Bands
-from pipelines.corpora.paragraphs import without
-from pipelines.corpora.published import Published, published_leaks
-from pipelines.corpora.settings import DatasetSettings
-from pipelines.corpora.shards import Written, manifest, sealed
-from pipelines.corpora.shingles import Letters, Shingle, batches, unit_of
-from pipelines.corpora.sketches import TEXTS_KEYS, Sketched
-from pipelines.corpora.sorted_keys import write_sorted
-from pipelines.corpora.step import COUNTS, PLAIN, Step, begin, history, run_step
-from pipelines.corpora.tables import TEXTS, Row, example_of, labelled_parts, read_rows, write_rows
-from pipelines.corpora.tally import Tally
-from pipelines.corpora.work import ALONE_BELOW, worked
-from pipelines.corpora.writing import read_json, write_json
+from pipelines.corpora.duplicates.minhash import Bands
+from pipelines.corpora.duplicates.paragraphs import without
+from pipelines.corpora.duplicates.published import Published, published_leaks
+from pipelines.corpora.duplicates.shingles import Letters, Shingle, batches, unit_of
+from pipelines.corpora.duplicates.sketches import TEXTS_KEYS, Sketched
+from pipelines.corpora.duplicates.sorted_keys import write_sorted
+from pipelines.corpora.duplicates.verdicts import COPIES, STAYS, VERDICTS, Judged, repeated_paragraphs, tables_held
+from pipelines.corpora.engines.work import ALONE_BELOW, worked
+from pipelines.corpora.leaks.ledger import EVALUATION, LEDGER, Overlapping, excerpt, write_ledger
+from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.shards.folders import Written, manifest, sealed
+from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled_parts, read_rows, write_rows
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.shards.writing import read_json, write_json
+from pipelines.corpora.steps.step import COUNTS, PLAIN, Step, begin, history, run_step
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from pipelines.corpora.overlap import text_key
-from pipelines.corpora.task_settings import has_classes
+from pipelines.corpora.duplicates.overlap import text_key
+from pipelines.corpora.settings.task import has_classes
 from pipelines.errors import DataError
 from pipelines.task_families import Row, TaskFamily
 

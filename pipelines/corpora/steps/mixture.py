@@ -21,10 +21,10 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipelines.corpora.held_out import key_of as held_out_key
-from pipelines.corpora.mixture_settings import MixtureSettings
-from pipelines.corpora.tables import ROWS_IN_A_GROUP
-from pipelines.corpora.writing import read_json, write_json
+from pipelines.corpora.settings.mixture import MixtureSettings
+from pipelines.corpora.shards.held_out import key_of as held_out_key
+from pipelines.corpora.shards.tables import ROWS_IN_A_GROUP
+from pipelines.corpora.shards.writing import read_json, write_json
 
 _PURPOSE = b"mixture"
 _HIGH_BITS = 16

@@ -15,11 +15,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.pinned_sources import pin_path, pinned_sources, sources_of
-from pipelines.corpora.selection_identity import mixture_identity, selection_libraries, task_text_identity
-from pipelines.corpora.settings import DatasetSettings, load_dataset
-from pipelines.corpora.step import run_step
-from pipelines.corpora.writing import read_json, write_json
+from pipelines.corpora.settings.dataset import DatasetSettings, load_dataset
+from pipelines.corpora.shards.writing import read_json, write_json
+from pipelines.corpora.steps.pinned_sources import pin_path, pinned_sources, sources_of
+from pipelines.corpora.steps.selection_identity import mixture_identity, selection_libraries, task_text_identity
+from pipelines.corpora.steps.step import run_step
 from pipelines.lineage.fingerprint import digest_file, fingerprint
 from pipelines.lineage.source import source_hash
 
@@ -74,7 +74,7 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
     steps["select"]["environment"] = libraries | selection_libraries(settings)
     steps["collect"]["sources"] = fingerprint(sources)
     steps["validate"] = {
-        "code": source_hash("tasks.quality"),
+        "code": source_hash("tasks.quality.validate"),
         "settings": {
             name: getattr(settings, name).model_dump(mode="json") for name in ("clean", "decontaminate", "quality")
         }
@@ -85,7 +85,7 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
     listed = [*settings.general, *settings.domain, *sources_of(task)]
     pages = sorted((Path(__file__).parent / "card_pages").iterdir())
     steps["card"] = {
-        "code": source_hash("pipelines.corpora.card"),
+        "code": source_hash("pipelines.reports.cards.card"),
         "pages": {page.name: digest_file(page) for page in pages},
         "settings": {"recipe": settings.recipe, "variants": settings.variants}
         | {"licences": [task.licence, *([source.described, source.licence] for source in listed)]},

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.installation import versions
-from pipelines.corpora.pinned_files import pinned_files
+from pipelines.corpora.documentation.installation import versions
 from pipelines.corpora.reading import EXAMPLE_FORMATS
 from pipelines.corpora.reading.places import find
-from pipelines.corpora.settings import DatasetSettings
-from pipelines.corpora.source_settings import DocumentationSource, Source
-from pipelines.corpora.sources import named_files
-from pipelines.corpora.task_settings import DocumentationTask, FileTask, TaggedWordsTask, Task, TextsOfLabelTask
-from pipelines.corpora.writing import read_json
+from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.settings.sources import DocumentationSource, Source
+from pipelines.corpora.settings.task import DocumentationTask, FileTask, TaggedWordsTask, Task, TextsOfLabelTask
+from pipelines.corpora.shards.writing import read_json
+from pipelines.corpora.steps.pinned_files import pinned_files
+from pipelines.corpora.steps.sources import named_files
 from pipelines.errors import DataError
 
 
@@ -52,7 +52,7 @@ def check_unchanged(dataset: str, settings: DatasetSettings, root: Path) -> None
     changed = next((place for place in has if has[place] != was.get(place)), "the list of sources or packages")
     raise DataError(
         f"{changed}: changed since data/pins/{dataset}.json was written; run 'cursus data {dataset}', or "
-        f"'python -m pipelines.corpora.pin {dataset}' before 'dvc repro'"
+        f"'python -m pipelines.corpora.steps.pin {dataset}' before 'dvc repro'"
     )
 
 

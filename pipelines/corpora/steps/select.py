@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.corpora.overlap import text_key
-from pipelines.corpora.runtime import PARENT
-from pipelines.corpora.settings import line_of
-from pipelines.corpora.shards import Written, joined, manifest, table_files, written
-from pipelines.corpora.step import COUNTS, Step, begin, history, run_step
-from pipelines.corpora.tables import TEXTS, Row, read_rows
-from pipelines.corpora.tally import Tally
-from pipelines.corpora.task_text import drawn_examples
-from pipelines.corpora.work import ALONE_BELOW, Unit, worked
-from pipelines.corpora.writing import read_json, write_json
+from pipelines.corpora.duplicates.overlap import text_key
+from pipelines.corpora.engines.work import ALONE_BELOW, Unit, worked
+from pipelines.corpora.selections import Pool, Selected, Selection
+from pipelines.corpora.settings.dataset import line_of
+from pipelines.corpora.settings.runtime import PARENT
+from pipelines.corpora.shards.folders import Written, joined, manifest, table_files, written
+from pipelines.corpora.shards.tables import TEXTS, Row, read_rows
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.shards.writing import read_json, write_json
+from pipelines.corpora.steps.step import COUNTS, Step, begin, history, run_step
+from pipelines.corpora.steps.task_text import drawn_examples
 from pipelines.errors import RecipeError
-from pipelines.selections import Pool, Selected, Selection
 
 SELECTION = "selection.json"
 IN_OWN_TEXT = "also in the task's own text"

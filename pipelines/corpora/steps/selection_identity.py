@@ -6,8 +6,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.select import check_files
-from pipelines.corpora.settings import DatasetSettings
+from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.steps.select import check_files
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.source import source_hash
 

@@ -22,14 +22,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipelines.corpora.held_out import REASON as HELD_OUT_REASON
-from pipelines.corpora.held_out import key_of as held_out_key
-from pipelines.corpora.mixture import Copies, Measured, Mixture, Share, key_of, most_copies, shares, told
-from pipelines.corpora.shards import SHARD_BYTES, Written, joined, manifest, table_files
-from pipelines.corpora.tables import ROWS_IN_A_GROUP, TEXTS, Row
-from pipelines.corpora.tally import Tally
-from pipelines.corpora.work import ALONE_BELOW, worked
-from pipelines.corpora.writing import read_json, write_json
+from pipelines.corpora.engines.work import ALONE_BELOW, worked
+from pipelines.corpora.shards.folders import SHARD_BYTES, Written, joined, manifest, table_files
+from pipelines.corpora.shards.held_out import REASON as HELD_OUT_REASON
+from pipelines.corpora.shards.held_out import key_of as held_out_key
+from pipelines.corpora.shards.tables import ROWS_IN_A_GROUP, TEXTS, Row
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.shards.writing import read_json, write_json
+from pipelines.corpora.steps.mixture import Copies, Measured, Mixture, Share, key_of, most_copies, shares, told
 
 ROWS = "rows.arrow"
 COUNTS = "counts.json"

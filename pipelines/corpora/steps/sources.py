@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from pipelines.corpora.documentation import documentation
+from pipelines.corpora.documentation.docstrings import documentation
+from pipelines.corpora.examples.tagged_words import tagged_line
 from pipelines.corpora.reading import parts_of, read_texts
 from pipelines.corpora.reading.flaws import counted, refused_unless_skipped
 from pipelines.corpora.reading.parts import Part, grouped
 from pipelines.corpora.reading.places import find, find_files
 from pipelines.corpora.reading.remote import RemoteFile
-from pipelines.corpora.shards import Written
-from pipelines.corpora.source_settings import DocumentationSource, FileSource, PackageSource, Source
-from pipelines.corpora.tables import TEXTS, Row
-from pipelines.corpora.tagged_words import tagged_line
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.settings.sources import DocumentationSource, FileSource, PackageSource, Source
+from pipelines.corpora.shards.folders import Written
+from pipelines.corpora.shards.tables import TEXTS, Row
+from pipelines.corpora.shards.tally import Tally
 from pipelines.errors import DataError
 from pipelines.task_families.writing_systems import joined
 

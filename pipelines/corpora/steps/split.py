@@ -10,18 +10,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.collect import check_labels
-from pipelines.corpora.held_out import HELD_OUT, held_out
-from pipelines.corpora.leaks import marked
-from pipelines.corpora.mixture import Mixture
-from pipelines.corpora.mixture_settings import members_of
-from pipelines.corpora.select import SELECTION
-from pipelines.corpora.shuffle import shuffled
-from pipelines.corpora.step import COUNTS, LABELLED, TABLES, Step, begin, run_step, table_path
-from pipelines.corpora.tables import TEXTS, Row, example_of, labelled, origin, read_rows, write_rows
-from pipelines.corpora.task_settings import has_classes
-from pipelines.corpora.task_text import Drawn, drawn_examples
-from pipelines.corpora.writing import read_json, write_json, written_aside
+from pipelines.corpora.leaks.clean_rows import marked
+from pipelines.corpora.settings.mixture import members_of
+from pipelines.corpora.settings.task import has_classes
+from pipelines.corpora.shards.held_out import HELD_OUT, held_out
+from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled, origin, read_rows, write_rows
+from pipelines.corpora.shards.writing import read_json, write_json, written_aside
+from pipelines.corpora.steps.collect import check_labels
+from pipelines.corpora.steps.mixture import Mixture
+from pipelines.corpora.steps.select import SELECTION
+from pipelines.corpora.steps.shuffle import shuffled
+from pipelines.corpora.steps.step import COUNTS, LABELLED, TABLES, Step, begin, run_step, table_path
+from pipelines.corpora.steps.task_text import Drawn, drawn_examples
 from pipelines.errors import DataError
 from pipelines.lineage.disk import written_whole
 from pipelines.task_families import TaskFamily

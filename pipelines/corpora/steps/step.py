@@ -18,10 +18,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pipelines.corpora.runtime import DataRuntime, load_runtime
-from pipelines.corpora.settings import DatasetSettings, load_dataset
-from pipelines.corpora.work import computed_on
-from pipelines.corpora.writing import read_json, written_aside
+from pipelines.corpora.engines.work import computed_on
+from pipelines.corpora.settings.dataset import DatasetSettings, load_dataset
+from pipelines.corpora.settings.runtime import DataRuntime, load_runtime
+from pipelines.corpora.shards.writing import read_json, written_aside
 from pipelines.errors import CursusError, DataError, StoreError
 from pipelines.lineage.fingerprint import fingerprint
 
@@ -137,7 +137,7 @@ def _importable(step: Callable[[str, Path], None]) -> Callable[[str, Path], None
 
 
 def fail(mistake: CursusError) -> NoReturn:
-    """Print the mistake so that `tasks.datasets` can find it in a log, and end with code 2."""
+    """Print the mistake so that `tasks.datasets.prepared` can find it in a log, and end with code 2."""
     print(f"{type(mistake).__name__}: " + str(mistake).replace("\n", "\n  "), file=sys.stderr, flush=True)
     raise SystemExit(2) from mistake
 

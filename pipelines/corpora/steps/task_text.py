@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.corpora.drawing import drawn
-from pipelines.corpora.settings import DatasetSettings
-from pipelines.corpora.shards import manifest, written
-from pipelines.corpora.tables import TEXTS, Row, example_of
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.shards.folders import manifest, written
+from pipelines.corpora.shards.tables import TEXTS, Row, example_of
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.drawing import drawn
 
 FROM_TRAIN = "train"
 """What the column `collection` calls texts of the training examples."""

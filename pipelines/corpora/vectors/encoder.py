@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from pipelines.corpora.vectors import Vectors
 from pipelines.errors import RecipeError
-from pipelines.foreign import refuse_harm
-from pipelines.vectors import Vectors
+from pipelines.models.foreign import refuse_harm
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.vectors import Encode
+    from pipelines.corpora.vectors import Encode
 
 _TOKENIZERS = (
     "tokenizer.json",

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from pipelines.vectors import Vectors
+from pipelines.corpora.vectors import Vectors
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from scipy.sparse import csr_matrix
 
-    from pipelines.vectors import Encode
+    from pipelines.corpora.vectors import Encode
 
 _HAN_AND_KANA = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 WORD = rf"[{_HAN_AND_KANA}]|[^\W_{_HAN_AND_KANA}]+"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.attacks import Attack
-from pipelines.attacks.characters import CHINESE, change_characters
+from pipelines.judging.attacks import Attack
+from pipelines.judging.attacks.characters import CHINESE, change_characters
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pipelines.attacks import Attack
-from pipelines.attacks.letters import ALPHABETIC, change_words
+from pipelines.judging.attacks import Attack
+from pipelines.judging.attacks.letters import ALPHABETIC, change_words
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from pipelines.attacks import Attack
 from pipelines.errors import DataError
+from pipelines.judging.attacks import Attack
 
 
 class LexiconAttack(Attack):

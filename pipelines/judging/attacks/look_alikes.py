@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.attacks.characters import CHINESE, change_characters
-from pipelines.attacks.lexicon import LexiconAttack, read_lexicon
+from pipelines.judging.attacks.characters import CHINESE, change_characters
+from pipelines.judging.attacks.lexicon import LexiconAttack, read_lexicon
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pipelines.attacks import Attack
+from pipelines.judging.attacks import Attack
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.attacks.characters import CHINESE
-from pipelines.attacks.letters import like
-from pipelines.attacks.lexicon import LexiconAttack, read_lexicon
+from pipelines.judging.attacks.characters import CHINESE
+from pipelines.judging.attacks.letters import like
+from pipelines.judging.attacks.lexicon import LexiconAttack, read_lexicon
 
 if TYPE_CHECKING:
     from numpy.random import Generator

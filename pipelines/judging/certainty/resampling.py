@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from pipelines.evaluations.crossed import pseudo_values, stretched, variation
-from pipelines.evaluations.statistics import Difference, Estimate, seed_weights
+from pipelines.judging.certainty.crossed import pseudo_values, stretched, variation
+from pipelines.judging.certainty.statistics import Difference, Estimate, seed_weights
 
 if TYPE_CHECKING:
     import numpy as np

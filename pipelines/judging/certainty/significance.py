@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import DataError
-from pipelines.evaluations.crossed import CONFIDENCE, Variation
+from pipelines.judging.certainty.crossed import CONFIDENCE, Variation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.resampling import Score
-    from pipelines.evaluations.statistics import Difference, Verdict
+    from pipelines.judging.certainty.resampling import Score
+    from pipelines.judging.certainty.statistics import Difference, Verdict
 
 ROUNDS = 2000
 POWER = 0.8

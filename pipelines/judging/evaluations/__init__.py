@@ -11,8 +11,8 @@ from pipelines.errors import RecipeError
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from pipelines.evaluations.readings import Asked, Reading
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.readings import Asked, Reading
+    from pipelines.judging.evaluations.stage import Evaluated
     from pipelines.task_families import TaskFamily
 
 

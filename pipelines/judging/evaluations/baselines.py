@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.statistics import METRICS, interval, paired_difference
+from pipelines.judging.certainty.statistics import METRICS, interval, paired_difference
+from pipelines.judging.evaluations import Evaluation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import Evaluated
 
 # languages written without spaces between words have no word n-grams to count
 UNSPACED = ("zh", "ja", "th")

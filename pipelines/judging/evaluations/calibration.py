@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from pipelines.errors import RecipeError
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.resampling import RESAMPLES, interval
+from pipelines.judging.certainty.resampling import RESAMPLES, interval
+from pipelines.judging.evaluations import Evaluation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.resampling import Score
-    from pipelines.evaluations.stage import Evaluated
-    from pipelines.job import Subject
+    from pipelines.judging.certainty.resampling import Score
+    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.recipe.job import Subject
 
 CONFIDENCE, RIGHT, SQUARES = range(3)
 """Columns of an example's statistics: probability of the class it was given, 1 where that is right, its Brier score."""

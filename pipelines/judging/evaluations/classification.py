@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.ladder import climbed
-from pipelines.evaluations.significance import PAYS
-from pipelines.evaluations.statistics import METRICS, RESAMPLES, Difference, interval, paired_difference
+from pipelines.judging.certainty.significance import PAYS
+from pipelines.judging.certainty.statistics import METRICS, RESAMPLES, Difference, interval, paired_difference
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.ladder import climbed
 
 if TYPE_CHECKING:
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import Evaluated
 
 
 class Classification(Evaluation, name="classification"):

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import PositiveInt
 
-from pipelines.evaluations import Evaluation
+from pipelines.judging.evaluations import Evaluation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.stage import Evaluated
-    from pipelines.job import Subject
+    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.recipe.job import Subject
     from pipelines.task_families import Answer
 
 CHARACTERS = 600

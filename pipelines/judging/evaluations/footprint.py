@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, PositiveInt
 
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.latency import BATCHES, THREADS, answered_in_turns, in_turns, served_bytes
-from pipelines.evaluations.readings import Asked, Reading
-from pipelines.evaluations.statistics import METRICS, interval, paired_difference
-from pipelines.foreign import safetensors_header
-from pipelines.inference import ONNX, SAFETENSORS
-from pipelines.training import hardware
+from pipelines.judging.certainty.statistics import METRICS, interval, paired_difference
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.latency import BATCHES, THREADS, answered_in_turns, in_turns, served_bytes
+from pipelines.judging.evaluations.readings import Asked, Reading
+from pipelines.lineage import hardware
+from pipelines.models.foreign import safetensors_header
+from pipelines.serving.answering.inference import ONNX, SAFETENSORS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import Evaluated
 
 INSTRUCTIONS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp", "i8mm")
 """Processor extensions that decide how fast 8-bit arithmetic is."""
@@ -52,7 +52,7 @@ class Footprint(Evaluation, name="footprint"):
         return [Reading(answered_in_turns(self.rounds) * len(self.stages) / max(1, asked.models), asked.tokens)]
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
-        from pipelines.inference import load_predictor
+        from pipelines.serving.answering.inference import load_predictor
 
         chosen = {stage: evaluated.subjects[stage][0] for stage in self.stages}
         predictors = {stage: load_predictor(subject.folder, THREADS) for stage, subject in chosen.items()}

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.evaluations.resampling import RESAMPLES, interval
-from pipelines.opening import Opened, open_model
+from pipelines.judging.certainty.resampling import RESAMPLES, interval
+from pipelines.models.opening import Opened, open_model
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import Evaluated
 
 COLUMNS = ("nats", "tokens", "bytes")
 """Columns of a text's statistics: its negative log-likelihood, and its size."""

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pipelines.evaluations.resampling import RESAMPLES
-from pipelines.evaluations.significance import judged, mcnemar, randomisation
+from pipelines.judging.certainty.resampling import RESAMPLES
+from pipelines.judging.certainty.significance import judged, mcnemar, randomisation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.stage import Evaluated
-    from pipelines.evaluations.statistics import Difference
+    from pipelines.judging.certainty.statistics import Difference
+    from pipelines.judging.evaluations.stage import Evaluated
 
 Compare = Callable[[str, str], Mapping[str, "Difference"]]
 """Two stages → by metric, what the second scores more than the first."""

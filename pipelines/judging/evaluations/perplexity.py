@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, PositiveInt
 
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.readings import Asked, Reading
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from pipelines.evaluations.held_out import HeldOut
-    from pipelines.evaluations.stage import Evaluated
-    from pipelines.opening import Opened
+    from pipelines.judging.evaluations.held_out import HeldOut
+    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.models.opening import Opened
 
 
 class Perplexity(Evaluation, name="perplexity"):
@@ -42,7 +42,7 @@ class Perplexity(Evaluation, name="perplexity"):
         return [Reading(read / max(1.0, length), length, scored=length)]
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
-        from pipelines.evaluations.held_out import measure
+        from pipelines.judging.evaluations.held_out import measure
 
         return measure(evaluated, self.texts, self.length, next_token_losses, self.name)
 
@@ -51,8 +51,8 @@ def next_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]:
     """The negative log-likelihood of each text in nats, every token after those before it in its row."""
     import numpy as np
 
-    from pipelines.evaluations.held_out import batches
-    from pipelines.token_losses import token_losses
+    from pipelines.judging.evaluations.held_out import batches
+    from pipelines.models.token_losses import token_losses
 
     tokenizer = opened.tokenizer
     start = int(tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field as Option
 from pydantic import NonNegativeInt, PositiveInt
 
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.readings import Asked, Reading
-from pipelines.evaluations.resampling import RESAMPLES, interval
+from pipelines.judging.certainty.resampling import RESAMPLES, interval
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.readings import Asked, Reading
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.resampling import Score
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.certainty.resampling import Score
+    from pipelines.judging.evaluations.stage import Evaluated
     from pipelines.task_families import Answer, Row, TaskFamily
 
 CONTENT_FREE = ("N/A", "[MASK]", "")
@@ -119,7 +119,7 @@ class Prompting(Evaluation, name="prompting"):
         """
         import torch
 
-        from pipelines.evaluations.prompts import Prompts, log_likelihoods, open_language_model, refuse_long
+        from pipelines.judging.evaluations.prompts import Prompts, log_likelihoods, open_language_model, refuse_long
 
         torch.set_num_threads(threads)
         opened = open_language_model(folder)

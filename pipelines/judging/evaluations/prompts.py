@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.opening import Opened, open_model
+from pipelines.models.opening import Opened, open_model
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:

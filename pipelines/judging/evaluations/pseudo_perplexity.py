@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import RecipeError
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.readings import Asked, Reading
 from pipelines.vocabulary import Field as Batched
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.evaluations.held_out import HeldOut
-    from pipelines.evaluations.stage import Evaluated
-    from pipelines.opening import Opened
+    from pipelines.judging.evaluations.held_out import HeldOut
+    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.models.opening import Opened
 
 ASKED = frozenset({Batched.INPUT_IDS, Batched.ATTENTION_MASK, Batched.MASKED_POSITIONS})
 OF_SPANS = frozenset({Batched.SPAN_EDGES, Batched.SPAN_OFFSETS})
@@ -50,7 +50,7 @@ class PseudoPerplexity(Evaluation, name="pseudo_perplexity"):
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
         """Raises RecipeError for a stage whose head predicts masked tokens in an order of its own."""
-        from pipelines.evaluations.held_out import measure
+        from pipelines.judging.evaluations.held_out import measure
 
         return measure(evaluated, self.texts, self.length, masked_token_losses, self.name)
 
@@ -59,8 +59,8 @@ def masked_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]
     """The negative pseudo-log-likelihood of each text in nats: the sum over its tokens, each predicted from the others."""
     import numpy as np
 
-    from pipelines.evaluations.held_out import batches
-    from pipelines.token_losses import token_losses
+    from pipelines.judging.evaluations.held_out import batches
+    from pipelines.models.token_losses import token_losses
 
     head, tokenizer = opened.record.head, opened.tokenizer
     if more := head.needs - ASKED - OF_SPANS:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, PositiveInt, SerializeAsAny, field_validator
 
-from pipelines.attacks import TEXTS, Attack
 from pipelines.errors import RecipeError
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.readings import Asked, Reading
-from pipelines.evaluations.resampling import interval
-from pipelines.evaluations.statistics import Difference
+from pipelines.judging.attacks import TEXTS, Attack
+from pipelines.judging.certainty.resampling import interval
+from pipelines.judging.certainty.statistics import Difference
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.readings import Asked, Reading
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.resampling import Score
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.certainty.resampling import Score
+    from pipelines.judging.evaluations.stage import Evaluated
     from pipelines.task_families import Row, TaskFamily
 
 SHOWN = 2

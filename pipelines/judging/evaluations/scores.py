@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.ladder import climbed
-from pipelines.evaluations.resampling import RESAMPLES, interval, paired_difference
+from pipelines.judging.certainty.resampling import RESAMPLES, interval, paired_difference
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.ladder import climbed
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.stage import Evaluated
-    from pipelines.evaluations.statistics import Difference
+    from pipelines.judging.certainty.statistics import Difference
+    from pipelines.judging.evaluations.stage import Evaluated
 
 
 class Scores(Evaluation, name="scores"):

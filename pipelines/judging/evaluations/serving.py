@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import PositiveInt
 
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.latency import BATCHES, THREADS, answered_in_turns, in_turns, served_bytes
-from pipelines.evaluations.readings import Asked, Reading
-from pipelines.evaluations.statistics import RESAMPLES
+from pipelines.judging.certainty.statistics import RESAMPLES
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.latency import BATCHES, THREADS, answered_in_turns, in_turns, served_bytes
+from pipelines.judging.evaluations.readings import Asked, Reading
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import Evaluated
 
 TAILS = (0.025, 0.975)
 """The ends of an interval over rounds: percentiles of its resamples."""
@@ -41,7 +41,7 @@ class Serving(Evaluation, name="serving"):
         return [Reading(answered_in_turns(self.rounds), asked.tokens)]
 
     def measure(self, evaluated: Evaluated) -> dict[str, Any]:
-        from pipelines.answering import Answerer
+        from pipelines.serving.answering.answerer import Answerer
 
         chosen = {stage: models[0] for stage, models in evaluated.answering.items()}
         answerers = {stage: Answerer(subject.folder, THREADS) for stage, subject in chosen.items()}

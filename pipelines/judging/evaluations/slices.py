@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import PositiveInt
 
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.resampling import interval
+from pipelines.judging.certainty.resampling import interval
+from pipelines.judging.evaluations import Evaluation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.resampling import Score
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.certainty.resampling import Score
+    from pipelines.judging.evaluations.stage import Evaluated
     from pipelines.task_families import Answer, Row
 
 RESAMPLES = 400

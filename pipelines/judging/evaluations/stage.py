@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.components import did_you_mean
 from pipelines.errors import DataError, RecipeError
-from pipelines.job import Job, Result, Subject
 from pipelines.lineage.disk import write_whole, written_whole
+from pipelines.recipe.job import Job, Result, Subject
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.answering import Answerer
-    from pipelines.inference import Predictor
+    from pipelines.serving.answering.answerer import Answerer
+    from pipelines.serving.answering.inference import Predictor
     from pipelines.task_families import Answer, Row
 
 EVALUATION = "evaluation.json"
@@ -105,13 +105,13 @@ class Evaluated:
 
     def weighs_classes(self, subject: Subject) -> bool:
         """Whether `subject` gives each class of a text a probability."""
-        from pipelines.inference import weighs_classes
+        from pipelines.serving.answering.inference import weighs_classes
 
         return self.family.of_one_text and weighs_classes(subject.folder)
 
     def predictor(self, subject: Subject) -> Predictor:
         """The served form of `subject`, on this job's threads."""
-        from pipelines.inference import load_predictor
+        from pipelines.serving.answering.inference import load_predictor
 
         if subject.folder not in self._predictors:
             self._predictors[subject.folder] = load_predictor(subject.folder, self.threads)
@@ -171,7 +171,7 @@ class Evaluated:
         """bool [N]: which test examples overlap nothing else of their published set; None when that is all of them."""
         import numpy as np
 
-        from pipelines.corpora.leaks import leaked
+        from pipelines.corpora.leaks.clean_rows import leaked
 
         found = leaked(self._tables["test"])
         return None if not found else ~np.isin(np.arange(len(self.rows)), found)
@@ -192,7 +192,7 @@ class Evaluated:
 
     def answers_to(self, subject: Subject, rows: Sequence[Row]) -> list[Answer]:
         """What `subject` answers to any examples of the family."""
-        from pipelines.answering import Answerer
+        from pipelines.serving.answering.answerer import Answerer
 
         if self.weighs_classes(subject):
             predictor = self.predictor(subject)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from pipelines.errors import RecipeError
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.crossed import Variation, stretched, variation
-from pipelines.evaluations.resampling import RESAMPLES, contributions, interval, resampled
-from pipelines.evaluations.significance import PAYS, judged, settling
-from pipelines.evaluations.statistics import Difference
+from pipelines.judging.certainty.crossed import Variation, stretched, variation
+from pipelines.judging.certainty.resampling import RESAMPLES, contributions, interval, resampled
+from pipelines.judging.certainty.significance import PAYS, judged, settling
+from pipelines.judging.certainty.statistics import Difference
+from pipelines.judging.evaluations import Evaluation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import Evaluated
 
 
 class LatticePath(BaseModel):

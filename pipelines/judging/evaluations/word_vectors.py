@@ -12,12 +12,12 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError
-from pipelines.evaluations import Evaluation
+from pipelines.judging.evaluations import Evaluation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import Evaluated
 
 FIRST_SHOWN = 100
 """Rank by frequency of the first word whose neighbours are shown; each next one has twice the rank."""

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.components import Component
-from pipelines.gate.evidence import Evidence
+from pipelines.judging.gate.evidence import Evidence
 
 Answer: TypeAlias = Literal["met", "missed", "undecided", "not asked"]
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from pipelines.gate import Criterion, Outcome, decisive
-from pipelines.gate.evidence import CANDIDATE, Evidence
+from pipelines.judging.gate import Criterion, Outcome, decisive
+from pipelines.judging.gate.evidence import CANDIDATE, Evidence
 
 
 class Latency(Criterion, name="latency"):

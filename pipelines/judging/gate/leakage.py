@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field, NonNegativeInt
 
-from pipelines.gate import Criterion, Outcome
-from pipelines.gate.evidence import Evidence
+from pipelines.judging.gate import Criterion, Outcome
+from pipelines.judging.gate.evidence import Evidence
 
 
 class Leakage(Criterion, name="leakage"):

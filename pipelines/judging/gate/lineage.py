@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.gate import Criterion, Outcome
-from pipelines.gate.evidence import Evidence
+from pipelines.judging.gate import Criterion, Outcome
+from pipelines.judging.gate.evidence import Evidence
 
 
 class Lineage(Criterion, name="lineage"):

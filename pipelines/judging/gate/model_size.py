@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import Field
 
-from pipelines.gate import Criterion, Outcome
-from pipelines.gate.evidence import CANDIDATE, CHAMPION, Evidence
+from pipelines.judging.gate import Criterion, Outcome
+from pipelines.judging.gate.evidence import CANDIDATE, CHAMPION, Evidence
 
 
 class ModelSize(Criterion, name="model_size"):

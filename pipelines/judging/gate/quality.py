@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pipelines.components import did_you_mean
-from pipelines.gate import Criterion, Outcome, decisive
-from pipelines.gate.evidence import CANDIDATE, CHAMPION, Evidence
+from pipelines.judging.gate import Criterion, Outcome, decisive
+from pipelines.judging.gate.evidence import CANDIDATE, CHAMPION, Evidence
 
 
 class Quality(Criterion, name="quality"):

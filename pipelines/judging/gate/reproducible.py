@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pipelines.gate import Criterion, Outcome
-from pipelines.gate.evidence import Evidence
+from pipelines.judging.gate import Criterion, Outcome
+from pipelines.judging.gate.evidence import Evidence
 
 
 class Reproducible(Criterion, name="reproducible"):

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import Field
 
 from pipelines.components import did_you_mean
-from pipelines.gate import Criterion, Outcome, decisive
-from pipelines.gate.evidence import CANDIDATE, Evidence
+from pipelines.judging.gate import Criterion, Outcome, decisive
+from pipelines.judging.gate.evidence import CANDIDATE, Evidence
 
 
 class Robustness(Criterion, name="robustness"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from pipelines.gate import Outcome
+from pipelines.judging.gate import Outcome
 
 Verdict: TypeAlias = Literal["GO", "NO-GO", "INCONCLUSIVE"]
 

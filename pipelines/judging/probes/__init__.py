@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.probes.model import ProbedModel
+    from pipelines.judging.probes.model import ProbedModel
 
 LAYERS = "layers"
 """Key of the statistics [layers, items, K] that are reported layer by layer."""
@@ -95,7 +95,7 @@ class Probe(Component):
 
     def record(self, stages: Sequence[Stage], seed: int) -> dict[str, Any]:
         """The probe's section of `probes.json`: estimates by stage and layer, and what changed from one stage to the next."""
-        from pipelines.probes.records import by_layer
+        from pipelines.judging.probes.records import by_layer
 
         return by_layer(self, stages, seed)
 

@@ -10,14 +10,14 @@ import numpy as np
 from pydantic import PositiveInt
 
 from pipelines.errors import DataError
-from pipelines.evaluations.significance import judged
-from pipelines.probes import LAYERS, ExampleProbe, Seen, Stage
+from pipelines.judging.certainty.significance import judged
+from pipelines.judging.probes import LAYERS, ExampleProbe, Seen, Stage
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.probes.model import ProbedModel
+    from pipelines.judging.probes.model import ProbedModel
 
 OFFSETS = (*range(-10, 0), *range(1, 11))
 """Places beside a word that the baseline tries."""
@@ -88,7 +88,7 @@ class AttentionRelations(ExampleProbe, name="attention_relations"):
         return float((right[asked] / words[asked]).mean()) if asked.any() else 0.0
 
     def record(self, stages: Sequence[Stage], seed: int) -> dict[str, Any]:
-        from pipelines.evaluations.resampling import interval, paired_difference
+        from pipelines.judging.certainty.resampling import interval, paired_difference
 
         found = super().record(stages, seed)
         for entry, stage in zip(found["stages"], stages, strict=True):

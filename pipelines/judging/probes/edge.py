@@ -10,13 +10,13 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.probes import LAYERS, ExampleProbe, Seen
+from pipelines.judging.probes import LAYERS, ExampleProbe, Seen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
-    from pipelines.probes.model import ProbedModel, Vectors
+    from pipelines.judging.probes.model import ProbedModel, Vectors
     from pipelines.task_families import Row, TaskFamily
 
 BATCH = 64

@@ -10,18 +10,18 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError
-from pipelines.evaluations.significance import judged
-from pipelines.probes import Probe, Seen, Stage
-from pipelines.probes.held_out_loss import losses, way_of_asking
-from pipelines.probes.records import scoring
-from pipelines.probes.regression import fitted
-from pipelines.probes.sentence_tasks import tasks_of
+from pipelines.judging.certainty.significance import judged
+from pipelines.judging.probes import Probe, Seen, Stage
+from pipelines.judging.probes.held_out_loss import losses, way_of_asking
+from pipelines.judging.probes.records import scoring
+from pipelines.judging.probes.regression import fitted
+from pipelines.judging.probes.sentence_tasks import tasks_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.evaluations.statistics import Difference
-    from pipelines.probes.model import ProbedModel
+    from pipelines.judging.certainty.statistics import Difference
+    from pipelines.judging.probes.model import ProbedModel
 
 TABLE = "general_heldout"
 """The table of general text that nothing trained on."""
@@ -83,7 +83,7 @@ class Forgetting(Probe, name="forgetting"):
         """`{"metrics", "boundaries": [{"stage", "seeds", "way", metric: estimate, "since_first": {metric: difference}}],
         "changes": [{"from", "to", metric: difference}], "chances", "documents", "tokens"}`; the loss is absent where a stage
         predicts no token, a difference where two were asked different ones."""
-        from pipelines.evaluations.resampling import RESAMPLES, interval
+        from pipelines.judging.certainty.resampling import RESAMPLES, interval
 
         tasks = list(stages[0].seen[0].notes["chances"])
         boundaries: list[dict[str, Any]] = []
@@ -118,7 +118,7 @@ class Forgetting(Probe, name="forgetting"):
         }
 
     def _differences(self, before: Stage, after: Stage, tasks: Sequence[str], seed: int) -> dict[str, Difference]:
-        from pipelines.evaluations.resampling import paired_difference
+        from pipelines.judging.certainty.resampling import paired_difference
 
         asked = {one.notes["asked"] for stage in (before, after) for one in stage.seen}
         comparable = [*([LOSS] if len(asked) == 1 and None not in asked else []), *tasks]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.token_losses import token_losses
+from pipelines.models.token_losses import token_losses
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.probes.model import Encoding, ProbedModel
+    from pipelines.judging.probes.model import Encoding, ProbedModel
 
 BATCH = 16
 """Texts that are read at a time."""

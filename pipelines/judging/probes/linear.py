@@ -11,14 +11,14 @@ import numpy as np
 from pydantic import Field
 
 from pipelines.errors import DataError
-from pipelines.probes import LAYERS, ExampleProbe, Seen
-from pipelines.probes.examples import flat, labels_of, types_of
-from pipelines.probes.regression import fitted
+from pipelines.judging.probes import LAYERS, ExampleProbe, Seen
+from pipelines.judging.probes.examples import flat, labels_of, types_of
+from pipelines.judging.probes.regression import fitted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.probes.model import ProbedModel
+    from pipelines.judging.probes.model import ProbedModel
 
 
 class Linear(ExampleProbe, name="linear"):

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.encoding import attention, padded
 from pipelines.errors import RecipeError
-from pipelines.job import Subject
-from pipelines.probes.examples import Examples, words_of
+from pipelines.judging.probes.examples import Examples, words_of
+from pipelines.recipe.job import Subject
+from pipelines.task_families.encoding import attention, padded
 from pipelines.task_families.writing_systems import as_written
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.opening import Opened
+    from pipelines.models.opening import Opened
 
 BATCH = 32
 """Sentences that are read at a time."""
@@ -65,7 +65,7 @@ class ProbedModel:
 
     def __init__(self, subject: Subject, examples: Examples, length: int, seed: int, language: str) -> None:
         """Raises RecipeError for a folder that is no model with weights."""
-        from pipelines.opening import open_model
+        from pipelines.models.opening import open_model
 
         self.subject, self.examples, self.length, self.seed, self.language = subject, examples, length, seed, language
         self.opened: Opened = open_model(subject.folder, "cpu")

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pipelines.evaluations.resampling import RESAMPLES, interval, paired_difference
-from pipelines.evaluations.significance import judged
+from pipelines.judging.certainty.resampling import RESAMPLES, interval, paired_difference
+from pipelines.judging.certainty.significance import judged
 
 if TYPE_CHECKING:
-    from pipelines.evaluations.resampling import Score
-    from pipelines.probes import Probe, Stage
+    from pipelines.judging.certainty.resampling import Score
+    from pipelines.judging.probes import Probe, Stage
 
 DIGITS = 6
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pipelines.job import PROBES, Job, Result, Subject
+from pipelines.judging.probes.examples import Examples
 from pipelines.lineage.disk import write_whole, written_whole
-from pipelines.probes.examples import Examples
+from pipelines.recipe.job import PROBES, Job, Result, Subject
 
 if TYPE_CHECKING:
-    from pipelines.probes import Seen, Stage
+    from pipelines.judging.probes import Seen, Stage
 
 STATISTICS = "probes.safetensors"
 
@@ -46,7 +46,7 @@ def probe(job: Job) -> Result:
 
 def _look(job: Job) -> dict[str, dict[tuple[str, int], Seen]]:
     """Probe → model → what it saw. One model is in memory at a time."""
-    from pipelines.probes.model import ProbedModel
+    from pipelines.judging.probes.model import ProbedModel
 
     most = max(one.examples_read for one in job.stage.probes)
     examples = Examples(job.tables, job.family, job.seed, most)
@@ -65,7 +65,7 @@ def _ordered(job: Job) -> list[Subject]:
 
 
 def _by_stage(job: Job, looked: dict[tuple[str, int], Seen]) -> list[Stage]:
-    from pipelines.probes import Stage
+    from pipelines.judging.probes import Stage
 
     names = list(dict.fromkeys(stage for stage, _ in looked))
     return [
@@ -81,7 +81,7 @@ def _by_stage(job: Job, looked: dict[tuple[str, int], Seen]) -> list[Stage]:
 def _write(job: Job, sections: dict[str, Any], looked: dict[str, dict[tuple[str, int], Seen]]) -> None:
     from safetensors.numpy import save_file
 
-    from pipelines.probes.records import rounded
+    from pipelines.judging.probes.records import rounded
 
     job.out.mkdir(parents=True, exist_ok=True)
     arrays = {

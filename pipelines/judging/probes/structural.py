@@ -9,14 +9,14 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError
-from pipelines.probes import LAYERS, ExampleProbe, Seen
-from pipelines.probes.trees import depths, distances, edges, spanning_tree
+from pipelines.judging.probes import LAYERS, ExampleProbe, Seen
+from pipelines.judging.probes.trees import depths, distances, edges, spanning_tree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from pipelines.probes.model import ProbedModel, Vectors
+    from pipelines.judging.probes.model import ProbedModel, Vectors
 
 PUNCTUATION = "punct"
 SHORTEST, LONGEST = 5, 50

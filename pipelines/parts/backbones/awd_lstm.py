@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field
 
-from pipelines.backbones import Backbone
+from pipelines.parts.backbones import Backbone
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from pipelines.backbones import Backbone
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
+from pipelines.parts.backbones import Backbone
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from pipelines.compressions import Compression
 from pipelines.errors import StageError
-from pipelines.onnx_graph import OPSET, export_onnx, quantize_onnx
+from pipelines.networks.onnx_graph import OPSET, export_onnx, quantize_onnx
+from pipelines.parts.compressions import Compression
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from pipelines.inference import TextEncoder
+    from pipelines.serving.answering.inference import TextEncoder
 
 RECORD = "quantization.json"
 # a stand-in for the user's texts, which a conversion never sees: both languages of the shipped corpora, short to long
@@ -55,7 +55,7 @@ class DynamicInt8(Compression, name="dynamic_int8"):
     """Smallest accepted mean cosine between the probabilities before and after."""
 
     def convert(self, source: Path, out: Path) -> None:
-        from pipelines.inference import CONFIGURATION, ONNX, load_classifier
+        from pipelines.serving.answering.inference import CONFIGURATION, ONNX, load_classifier
 
         out.mkdir(parents=True, exist_ok=True)
         for name in CONFIGURATION:
@@ -79,7 +79,7 @@ def _export(network: PreTrainedModel, path: Path) -> None:
     """Write `network` as one ONNX file with free batch size and length."""
     import torch
 
-    from pipelines.inference import LONGEST
+    from pipelines.serving.answering.inference import LONGEST
 
     class Logits(torch.nn.Module):
         def __init__(self) -> None:
@@ -98,7 +98,7 @@ def _agreement(source: Path, out: Path) -> dict[str, Any]:
     """How alike the probabilities of two served forms are, on sentences and on random words of the vocabulary."""
     import numpy as np
 
-    from pipelines.inference import TextEncoder, load_predictor
+    from pipelines.serving.answering.inference import TextEncoder, load_predictor
 
     before, after = load_predictor(source), load_predictor(out)
     texts = [*TEXTS, *_random_texts(TextEncoder(source))]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from pipelines.compressions import Compression
 from pipelines.errors import RecipeError
+from pipelines.parts.compressions import Compression
 
 if TYPE_CHECKING:
     from torch import Tensor

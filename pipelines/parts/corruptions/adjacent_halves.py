@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field as Option
 
-from pipelines.corruptions import Arrays, Corruption, TokenIds
+from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
 from pipelines.vocabulary import Field
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field as Option
 
-from pipelines.corruptions import Arrays, Corruption, TokenIds
-from pipelines.corruptions.counting import Counts
-from pipelines.corruptions.masking import is_ordinary
+from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
+from pipelines.parts.corruptions.counting import Counts
+from pipelines.parts.corruptions.masking import is_ordinary
 from pipelines.vocabulary import Field
 
 

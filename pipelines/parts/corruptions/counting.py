@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.corruptions import TokenIds
+from pipelines.parts.corruptions import TokenIds
 
 
 class Counts:

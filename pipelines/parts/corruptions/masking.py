@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field as Option
 from pydantic import model_validator
 
-from pipelines.corruptions import Arrays, Corruption, TokenIds
+from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:

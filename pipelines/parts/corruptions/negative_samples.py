@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field as Option
 
-from pipelines.corruptions import Arrays, Corruption, TokenIds
-from pipelines.corruptions.counting import Counts
 from pipelines.errors import DataError
+from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
+from pipelines.parts.corruptions.counting import Counts
 from pipelines.vocabulary import Field
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field as Option
 
-from pipelines.corruptions import Arrays, TokenIds
-from pipelines.corruptions.masking import Masking, beginnings, is_ordinary
+from pipelines.parts.corruptions import Arrays, TokenIds
+from pipelines.parts.corruptions.masking import Masking, beginnings, is_ordinary
 from pipelines.vocabulary import Field
 
 

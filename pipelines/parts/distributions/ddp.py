@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.distributions import Distribution
+from pipelines.parts.distributions import Distribution
 
 if TYPE_CHECKING:
     from pytorch_lightning.strategies import Strategy

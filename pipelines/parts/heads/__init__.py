@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.encoding import Encoded
     from pipelines.task_families import Answer, Row, Task, TaskFamily
+    from pipelines.task_families.encoding import Encoded
 
 Batch: TypeAlias = "Mapping[Field, Any]"
 """Field to tensor; `Field.MEMORY` to a tuple of tensors."""

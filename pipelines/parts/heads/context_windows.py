@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.encoding import Encoded, FieldArrays, padded
 from pipelines.errors import DataError, RecipeError
-from pipelines.heads.token_rows import TokenRows, column
+from pipelines.parts.heads.token_rows import TokenRows, column
+from pipelines.task_families.encoding import Encoded, FieldArrays, padded
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:

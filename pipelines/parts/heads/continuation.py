@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.encoding import IGNORED, FieldArrays, attention, padded
 from pipelines.errors import RecipeError
-from pipelines.heads import Batch, body_inputs
-from pipelines.heads.text_to_text import TextToText, Written, end_of
+from pipelines.parts.heads import Batch, body_inputs
+from pipelines.parts.heads.text_to_text import TextToText, Written, end_of
+from pipelines.task_families.encoding import IGNORED, FieldArrays, attention, padded
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.encoding import Encoded
     from pipelines.task_families import Row, Task
+    from pipelines.task_families.encoding import Encoded
 
 
 @dataclass

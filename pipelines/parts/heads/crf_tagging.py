@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from pipelines.heads import Batch, Signals
-from pipelines.heads.word_tags import WordTags
+from pipelines.parts.heads import Batch, Signals
+from pipelines.parts.heads.word_tags import WordTags
 from pipelines.task_families.tagging import OUTSIDE, follows
 from pipelines.vocabulary import Signal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from pipelines.errors import RecipeError
-from pipelines.heads import Batch, Head, body_inputs
+from pipelines.parts.heads import Batch, Head, body_inputs
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:

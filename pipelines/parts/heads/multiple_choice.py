@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from pipelines.encoding import Encoded, FieldArrays
 from pipelines.errors import DataError
-from pipelines.heads import Batch, Signals
-from pipelines.heads.pooled_text import PooledText, highest
-from pipelines.heads.token_rows import TokenRows, column, refuse_empty, token_rows
+from pipelines.parts.heads import Batch, Signals
+from pipelines.parts.heads.pooled_text import PooledText, highest
+from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
+from pipelines.task_families.encoding import Encoded, FieldArrays
 from pipelines.task_families.writing_systems import joined
 from pipelines.vocabulary import Field, Signal
 

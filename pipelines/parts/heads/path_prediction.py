@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.errors import RecipeError
-from pipelines.heads import Batch, Head
+from pipelines.parts.heads import Batch, Head
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:

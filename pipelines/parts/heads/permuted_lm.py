@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from pipelines.heads import Batch, Head, body_inputs
+from pipelines.parts.heads import Batch, Head, body_inputs
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 import numpy as np
 from pydantic import Field as Option
 
-from pipelines.encoding import Encoded, FieldArrays
 from pipelines.errors import RecipeError
-from pipelines.heads import Batch, Head, Signals, body_inputs
-from pipelines.heads.token_rows import TokenRows, column, refuse_empty, token_rows
+from pipelines.parts.heads import Batch, Head, Signals, body_inputs
+from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
+from pipelines.task_families.encoding import Encoded, FieldArrays
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:

@@ -10,17 +10,17 @@ import numpy as np
 from pydantic import Field as Option
 
 from pipelines.errors import DataError
-from pipelines.heads import Batch, Signals
-from pipelines.heads.pooled_text import PooledText, encode_texts
-from pipelines.heads.token_rows import column
+from pipelines.parts.heads import Batch, Signals
+from pipelines.parts.heads.pooled_text import PooledText, encode_texts
+from pipelines.parts.heads.token_rows import column
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.encoding import Encoded
     from pipelines.task_families import Answer, Row, Task
+    from pipelines.task_families.encoding import Encoded
 
 
 class Regression(PooledText, name="regression"):

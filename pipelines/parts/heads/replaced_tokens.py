@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.heads import Batch, Head
-from pipelines.heads.masked_lm import read_body
+from pipelines.parts.heads import Batch, Head
+from pipelines.parts.heads.masked_lm import read_body
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from pipelines.errors import DataError
-from pipelines.heads import Batch, Signals
-from pipelines.heads.pooled_text import PooledText, encode_texts, highest, one_order
-from pipelines.heads.token_rows import column
+from pipelines.parts.heads import Batch, Signals
+from pipelines.parts.heads.pooled_text import PooledText, encode_texts, highest, one_order
+from pipelines.parts.heads.token_rows import column
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.encoding import Encoded
     from pipelines.task_families import Answer, Row, Task, TaskFamily
+    from pipelines.task_families.encoding import Encoded
 
 
 class SequenceClassification(PooledText, name="sequence_classification"):

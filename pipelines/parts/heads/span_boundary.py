@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field as Option
 
-from pipelines.heads import Batch
-from pipelines.heads.masked_lm import MaskedLMHead
+from pipelines.parts.heads import Batch
+from pipelines.parts.heads.masked_lm import MaskedLMHead
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:

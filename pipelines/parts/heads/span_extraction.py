@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import Field as Option
 
-from pipelines.heads import Batch, Head, Signals, body_inputs
-from pipelines.heads.context_windows import EncodedContexts, encode_contexts
+from pipelines.parts.heads import Batch, Head, Signals, body_inputs
+from pipelines.parts.heads.context_windows import EncodedContexts, encode_contexts
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.encoding import Encoded
     from pipelines.task_families import Answer, Row, Task
+    from pipelines.task_families.encoding import Encoded
 
 
 class SpanExtraction(Head, name="span_extraction"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pipelines.heads.word_tags import WordTags
+from pipelines.parts.heads.word_tags import WordTags
 from pipelines.vocabulary import Signal
 
 

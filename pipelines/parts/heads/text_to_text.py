@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
-from pipelines.encoding import IGNORED, Encoded, FieldArrays, attention, padded
 from pipelines.errors import DataError
-from pipelines.heads import Batch, Signals
-from pipelines.heads.sequence_to_sequence import SequenceToSequenceHead
+from pipelines.parts.heads import Batch, Signals
+from pipelines.parts.heads.sequence_to_sequence import SequenceToSequenceHead
+from pipelines.task_families.encoding import IGNORED, Encoded, FieldArrays, attention, padded
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:

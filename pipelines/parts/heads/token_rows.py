@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.encoding import FieldArrays, attention, padded
 from pipelines.errors import DataError, RecipeError
 from pipelines.task_families import Row
+from pipelines.task_families.encoding import FieldArrays, attention, padded
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from pipelines.encoding import IGNORED, Encoded, FieldArrays, padded
 from pipelines.errors import DataError, RecipeError
-from pipelines.heads import Batch, Head, Signals, body_inputs
-from pipelines.heads.token_rows import TokenRows, column
+from pipelines.parts.heads import Batch, Head, Signals, body_inputs
+from pipelines.parts.heads.token_rows import TokenRows, column
+from pipelines.task_families.encoding import IGNORED, Encoded, FieldArrays, padded
 from pipelines.task_families.tagging import OUTSIDE
 from pipelines.task_families.writing_systems import as_written
 from pipelines.vocabulary import Ability, Field, Signal

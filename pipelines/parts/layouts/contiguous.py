@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipelines.layouts import Ground, Layout, Placed
+from pipelines.parts.layouts import Ground, Layout, Placed
 from pipelines.vocabulary import Field
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from pipelines.errors import DataError
-from pipelines.layouts import Ground, Layout, Placed
-from pipelines.layouts.permuted_order import of_step
+from pipelines.parts.layouts import Ground, Layout, Placed
+from pipelines.parts.layouts.permuted_order import of_step
 from pipelines.vocabulary import Ability, Field
 
 if TYPE_CHECKING:

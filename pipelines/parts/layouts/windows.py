@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from pipelines.layouts import Ground, Layout, Placed
-from pipelines.layouts.permuted_order import of_step
+from pipelines.parts.layouts import Ground, Layout, Placed
+from pipelines.parts.layouts.permuted_order import of_step
 
 
 class Windows(Layout, name="windows"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Option
 
-from pipelines.objectives import Batch, Objective, TrainingStep
+from pipelines.parts.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pipelines.objectives import Batch, Objective, TrainingStep
+from pipelines.parts.objectives import Batch, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:

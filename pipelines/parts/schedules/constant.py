@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from pipelines.schedules import Warmed
+from pipelines.parts.schedules import Warmed
 
 
 class Constant(Warmed, name="constant"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pipelines.schedules import Warmed
+from pipelines.parts.schedules import Warmed
 
 
 class Cosine(Warmed, name="cosine"):

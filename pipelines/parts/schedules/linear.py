@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.schedules import Warmed
+from pipelines.parts.schedules import Warmed
 
 
 class Linear(Warmed, name="linear"):

@@ -6,7 +6,7 @@ import math
 
 from pydantic import Field
 
-from pipelines.schedules import Schedule
+from pipelines.parts.schedules import Schedule
 
 
 class SlantedTriangular(Schedule, name="slanted_triangular"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from pipelines.segmentations import Segmentation
+from pipelines.parts.segmentations import Segmentation
 
 
 class Jieba(Segmentation, name="jieba"):

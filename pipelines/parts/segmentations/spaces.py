@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.segmentations import Segmentation
+from pipelines.parts.segmentations import Segmentation
 
 SPACE, SIGN, LETTER = range(3)
 """What a character is to words: between them, one by itself, or part of one."""

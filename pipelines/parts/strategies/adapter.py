@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from pipelines.errors import RecipeError
-from pipelines.strategies import Decision, Group, Strategy
+from pipelines.parts.strategies import Decision, Group, Strategy
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipelines.strategies import Decision, Group, Progress, Strategy, refuse_without_head
+from pipelines.parts.strategies import Decision, Group, Progress, Strategy, refuse_without_head
 
 
 class ChainThaw(Strategy, name="chain_thaw"):

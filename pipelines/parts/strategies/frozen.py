@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.errors import RecipeError
-from pipelines.strategies import Decision, Group, Strategy, refuse_without_head
+from pipelines.parts.strategies import Decision, Group, Strategy, refuse_without_head
 
 if TYPE_CHECKING:
     from torch import nn

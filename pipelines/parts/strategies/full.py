@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from pipelines.strategies import Decision, Group, Strategy
+from pipelines.parts.strategies import Decision, Group, Strategy
 
 
 class Full(Strategy, name="full"):

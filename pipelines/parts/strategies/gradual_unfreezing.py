@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from pipelines.strategies import Decision, Group, Progress, Strategy, refuse_without_head
+from pipelines.parts.strategies import Decision, Group, Progress, Strategy, refuse_without_head
 
 
 class GradualUnfreezing(Strategy, name="gradual_unfreezing"):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from pipelines.strategies import Decision, Strategy
+from pipelines.parts.strategies import Decision, Strategy
 
 if TYPE_CHECKING:
     from torch import Tensor

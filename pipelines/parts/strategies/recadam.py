@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from pipelines.strategies import Decision, Strategy
+from pipelines.parts.strategies import Decision, Strategy
 
 if TYPE_CHECKING:
     from torch.optim import Optimizer
@@ -30,6 +30,6 @@ class RecAdam(Strategy, name="recadam"):
     """t₀: share of the steps after which both weigh the same; the paper searches 100 to 1000 steps."""
 
     def optimizer(self, groups: list[dict[str, Any]], total: int, options: dict[str, Any]) -> Optimizer | None:
-        from pipelines.optimizers.recall_adamw import RecallAdamW
+        from pipelines.parts.optimizers.recall_adamw import RecallAdamW
 
         return RecallAdamW(groups, pull=self.pull, steepness=self.steepness, middle=self.middle * total, **options)

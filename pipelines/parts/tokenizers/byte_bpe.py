@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field
 
-from pipelines.tokenizers import Tokenizer
+from pipelines.parts.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.tokenizers.byte_bpe import ByteBPE
+from pipelines.parts.tokenizers.byte_bpe import ByteBPE
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

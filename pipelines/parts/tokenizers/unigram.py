@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from pipelines.tokenizers import Tokenizer
+from pipelines.parts.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast
@@ -34,7 +34,7 @@ class Likely(Tokenizer):
         from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
         from tokenizers import Tokenizer as Fast
 
-        from pipelines.tokenizers.likely_pieces import likely_pieces
+        from pipelines.parts.tokenizers.likely_pieces import likely_pieces
 
         normalizer = normalizers.NFKC()
         spaced = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field
 
-from pipelines.tokenizers import Tokenizer
-from pipelines.tokenizers.bert_frame import SPECIAL, framed
+from pipelines.parts.tokenizers import Tokenizer
+from pipelines.parts.tokenizers.bert_frame import SPECIAL, framed
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast

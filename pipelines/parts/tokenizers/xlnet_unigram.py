@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.tokenizers.unigram import Likely
+from pipelines.parts.tokenizers.unigram import Likely
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.corpora.card_facts import facts
-from pipelines.corpora.settings import load_dataset
-from pipelines.corpora.step import CORPORA, LABELLED, prepared, run_step
+from pipelines.corpora.settings.dataset import load_dataset
+from pipelines.corpora.steps.step import CORPORA, LABELLED, prepared, run_step
 from pipelines.lineage.disk import write_whole
-from pipelines.page_style import STYLE
+from pipelines.reports.cards.facts import facts
+from pipelines.reports.style import STYLE
 
 PAGES = Path(__file__).parent / "card_pages"
 

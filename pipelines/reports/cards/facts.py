@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.lengths import bin_begins
-from pipelines.corpora.licences import UNSTATED, licence_of
-from pipelines.corpora.pinned_sources import sources_of
-from pipelines.corpora.preview import preview
-from pipelines.corpora.settings import DatasetSettings
-from pipelines.corpora.source_settings import Source
-from pipelines.corpora.step import CORPORA, LABELLED, TABLES
-from pipelines.corpora.task_settings import FileTask
-from pipelines.corpora.writing import read_json
+from pipelines.corpora.evidence.lengths import bin_begins
+from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.settings.licences import UNSTATED, licence_of
+from pipelines.corpora.settings.sources import Source
+from pipelines.corpora.settings.task import FileTask
+from pipelines.corpora.shards.writing import read_json
+from pipelines.corpora.steps.pinned_sources import sources_of
+from pipelines.corpora.steps.step import CORPORA, LABELLED, TABLES
 from pipelines.errors import RecipeError
-from pipelines.segmentations import UNSPACED
+from pipelines.parts.segmentations import UNSPACED
+from pipelines.reports.cards.preview import preview
 
 LEDGER = Path("decontaminated", "ledger.parquet")
 READ_AS = {"general": "general", "domain": "domain", "unlabelled": "task_text", "train": "task", "validation": "task"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipelines.corpora.ledger import Overlapping, totals
-from pipelines.corpora.tables import Row
-from pipelines.page_style import STYLE
+from pipelines.corpora.leaks.ledger import Overlapping, totals
+from pipelines.corpora.shards.tables import Row
+from pipelines.reports.style import STYLE
 
 LEDGER_PAGE = "ledger.html"
 SHOWN_OF_EACH = 20

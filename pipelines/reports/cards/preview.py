@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.corpora.settings import DatasetSettings
-from pipelines.corpora.step import CORPORA
+from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.steps.step import CORPORA
 from pipelines.errors import RecipeError
 from pipelines.vocabulary import Field
 
@@ -55,7 +55,7 @@ def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> Prev
 
 
 def _rows(stage: Stage, settings: DatasetSettings, texts: Sequence[str]) -> list[dict[str, Any]]:
-    from pipelines.training.plain_text import frame, token_ids
+    from pipelines.training.batches.plain_text import frame, token_ids
 
     tokenizer = (stage.tokenizer or settings.quality.tokenizer).train([text for text in texts if text.strip()])
     fast = tokenizer.backend_tokenizer

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.evaluations.page.axes import duration
+from pipelines.reports.elements.axes import duration
 
 NODE_WIDTH, NODE_HEIGHT, COLUMN, LINE = 132, 54, 164, 72
 DATA_HEIGHT = 36

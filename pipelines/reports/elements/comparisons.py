@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.evaluations.found import ScoreTable
-from pipelines.evaluations.page.scores import Row, draw_scores
-from pipelines.evaluations.page.table import Table, difference, estimate, number, text, verdict
-from pipelines.evaluations.page.wording import capital, measured_in, metric_name, score, span
-from pipelines.evaluations.page.wording import difference as written
 from pipelines.lineage.weights import PLAIN_TEXT, continued
+from pipelines.reports.elements.scores import Row, draw_scores
+from pipelines.reports.elements.table import Table, difference, estimate, number, text, verdict
+from pipelines.reports.elements.wording import capital, measured_in, metric_name, score, span
+from pipelines.reports.elements.wording import difference as written
+from pipelines.reports.judged_stages import ScoreTable
 
 ADDED = {
     "pretrain": "pre-training on general text",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.evaluations.page.axes import count, percent
-from pipelines.evaluations.page.table import Column, Table, difference, estimate, number, text, verdict
+from pipelines.reports.elements.axes import count, percent
+from pipelines.reports.elements.table import Column, Table, difference, estimate, number, text, verdict
 
 
 def describe_costs(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:

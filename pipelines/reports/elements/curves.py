@@ -10,9 +10,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.evaluations.page.axes import COLOURS, Scale, count, horizontal_axis, ticks, vertical_axis
-from pipelines.job import METRICS
 from pipelines.lineage.weights import continued
+from pipelines.recipe.job import METRICS
+from pipelines.reports.elements.axes import COLOURS, Scale, count, horizontal_axis, ticks, vertical_axis
 
 TOTAL = "train/loss"
 MOST_POINTS = 160

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.evaluations.page.table import JUDGED
-from pipelines.evaluations.page.wording import difference, score, span
+from pipelines.reports.elements.table import JUDGED
+from pipelines.reports.elements.wording import difference, score, span
 
 WIDTH, BOX, TALL, GAP = 960, 186, 54, 44
 

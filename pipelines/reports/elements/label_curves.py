@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.evaluations.page.axes import COLOURS, Scale, ticks, vertical_axis
-from pipelines.evaluations.page.wording import tick
+from pipelines.reports.elements.axes import COLOURS, Scale, ticks, vertical_axis
+from pipelines.reports.elements.wording import tick
 
 WIDTH, HEIGHT, LEFT, RIGHT = 960, 380, 64, 210
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.evaluations.page.axes import COLOURS, Scale, ticks, vertical_axis
-from pipelines.evaluations.page.wording import score, span, tick
+from pipelines.reports.elements.axes import COLOURS, Scale, ticks, vertical_axis
+from pipelines.reports.elements.wording import score, span, tick
 
 APART = 5
 """Pixels between two lines at one place, so that their intervals do not cover each other."""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.evaluations.pages import Report
-from pipelines.job import PROBES
+from pipelines.recipe.job import PROBES
+from pipelines.reports.sections import Report
 
 
 def read_probed(report: Report, key: str) -> list[tuple[str, str, Mapping[str, Any]]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.evaluations.page.axes import COLOURS, Scale, horizontal_axis, percent, ticks, vertical_axis
+from pipelines.reports.elements.axes import COLOURS, Scale, horizontal_axis, percent, ticks, vertical_axis
 
 SIDE, LEFT, TOP, RIGHT, BOTTOM = 300, 44, 10, 274, 252
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pipelines.evaluations.page.axes import Scale, horizontal_axis, ticks
-from pipelines.evaluations.page.wording import metric_name, score, span, tick
+from pipelines.reports.elements.axes import Scale, horizontal_axis, ticks
+from pipelines.reports.elements.wording import metric_name, score, span, tick
 
 ROW = 30
 

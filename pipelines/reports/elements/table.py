@@ -14,8 +14,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from pipelines.evaluations.page import wording
 from pipelines.lineage.disk import write_whole
+from pipelines.reports.elements import wording
 
 TABLES = "tables"
 """The folder beside a page that has its tables as CSV and LaTeX."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.evaluations.page.axes import percent, points
+from pipelines.reports.elements.axes import percent, points
 
 NAMES = {
     "macro_f1": "macro-F1",

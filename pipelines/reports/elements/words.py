@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.evaluations.page.axes import percent
+from pipelines.reports.elements.axes import percent
 
 
 def describe_words(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.evaluations.page import axes, table, wording
 from pipelines.lineage.disk import write_whole
-from pipelines.page_style import STYLE
+from pipelines.reports.elements import axes, table, wording
+from pipelines.reports.style import STYLE
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pipelines.components import Component
-from pipelines.evaluations.anchors import Anchor
-from pipelines.evaluations.found import Judged
-from pipelines.evaluations.page.table import Table
+from pipelines.reports.anchors import Anchor
+from pipelines.reports.elements.table import Table
+from pipelines.reports.judged_stages import Judged
 
 
 @dataclass(frozen=True)

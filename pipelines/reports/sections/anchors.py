@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.evaluations.found import score_tables
-from pipelines.evaluations.page.axes import count
-from pipelines.evaluations.page.table import Table, estimate, number, text
-from pipelines.evaluations.page.wording import metric_name, score
-from pipelines.evaluations.pages import Page, Report
 from pipelines.lineage.weights import PLAIN_TEXT, continued
+from pipelines.reports.elements.axes import count
+from pipelines.reports.elements.table import Table, estimate, number, text
+from pipelines.reports.elements.wording import metric_name, score
+from pipelines.reports.judged_stages import score_tables
+from pipelines.reports.sections import Page, Report
 
 FAR = 2.0
 """Models whose sizes differ by more than this factor are of different scales."""

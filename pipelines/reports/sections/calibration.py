@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipelines.evaluations.page.axes import percent, points
-from pipelines.evaluations.page.reliability import draw_reliability
-from pipelines.evaluations.page.table import Column, Table, estimate, number, text
-from pipelines.evaluations.page.wording import capital, metric_name
-from pipelines.evaluations.pages import Page, Report
+from pipelines.reports.elements.axes import percent, points
+from pipelines.reports.elements.reliability import draw_reliability
+from pipelines.reports.elements.table import Column, Table, estimate, number, text
+from pipelines.reports.elements.wording import capital, metric_name
+from pipelines.reports.sections import Page, Report
 
 LONGEST = 240
 """Characters shown of a text."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.evaluations.page.layers import Line, draw_lines
-from pipelines.evaluations.page.probed import read_probed
-from pipelines.evaluations.page.table import Table, difference, estimate, text, verdict
-from pipelines.evaluations.page.wording import capital, metric_name, score
-from pipelines.evaluations.page.wording import difference as written
-from pipelines.evaluations.pages import Page, Report
+from pipelines.reports.elements.layers import Line, draw_lines
+from pipelines.reports.elements.probed import read_probed
+from pipelines.reports.elements.table import Table, difference, estimate, text, verdict
+from pipelines.reports.elements.wording import capital, metric_name, score
+from pipelines.reports.elements.wording import difference as written
+from pipelines.reports.sections import Page, Report
 
 LOSS = "loss"
 

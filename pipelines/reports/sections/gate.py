@@ -7,9 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.evaluations.page.axes import Scale, horizontal_axis, ticks
-from pipelines.evaluations.page.table import Column, Table, text
-from pipelines.evaluations.pages import Page, Report
+from pipelines.reports.elements.axes import Scale, horizontal_axis, ticks
+from pipelines.reports.elements.table import Column, Table, text
+from pipelines.reports.sections import Page, Report
 
 COLOURS = {
     "met": "good",

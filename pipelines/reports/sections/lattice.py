@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.evaluations.page.axes import count
-from pipelines.evaluations.page.hasse import draw_lattice
-from pipelines.evaluations.page.label_curves import draw_label_curves
-from pipelines.evaluations.page.path_costs import factor_costs, path_costs
-from pipelines.evaluations.page.table import Table, difference, estimate, number, text, verdict
-from pipelines.evaluations.page.wording import capital, measured_in, metric_name
-from pipelines.evaluations.page.wording import difference as written
-from pipelines.evaluations.pages import Page, Report
+from pipelines.reports.elements.axes import count
+from pipelines.reports.elements.hasse import draw_lattice
+from pipelines.reports.elements.label_curves import draw_label_curves
+from pipelines.reports.elements.path_costs import factor_costs, path_costs
+from pipelines.reports.elements.table import Table, difference, estimate, number, text, verdict
+from pipelines.reports.elements.wording import capital, measured_in, metric_name
+from pipelines.reports.elements.wording import difference as written
+from pipelines.reports.sections import Page, Report
 
 NEITHER = "neither alone"
 """Seeds vary more than items can make up for, and items more than seeds can: only more of both would tell."""

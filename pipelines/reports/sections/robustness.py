@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipelines.evaluations.page.axes import percent
-from pipelines.evaluations.page.scores import Row, draw_scores
-from pipelines.evaluations.page.table import Column, Table, difference, estimate, number, text, verdict
-from pipelines.evaluations.page.wording import difference as written
-from pipelines.evaluations.page.wording import measured_in, metric_name, score
-from pipelines.evaluations.pages import Page, Report
+from pipelines.reports.elements.axes import percent
+from pipelines.reports.elements.scores import Row, draw_scores
+from pipelines.reports.elements.table import Column, Table, difference, estimate, number, text, verdict
+from pipelines.reports.elements.wording import difference as written
+from pipelines.reports.elements.wording import measured_in, metric_name, score
+from pipelines.reports.sections import Page, Report
 
 LONGEST = 220
 """Characters shown of an example."""

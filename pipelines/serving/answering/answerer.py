@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.exporting.record import EXPORT
-from pipelines.inference import ONNX, load_predictor, open_compute
-from pipelines.opening import Opened, Record, open_config, open_model, open_tokenizer
-from pipelines.text_network import ServedNetwork
+from pipelines.models.opening import Opened, Record, open_config, open_model, open_tokenizer
+from pipelines.models.text_network import ServedNetwork
+from pipelines.serving.answering.inference import ONNX, load_predictor, open_compute
+from pipelines.serving.exported import EXPORT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedModel
 
-    from pipelines.encoding import Encoded
-    from pipelines.heads import Batch, Signals
-    from pipelines.runtimes import Compute
+    from pipelines.parts.heads import Batch, Signals
+    from pipelines.serving.runtimes import Compute
     from pipelines.task_families import Answer, Row, Task
+    from pipelines.task_families.encoding import Encoded
 
 BATCH = 32
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import DataError
-from pipelines.inference import read_json
-from pipelines.opening import RECORD
+from pipelines.models.opening import RECORD
+from pipelines.serving.answering.inference import read_json
 from pipelines.task_families import Answer, Row, TaskFamily
 
 KINDS: dict[str, tuple[str, tuple[type, ...], type | None]] = {

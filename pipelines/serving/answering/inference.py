@@ -22,7 +22,7 @@ from pipelines.errors import DataError, RecipeError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from pipelines.runtimes import Compute
+    from pipelines.serving.runtimes import Compute
 
 ONNX = "model.onnx"
 SAFETENSORS = "model.safetensors"
@@ -48,7 +48,7 @@ def load_predictor(folder: Path, threads: int = 1) -> Predictor:
     Raises DataError when the folder lacks its configuration, its tokenizer, or weights that can be read safely, and when it
     was exported for a runtime that is not installed here.
     """
-    from pipelines.text_network import Output, output_of
+    from pipelines.models.text_network import Output, output_of
 
     encoder, labels = TextEncoder(folder), _labels(folder)
     if output_of(folder) is Output.VECTOR:
@@ -58,7 +58,7 @@ def load_predictor(folder: Path, threads: int = 1) -> Predictor:
 
 def load_vectors(folder: Path, threads: int = 1) -> Vectors:
     """The encoder in `folder`, computing on `threads` CPU threads. Raises DataError as `load_predictor` does."""
-    from pipelines.text_network import Output, output_of
+    from pipelines.models.text_network import Output, output_of
 
     if output_of(folder) is not Output.VECTOR:
         raise DataError(f"{folder}: answers a task rather than with a vector; open it with load_predictor")
@@ -67,8 +67,8 @@ def load_vectors(folder: Path, threads: int = 1) -> Vectors:
 
 def open_compute(folder: Path, threads: int) -> Compute:
     """The network of `folder` at work in the runtime that its form asks for."""
-    from pipelines.exporting.record import EXPORT, open_export
-    from pipelines.runtimes import every_runtime
+    from pipelines.serving.exported import EXPORT, open_export
+    from pipelines.serving.runtimes import every_runtime
 
     if (folder / EXPORT).is_file():
         return open_export(folder, threads)
@@ -172,7 +172,7 @@ def load_classifier(folder: Path) -> PreTrainedModel:
     """
     from transformers import AutoModelForSequenceClassification
 
-    from pipelines.opening import RECORD, open_model
+    from pipelines.models.opening import RECORD, open_model
 
     if RECORD in read_json(folder / "config.json"):
         try:

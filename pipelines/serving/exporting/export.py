@@ -20,18 +20,18 @@ import numpy as np
 
 from pipelines.components import did_you_mean
 from pipelines.errors import DataError
-from pipelines.exporting.measures import SHAPES, answers, cosines, overall, take_turns
-from pipelines.exporting.record import EXPORT, Export, Latency, Machine, Measured
-from pipelines.inference import CONFIGURATION, TextEncoder
 from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file
+from pipelines.lineage.hardware import described, extensions
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import FileDigest
-from pipelines.runtimes import Compute, Runtime, every_runtime, reference
-from pipelines.runtimes.original import Original
-from pipelines.runtimes.rows import Rows
-from pipelines.text_network import Output, longest_of, orders_of, output_of
-from pipelines.training.hardware import described, extensions
+from pipelines.models.text_network import Output, longest_of, orders_of, output_of
+from pipelines.serving.answering.inference import CONFIGURATION, TextEncoder
+from pipelines.serving.exported import EXPORT, Export, Latency, Machine, Measured
+from pipelines.serving.exporting.measures import SHAPES, answers, cosines, overall, take_turns
+from pipelines.serving.runtimes import Compute, Runtime, every_runtime, reference
+from pipelines.serving.runtimes.original import Original
+from pipelines.serving.runtimes.rows import Rows
 
 FEWEST_TEXTS = 8
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.answering import Answerer
-from pipelines.encoding import FieldArrays
 from pipelines.errors import DataError
-from pipelines.exporting.export import Material
-from pipelines.inference import TextEncoder
-from pipelines.opening import Record, open_config, open_tokenizer
-from pipelines.runtimes import Compute
-from pipelines.runtimes.rows import Rows
+from pipelines.models.opening import Record, open_config, open_tokenizer
+from pipelines.serving.answering.answerer import Answerer
+from pipelines.serving.answering.inference import TextEncoder
+from pipelines.serving.exporting.export import Material
+from pipelines.serving.runtimes import Compute
+from pipelines.serving.runtimes.rows import Rows
 from pipelines.task_families import Row, Task
+from pipelines.task_families.encoding import FieldArrays
 from pipelines.vocabulary import Field
 
 CALIBRATED = 128

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.exporting.record import Latency
-from pipelines.inference import softmax
-from pipelines.runtimes import Compute
-from pipelines.runtimes.rows import Rows
-from pipelines.text_network import Output
+from pipelines.models.text_network import Output
+from pipelines.serving.answering.inference import softmax
+from pipelines.serving.exported import Latency
+from pipelines.serving.runtimes import Compute
+from pipelines.serving.runtimes.rows import Rows
 
 SHAPES = ((1, 32), (1, 128), (32, 32), (32, 128))
 """Examples of a batch, tokens of each row."""

@@ -2,8 +2,8 @@
 
     float32 folder ─▶ convert ─▶ the runtime's own files ─▶ open ─▶ compute(input_ids, attention_mask) ─▶ one array a text
 
-A runtime serves networks that answer a text with one array (`pipelines.text_network`). Which of them is fastest hangs on the
-machine, so `cursus export` measures them (`pipelines.exporting`); the folder that it writes is opened here.
+A runtime serves networks that answer a text with one array (`pipelines.models.text_network`). Which of them is fastest hangs on the
+machine, so `cursus export` measures them (`pipelines.serving.exporting`); the folder that it writes is opened here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.runtimes.original import Original
+    from pipelines.serving.runtimes.original import Original
 
 
 class Compute(Protocol):

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.onnx_graph import open_onnx
-from pipelines.runtimes import Compute
-from pipelines.runtimes.rows import named
+from pipelines.networks.onnx_graph import open_onnx
+from pipelines.serving.runtimes import Compute
+from pipelines.serving.runtimes.rows import named
 
 
 def session(path: Path, threads: int) -> Compute:

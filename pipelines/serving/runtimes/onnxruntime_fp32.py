@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.runtimes import Compute, Runtime
+from pipelines.serving.runtimes import Compute, Runtime
 
 if TYPE_CHECKING:
-    from pipelines.runtimes.original import Original
+    from pipelines.serving.runtimes.original import Original
 
 
 class OnnxRuntimeFp32(Runtime, name="onnxruntime_fp32"):
@@ -22,6 +22,6 @@ class OnnxRuntimeFp32(Runtime, name="onnxruntime_fp32"):
         shutil.copyfile(original.graph, out / self.opens)
 
     def open(self, folder: Path, threads: int) -> Compute:
-        from pipelines.runtimes.onnx_call import session
+        from pipelines.serving.runtimes.onnx_call import session
 
         return session(folder / self.opens, threads)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.onnx_graph import quantize_onnx
-from pipelines.runtimes import Compute, Runtime
+from pipelines.networks.onnx_graph import quantize_onnx
+from pipelines.serving.runtimes import Compute, Runtime
 
 if TYPE_CHECKING:
-    from pipelines.runtimes.original import Original
+    from pipelines.serving.runtimes.original import Original
 
 FILE = "model.onnx"
 
@@ -29,6 +29,6 @@ class OnnxRuntimeInt8(Runtime, name="onnxruntime_int8"):
         quantize_onnx(original.graph, out / FILE)
 
     def open(self, folder: Path, threads: int) -> Compute:
-        from pipelines.runtimes.onnx_call import session
+        from pipelines.serving.runtimes.onnx_call import session
 
         return session(folder / FILE, threads)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.runtimes import Compute, Runtime
+from pipelines.serving.runtimes import Compute, Runtime
 
 if TYPE_CHECKING:
-    from pipelines.runtimes.original import Original
+    from pipelines.serving.runtimes.original import Original
 
 
 class OpenVinoBf16(Runtime, name="openvino_bf16"):
@@ -19,11 +19,11 @@ class OpenVinoBf16(Runtime, name="openvino_bf16"):
     instructions: ClassVar[tuple[str, ...]] = ("amx_bf16", "avx512_bf16", "bf16")
 
     def convert(self, original: Original, out: Path) -> None:
-        from pipelines.runtimes.openvino_graph import read_onnx, write_graph
+        from pipelines.serving.runtimes.openvino_graph import read_onnx, write_graph
 
         write_graph(read_onnx(original.graph), out)
 
     def open(self, folder: Path, threads: int) -> Compute:
-        from pipelines.runtimes.openvino_graph import open_graph
+        from pipelines.serving.runtimes.openvino_graph import open_graph
 
         return open_graph(folder, threads, "bf16")

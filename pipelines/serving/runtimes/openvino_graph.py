@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import DataError
-from pipelines.runtimes import Compute
-from pipelines.runtimes.rows import named
+from pipelines.serving.runtimes import Compute
+from pipelines.serving.runtimes.rows import named
 
 GRAPH, WEIGHTS = "openvino.xml", "openvino.weights"
 TELEMETRY = "openvino_telemetry"

@@ -7,11 +7,11 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.runtimes import Compute, Runtime
-from pipelines.training.hardware import BF16_FLAGS, extensions
+from pipelines.lineage.hardware import BF16_FLAGS, extensions
+from pipelines.serving.runtimes import Compute, Runtime
 
 if TYPE_CHECKING:
-    from pipelines.runtimes.original import Original
+    from pipelines.serving.runtimes.original import Original
 
 
 class OpenVinoInt8(Runtime, name="openvino_int8"):
@@ -26,8 +26,8 @@ class OpenVinoInt8(Runtime, name="openvino_int8"):
     instructions: ClassVar[tuple[str, ...]] = ("avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm")
 
     def convert(self, original: Original, out: Path) -> None:
-        from pipelines.runtimes.openvino_graph import quiet_import, read_onnx, write_graph
-        from pipelines.runtimes.rows import named
+        from pipelines.serving.runtimes.openvino_graph import quiet_import, read_onnx, write_graph
+        from pipelines.serving.runtimes.rows import named
 
         nncf = quiet_import("nncf")
         nncf.set_log_level("ERROR")
@@ -43,6 +43,6 @@ class OpenVinoInt8(Runtime, name="openvino_int8"):
         write_graph(quantized, out)
 
     def open(self, folder: Path, threads: int) -> Compute:
-        from pipelines.runtimes.openvino_graph import open_graph
+        from pipelines.serving.runtimes.openvino_graph import open_graph
 
         return open_graph(folder, threads, "bf16" if extensions() & BF16_FLAGS else "f32")

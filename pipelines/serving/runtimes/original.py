@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.onnx_graph import export_onnx
-from pipelines.runtimes.rows import Rows
-from pipelines.text_network import Output, inputs_of, longest_of, open_text_network, orders_of, output_of
+from pipelines.models.text_network import Output, inputs_of, longest_of, open_text_network, orders_of, output_of
+from pipelines.networks.onnx_graph import export_onnx
+from pipelines.serving.runtimes.rows import Rows
 
 if TYPE_CHECKING:
     from torch.nn import Module

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import DataError
-from pipelines.runtimes import Compute, Runtime
+from pipelines.serving.runtimes import Compute, Runtime
 
 if TYPE_CHECKING:
-    from pipelines.runtimes.original import Original
+    from pipelines.serving.runtimes.original import Original
 
 COMPILERS = ("g++", "clang++", "c++")
 
@@ -57,8 +57,8 @@ class TorchBf16(Runtime, name="torch_bf16"):
     def open(self, folder: Path, threads: int) -> Compute:
         import torch
 
-        from pipelines.runtimes.torch_call import called
-        from pipelines.text_network import inputs_of, open_text_network
+        from pipelines.models.text_network import inputs_of, open_text_network
+        from pipelines.serving.runtimes.torch_call import called
 
         network = open_text_network(folder).to(torch.bfloat16)
         cache = _cache(folder)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.runtimes import Compute
-from pipelines.runtimes.rows import named
+from pipelines.serving.runtimes import Compute
+from pipelines.serving.runtimes.rows import named
 
 
 def called(module: Callable[..., Any], inputs: Sequence[str], threads: int) -> Compute:

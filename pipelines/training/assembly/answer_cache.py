@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from pipelines.training.examples import InOrder
+from pipelines.training.batches.examples import InOrder
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from pipelines.encoding import Encoded
-    from pipelines.objectives import Batch, Signals
+    from pipelines.parts.objectives import Batch, Signals
+    from pipelines.task_families.encoding import Encoded
 
 CAPACITY = 2**30
 """Bytes that may be remembered; a teacher that says more is asked at every step."""

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import RecipeError
-from pipelines.heads import Head
-from pipelines.objectives import Batch, Companion
-from pipelines.opening import COMPANIONS, Record, choose_attention, open_model, put_together, read_weights
+from pipelines.models.opening import COMPANIONS, Record, choose_attention, open_model, put_together, read_weights
+from pipelines.parts.heads import Head
+from pipelines.parts.objectives import Batch, Companion
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
 
-    from pipelines.job import Job
+    from pipelines.recipe.job import Job
 
 
 class CompanionFactory:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.distributions import Distribution
-from pipelines.opening import Record, put_together
-from pipelines.training import group
-from pipelines.training.checkpoints import Checkpoints
+from pipelines.models.opening import Record, put_together
+from pipelines.parts.distributions import Distribution
+from pipelines.training.checkpoints.folder import Checkpoints
+from pipelines.training.ranks import process_group as group
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.training.best import BestWeights
+    from pipelines.training.checkpoints.best_weights import BestWeights
 
 
 def finished(

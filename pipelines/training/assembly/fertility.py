@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import RecipeError
-from pipelines.segmentations import UNSPACED
-from pipelines.tokenizers import Tokenizer
-from pipelines.training.reading_texts import beginning
+from pipelines.parts.segmentations import UNSPACED
+from pipelines.parts.tokenizers import Tokenizer
+from pipelines.training.batches.reading_texts import beginning
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pipelines.strategies import Group, Strategy
+from pipelines.parts.strategies import Group, Strategy
 
 if TYPE_CHECKING:
     from torch import nn

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.corruptions import Arrays
+from pipelines.parts.corruptions import Arrays
 from pipelines.vocabulary import OF_MASKED, OF_WINDOWS, ROW_NUMBERS, TOKEN_NUMBERS, Field
 
 if TYPE_CHECKING:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.corpora.shards import table_files
+from pipelines.corpora.shards.folders import table_files
 from pipelines.errors import DataError
-from pipelines.training.remembered_words import RememberedWords
+from pipelines.training.batches.word_cache import RememberedWords
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer as Fast
 
-    from pipelines.segmentations import Segmentation
+    from pipelines.parts.segmentations import Segmentation
 
 TEXT = "text"
 """The column that is read."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from pipelines.encoding import Encoded
+    from pipelines.task_families.encoding import Encoded
 
 BUCKET = 50
 """Batches that are sorted by length together, as many as transformers' Trainer sorts: of the sentences of benchmarks/fine_tuning,

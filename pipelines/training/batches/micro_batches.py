@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pipelines.errors import RecipeError
-from pipelines.objectives import Objective
+from pipelines.parts.objectives import Objective
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.corruptions import Arrays
+from pipelines.parts.corruptions import Arrays
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.layouts import Placed
-    from pipelines.training.token_stream import TokenStream
+    from pipelines.parts.layouts import Placed
+    from pipelines.training.batches.token_stream import TokenStream
 
 
 def packed_rows(

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.corruptions import Arrays, Corruption, TokenIds
 from pipelines.errors import RecipeError
-from pipelines.layouts import Ground
-from pipelines.training.grains import joined, parted
-from pipelines.training.packed_rows import packed_rows
-from pipelines.training.token_shards import end_of_document
+from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
+from pipelines.parts.layouts import Ground
+from pipelines.training.batches.corruption_shards import joined, parted
+from pipelines.training.batches.packed_rows import packed_rows
+from pipelines.training.batches.token_shards import end_of_document
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.layouts import Layout, Placed
-    from pipelines.training.token_stream import TokenStream
+    from pipelines.parts.layouts import Layout, Placed
+    from pipelines.training.batches.token_stream import TokenStream
 
 PROBE = "a"
 """A text whose encoding shows what a tokenizer puts before and after one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pipelines.training.encoded_pieces import extents
+from pipelines.training.batches.encoded_shards import extents
 
 
 def beginning(tables: Sequence[Path], most: float) -> Iterator[str]:

@@ -21,23 +21,23 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pipelines.corpora.shards import manifest
-from pipelines.corpora.work import worked
-from pipelines.corpora.writing import written_aside
+from pipelines.corpora.engines.work import worked
+from pipelines.corpora.shards.folders import manifest
+from pipelines.corpora.shards.writing import written_aside
 from pipelines.errors import DataError
 from pipelines.lineage.fingerprint import digest_file, fingerprint, library_versions
 from pipelines.lineage.source import source_hash
-from pipelines.training.encoded_pieces import LENGTHS as PIECE_LENGTHS
-from pipelines.training.encoded_pieces import TOKENS as PIECE_TOKENS
-from pipelines.training.encoded_pieces import WORD_STARTS as PIECE_WORD_STARTS
-from pipelines.training.encoded_pieces import EncodedPiece, extents, forget_words, read_piece
-from pipelines.training.token_stream import COUNTS, MANIFEST, STARTS, TOKENS, WORD_STARTS, TokenStream, is_whole
+from pipelines.training.batches.encoded_shards import LENGTHS as PIECE_LENGTHS
+from pipelines.training.batches.encoded_shards import TOKENS as PIECE_TOKENS
+from pipelines.training.batches.encoded_shards import WORD_STARTS as PIECE_WORD_STARTS
+from pipelines.training.batches.encoded_shards import EncodedPiece, extents, forget_words, read_piece
+from pipelines.training.batches.token_stream import COUNTS, MANIFEST, STARTS, TOKENS, WORD_STARTS, TokenStream, is_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.segmentations import Segmentation
+    from pipelines.parts.segmentations import Segmentation
 
 ALONE_BELOW = 16 * 2**20
 """Bytes of text under which a second process costs more time than it saves."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytorch_lightning as lightning
 from pytorch_lightning.callbacks import Callback
 
-from pipelines.distributions import Distribution
 from pipelines.errors import StoreError
 from pipelines.lineage.disk import written_whole
 from pipelines.lineage.fingerprint import digest_file
-from pipelines.training.checkpoints import Checkpoints
+from pipelines.parts.distributions import Distribution
+from pipelines.training.checkpoints.folder import Checkpoints
 
 if TYPE_CHECKING:
     from torch import Tensor

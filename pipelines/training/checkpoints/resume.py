@@ -7,9 +7,9 @@ from typing import Any
 import pytorch_lightning as lightning
 from pytorch_lightning.callbacks import Checkpoint
 
-from pipelines.training.checkpoints import Checkpoints
-from pipelines.training.module import StageModule
-from pipelines.training.stopping import STATUS
+from pipelines.training.checkpoints.folder import Checkpoints
+from pipelines.training.loop.module import StageModule
+from pipelines.training.loop.stopping import STATUS
 
 
 class ResumePoint(Checkpoint):

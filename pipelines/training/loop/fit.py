@@ -10,36 +10,36 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pipelines.distributions import Distribution
 from pipelines.errors import DataError, RecipeError
-from pipelines.job import CHECKPOINTS, KERNELS, METRICS, SCRATCH, Job, Result
-from pipelines.objectives import Companion
-from pipelines.opening import open_tokenizer
+from pipelines.models.opening import open_tokenizer
+from pipelines.parts.distributions import Distribution
+from pipelines.parts.objectives import Companion
+from pipelines.recipe.job import CHECKPOINTS, KERNELS, METRICS, SCRATCH, Job, Result
 from pipelines.task_families import Row, Task
-from pipelines.training import group
-from pipelines.training.assemble import assemble, set_dropout
-from pipelines.training.checkpoints import Checkpoints
-from pipelines.training.companions import CompanionFactory, save_companions
-from pipelines.training.examples import ExampleBatches
-from pipelines.training.fertility import check_suited
-from pipelines.training.few_labels import fewer
-from pipelines.training.hand_over import export, finished
-from pipelines.training.module import StageModule
-from pipelines.training.new_words import add_words
-from pipelines.training.pieces import Pieces, cut_for
-from pipelines.training.plain_text import PlainBatches
-from pipelines.training.reading_texts import beginning
-from pipelines.training.reporting import MetricsLog
-from pipelines.training.stopping import Stop
-from pipelines.training.token_shards import token_stream
-from pipelines.training.validation import Validation
+from pipelines.training.assembly.assemble import assemble, set_dropout
+from pipelines.training.assembly.companions import CompanionFactory, save_companions
+from pipelines.training.assembly.export import export, finished
+from pipelines.training.assembly.fertility import check_suited
+from pipelines.training.assembly.new_words import add_words
+from pipelines.training.batches.examples import ExampleBatches
+from pipelines.training.batches.few_labels import fewer
+from pipelines.training.batches.micro_batches import Pieces, cut_for
+from pipelines.training.batches.plain_text import PlainBatches
+from pipelines.training.batches.reading_texts import beginning
+from pipelines.training.batches.token_shards import token_stream
+from pipelines.training.checkpoints.folder import Checkpoints
+from pipelines.training.loop.module import StageModule
+from pipelines.training.loop.reporting import MetricsLog
+from pipelines.training.loop.stopping import Stop
+from pipelines.training.loop.validation import Validation
+from pipelines.training.ranks import process_group as group
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.training.best import BestWeights
+    from pipelines.training.checkpoints.best_weights import BestWeights
 
 
 def fit(job: Job) -> Result:
@@ -70,7 +70,7 @@ def fit(job: Job) -> Result:
             for asked in (network, *(one.network for one in companions.values())):
                 attend_within_documents(asked)
         if job.runtime.accelerator == "cpu":
-            from pipelines.kernels.faster import make_faster
+            from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
 
             kept = (job.cache or job.out / SCRATCH) / KERNELS
             asked_of = [network, *(one.network for one in companions.values())]
@@ -102,10 +102,10 @@ def _train(
     from pytorch_lightning.callbacks import EarlyStopping
     from torch.utils.data import DataLoader
 
-    from pipelines.training.best import BestWeights
-    from pipelines.training.local_files import LocalFiles
-    from pipelines.training.resume import ResumePoint
-    from pipelines.training.unprofiled import Unprofiled
+    from pipelines.training.checkpoints.best_weights import BestWeights
+    from pipelines.training.checkpoints.local_files import LocalFiles
+    from pipelines.training.checkpoints.resume import ResumePoint
+    from pipelines.training.loop.unprofiled import Unprofiled
 
     stage, scratch = job.stage, job.out / SCRATCH
     batches = batches_of(job, task, tokenizer)

@@ -13,26 +13,26 @@ import pytorch_lightning as lightning
 import torch
 from torch import Tensor, nn
 
-from pipelines.distributions import Distribution
 from pipelines.errors import RecipeError
-from pipelines.objectives import Batch, Companion, Signals, TrainingStep
-from pipelines.optimizers.compiled_adamw import CompiledAdamW
+from pipelines.parts.accelerators.cpu_kernels.compiled_adamw import CompiledAdamW
+from pipelines.parts.distributions import Distribution
+from pipelines.parts.objectives import Batch, Companion, Signals, TrainingStep
+from pipelines.parts.strategies import Decision, Group, Progress
 from pipelines.recipe.schema import Stage
-from pipelines.strategies import Decision, Group, Progress
-from pipelines.training import group
-from pipelines.training.parameters import groups_of
-from pipelines.training.remembered_answers import RememberedAnswers
-from pipelines.training.reporting import MetricsLog
+from pipelines.training.assembly.answer_cache import RememberedAnswers
+from pipelines.training.assembly.parameter_groups import groups_of
+from pipelines.training.loop.reporting import MetricsLog
+from pipelines.training.ranks import process_group as group
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from pipelines.training.examples import ExampleBatches
-    from pipelines.training.pieces import Cut, Piece
-    from pipelines.training.plain_text import PlainBatches
-    from pipelines.training.stopping import Stop
-    from pipelines.training.validation import Validation
+    from pipelines.training.batches.examples import ExampleBatches
+    from pipelines.training.batches.micro_batches import Cut, Piece
+    from pipelines.training.batches.plain_text import PlainBatches
+    from pipelines.training.loop.stopping import Stop
+    from pipelines.training.loop.validation import Validation
 
 EPSILON = 1e-6
 """AdamW's ε, as BERT's and RoBERTa's optimizers had it."""

@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.job import SCRATCH
 from pipelines.lineage.disk import flush, written_whole
-from pipelines.training import group
+from pipelines.recipe.job import SCRATCH
+from pipelines.training.ranks import process_group as group
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.training.examples import InOrder
+from pipelines.training.batches.examples import InOrder
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.encoding import Encoded
-    from pipelines.heads import Batch, Head, Signals
+    from pipelines.parts.heads import Batch, Head, Signals
     from pipelines.task_families import Task
+    from pipelines.task_families.encoding import Encoded
 
 BATCH = 64
 """Examples of a held-out batch."""

@@ -1,4 +1,4 @@
-"""Several ranks on this machine: `python -m pipelines.training.ranks ORDER --ranks N`, which torchrun starts and watches.
+"""Several ranks on this machine: `python -m pipelines.training.ranks.local_ranks ORDER --ranks N`, which torchrun starts and watches.
 
 A rank that dies ends the others; all are started again from the last checkpoint, a few times. The ranks meet in a file, and
 talk over the loopback interface. When standard input closes, because whoever started this process has closed it or died,
@@ -12,7 +12,7 @@ import os
 import signal
 from pathlib import Path
 
-from pipelines.caller import at_callers_end
+from pipelines.safety.parent_process import at_callers_end
 
 
 def main(order: Path, ranks: int, restarts: int) -> None:
@@ -20,7 +20,7 @@ def main(order: Path, ranks: int, restarts: int) -> None:
     from torch.distributed import run
 
     at_callers_end(lambda: os.kill(os.getpid(), signal.SIGTERM))
-    run.main(words("pipelines.training.rank", order, ranks, restarts))
+    run.main(words("pipelines.training.ranks.rank", order, ranks, restarts))
 
 
 def words(rank: str, order: Path, ranks: int, restarts: int) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pipelines.job import Runtime
+    from pipelines.recipe.job import Runtime
 
 T = TypeVar("T")
 

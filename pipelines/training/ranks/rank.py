@@ -1,4 +1,4 @@
-"""One rank of a job: `python -m pipelines.training.rank ORDER`, started by torchrun, srun, or a worker of Ray.
+"""One rank of a job: `python -m pipelines.training.ranks.rank ORDER`, started by torchrun, srun, or a worker of Ray.
 
     RANK, WORLD_SIZE, LOCAL_RANK     who this process is, as torchrun says it
     MASTER_ADDR, MASTER_PORT         where the ranks meet; or `--meet FILE`, for ranks of one machine
@@ -21,15 +21,15 @@ MISTAKE = 2
 def main(order: Path, meet: Path | None = None) -> int:
     """Take part in the job that `order` holds; the exit status."""
     from pipelines.errors import CursusError
-    from pipelines.job import Job
-    from pipelines.training.failure import keep_room, system_failure, tell_failure, told_failure
+    from pipelines.recipe.job import Job
+    from pipelines.training.ranks.failure import keep_room, system_failure, tell_failure, told_failure
 
     job = Job.model_validate_json(order.read_bytes())
     if told_failure(job.out):
         return MISTAKE  # started again, after a mistake that starting again does not mend
     import torch
 
-    from pipelines.training import group
+    from pipelines.training.ranks import process_group as group
     from pipelines.training.run import run
 
     torch.set_num_threads(job.runtime.threads)

@@ -1,4 +1,4 @@
-"""The process a launcher starts: `python -m pipelines.training.worker`, told what to do on standard input.
+"""The process a launcher starts: `python -m pipelines.training.ranks.worker`, told what to do on standard input.
 
 Each line names a file that holds a job. Jobs run one after the other and share the start-up cost of torch. A finished
 job has its result file. What a user can mend is written into the job's folder for the launcher to tell; whatever goes
@@ -17,13 +17,19 @@ import threading
 import time
 from pathlib import Path
 
-from pipelines.training import rank
+from pipelines.training.ranks import rank
 
 IDLE_SECONDS = 0.5
 """What a process without a job needs to end by itself."""
 GRACE_SECONDS = 8
 """What a process in the middle of a job is given to leave a checkpoint."""
-WARM = ("torch", "pytorch_lightning", "pipelines.training.fit", "pipelines.training.module", "transformers.models.auto")
+WARM = (
+    "torch",
+    "pytorch_lightning",
+    "pipelines.training.loop.fit",
+    "pipelines.training.loop.module",
+    "transformers.models.auto",
+)
 """Imported before the first job arrives, while the launcher still prepares it."""
 
 

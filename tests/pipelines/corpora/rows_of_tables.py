@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.corpora.shards import table_files
-from pipelines.corpora.tables import Row, read_rows
+from pipelines.corpora.shards.folders import table_files
+from pipelines.corpora.shards.tables import Row, read_rows
 
 
 def table_rows(table: Path) -> Iterator[Row]:

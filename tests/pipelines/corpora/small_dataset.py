@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.documentation import read_documentation
-from pipelines.corpora.installation import python_files
+from pipelines.corpora.documentation.docstrings import read_documentation
+from pipelines.corpora.documentation.installation import python_files
 
 LABELS = ("asyncio", "email", "unittest")
 

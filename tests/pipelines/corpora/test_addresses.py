@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipelines.corpora.reading.addresses import is_address, secret_in
-from pipelines.corpora.source_settings import FileSource
+from pipelines.corpora.settings.sources import FileSource
 
 
 def test_what_is_an_address_and_what_is_not() -> None:

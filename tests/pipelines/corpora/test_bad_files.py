@@ -15,17 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpora.collect import collect
-from pipelines.corpora.pin import pin
-from pipelines.corpora.pinned_files import DIGESTS_SEEN, digests, pinned_files
 from pipelines.corpora.reading import read_texts
 from pipelines.corpora.reading.finding import find_local, too_many
 from pipelines.corpora.reading.options import ReadOptions
 from pipelines.corpora.reading.parts import whole
-from pipelines.corpora.source_settings import FileSource
-from pipelines.corpora.sources import texts, units_of
-from pipelines.corpora.step import prepared
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.settings.sources import FileSource
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.collect import collect
+from pipelines.corpora.steps.pin import pin
+from pipelines.corpora.steps.pinned_files import DIGESTS_SEEN, digests, pinned_files
+from pipelines.corpora.steps.sources import texts, units_of
+from pipelines.corpora.steps.step import prepared
 from pipelines.errors import DataError
 from tests.small_corpus import documents
 
@@ -76,7 +76,7 @@ def test_many_files_have_a_small_pin_and_are_hashed_once(tmp_path: Path, monkeyp
     assert before["files"] == 500 and len(json.dumps(before)) < 200
     (tmp_path / "in" / "7.txt").write_text("another text")
     assert pinned_files(found, tmp_path)["sha256"] != before["sha256"]
-    monkeypatch.setattr("pipelines.corpora.pinned_files.digest_file", lambda _: pytest.fail("was hashed before"))
+    monkeypatch.setattr("pipelines.corpora.steps.pinned_files.digest_file", lambda _: pytest.fail("was hashed before"))
     assert len(list(digests(list(found.values()), tmp_path))) == 500
     monkeypatch.undo()
     after = pinned_files(found, tmp_path)

@@ -16,9 +16,9 @@ import zstandard
 
 from pipelines.corpora.reading import parts_of, read_texts
 from pipelines.corpora.reading.options import ReadOptions
-from pipelines.corpora.source_settings import FileSource
-from pipelines.corpora.sources import texts
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.settings.sources import FileSource
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.sources import texts
 from pipelines.errors import DataError
 from tests.small_corpus import documents
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpora.examples import ExampleReader
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.examples.files import ExampleReader
+from pipelines.corpora.shards.tally import Tally
 from pipelines.errors import DataError
-from tests.corpora.test_examples import ROWS, family, read, write
+from tests.pipelines.corpora.test_examples import ROWS, family, read, write
 
 
 def test_an_id_that_names_two_records_is_told_with_both_places(tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.corpora.clean import Cleaning, cleaned_examples, pieces, repairing
-from pipelines.corpora.clean_settings import CleanSettings
-from pipelines.corpora.deduplicate import unique_examples
-from pipelines.corpora.overlap import OverlapIndex, text_key, words
-from pipelines.corpora.tables import example_of, row_of
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.duplicates.overlap import OverlapIndex, text_key, words
+from pipelines.corpora.settings.cleaning import CleanSettings
+from pipelines.corpora.shards.tables import example_of, row_of
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.clean import Cleaning, cleaned_examples, pieces, repairing
+from pipelines.corpora.steps.deduplicate import unique_examples
 from pipelines.task_families import TaskFamily
-from tests.corpora.small_dataset import documents
+from tests.pipelines.corpora.small_dataset import documents
 
 CLASSES = TaskFamily.usually()
 

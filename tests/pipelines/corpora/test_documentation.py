@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpora.documentation import DOMAIN, SHORTEST, LabelRemover, read_documentation, task_rows
-from pipelines.corpora.installation import python_files, runtime_closure
-from pipelines.corpora.task_settings import DocumentationTask
+from pipelines.corpora.documentation.docstrings import DOMAIN, SHORTEST, LabelRemover, read_documentation, task_rows
+from pipelines.corpora.documentation.installation import python_files, runtime_closure
+from pipelines.corpora.settings.task import DocumentationTask
 from pipelines.errors import DataError
 
 Rows = list[tuple[str, str, str, str]]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpora.documentation import task_rows
-from pipelines.corpora.documented_tasks import documented_examples, made_of
-from pipelines.corpora.numpydoc import documented
-from pipelines.corpora.settings import load_settings
-from pipelines.corpora.task_settings import DocumentationTask
+from pipelines.corpora.documentation.docstrings import task_rows
+from pipelines.corpora.documentation.documented_tasks import documented_examples, made_of
+from pipelines.corpora.documentation.numpydoc import documented
+from pipelines.corpora.settings.dataset import load_settings
+from pipelines.corpora.settings.task import DocumentationTask
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 from tests.steps import ROOT

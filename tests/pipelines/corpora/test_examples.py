@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from pipelines.corpora.examples import ExampleReader
-from pipelines.corpora.tables import labelled
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.examples.files import ExampleReader
+from pipelines.corpora.shards.tables import labelled
+from pipelines.corpora.shards.tally import Tally
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 

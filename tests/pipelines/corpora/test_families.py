@@ -9,19 +9,19 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpora.clean import clean
-from pipelines.corpora.collect import collect
-from pipelines.corpora.decontaminate import decontaminate
-from pipelines.corpora.deduplicate import deduplicate
-from pipelines.corpora.pin import pin, pin_path
-from pipelines.corpora.select import select
-from pipelines.corpora.split import split
-from pipelines.corpora.step import prepared
-from pipelines.corpora.tables import labelled, origin
+from pipelines.corpora.shards.tables import labelled, origin
+from pipelines.corpora.steps.clean import clean
+from pipelines.corpora.steps.collect import collect
+from pipelines.corpora.steps.decontaminate import decontaminate
+from pipelines.corpora.steps.deduplicate import deduplicate
+from pipelines.corpora.steps.pin import pin, pin_path
+from pipelines.corpora.steps.select import select
+from pipelines.corpora.steps.split import split
+from pipelines.corpora.steps.step import prepared
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
-from tests.corpora.small_dataset import documents, write_jsonl
-from tests.corpora.test_examples import ROWS
+from tests.pipelines.corpora.small_dataset import documents, write_jsonl
+from tests.pipelines.corpora.test_examples import ROWS
 
 EVERY = [*ROWS, "link_prediction", "table_questions"]
 

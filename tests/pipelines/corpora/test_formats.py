@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from pipelines.corpora.examples import ExampleReader
-from pipelines.corpora.formats import conllu
-from pipelines.corpora.settings import load_dataset
-from pipelines.corpora.side_tables import read_side_tables
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.examples.files import ExampleReader
+from pipelines.corpora.examples.formats import conllu
+from pipelines.corpora.examples.side_tables import read_side_tables
+from pipelines.corpora.settings.dataset import load_dataset
+from pipelines.corpora.shards.tally import Tally
 from pipelines.errors import DataError, RecipeError
 from pipelines.task_families import Lookup, Problem, TaskFamily
-from tests.corpora.test_examples import ROWS as IN_FILES
-from tests.task_families.test_rows import ROWS
+from tests.pipelines.corpora.test_examples import ROWS as IN_FILES
+from tests.pipelines.task_families.test_rows import ROWS
 
 TREE = """\
 # newdoc id = one

@@ -7,17 +7,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipelines.corpora import held_out as module
-from pipelines.corpora.held_out import HELD_OUT, REASON, held_out, key_of
-from pipelines.corpora.mixture import Mixture
-from pipelines.corpora.mixture_settings import MixtureSettings
-from pipelines.corpora.shards import manifest, written
-from pipelines.corpora.shuffle import shuffled
-from pipelines.corpora.step import prepared, table_path
-from pipelines.corpora.tables import TEXTS, Row, read_rows
-from pipelines.corpora.tally import Tally
-from tests.corpora.rows_of_tables import table_rows
-from tests.corpora.test_steps import root, run
+from pipelines.corpora.settings.mixture import MixtureSettings
+from pipelines.corpora.shards import held_out as module
+from pipelines.corpora.shards.folders import manifest, written
+from pipelines.corpora.shards.held_out import HELD_OUT, REASON, held_out, key_of
+from pipelines.corpora.shards.tables import TEXTS, Row, read_rows
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.mixture import Mixture
+from pipelines.corpora.steps.shuffle import shuffled
+from pipelines.corpora.steps.step import prepared, table_path
+from tests.pipelines.corpora.rows_of_tables import table_rows
+from tests.pipelines.corpora.test_steps import root, run
 from tests.small_corpus import documents
 
 __all__ = ["root"]
@@ -47,7 +47,7 @@ def test_the_texts_with_the_smallest_keys_are_held_out_wherever_they_stand(
     assert kept == ordered[: len(kept)] and last == key_of(kept[-1][0])
     sizes = [len(row[0].encode()) for row in kept]
     assert sum(sizes[:-1]) < int(size * 0.1) <= sum(sizes)
-    monkeypatch.setattr("pipelines.corpora.shards.SHARD_BYTES", size // 5)
+    monkeypatch.setattr("pipelines.corpora.shards.folders.SHARD_BYTES", size // 5)
     cut = table(tmp_path / "b", rows()[::-1])
     assert len(manifest(cut)["shards"]) > 3
     assert held_out(cut, tmp_path / "other", 2) == (last, kept)
@@ -66,7 +66,9 @@ def test_equal_texts_are_held_out_once_and_shards_one_after_the_other(
         return smallest(found, budget)
 
     monkeypatch.setattr(module, "_smallest", noticed)
-    monkeypatch.setattr("pipelines.corpora.shards.SHARD_BYTES", sum(len(row[0].encode()) for row in rows()) // 8)
+    monkeypatch.setattr(
+        "pipelines.corpora.shards.folders.SHARD_BYTES", sum(len(row[0].encode()) for row in rows()) // 8
+    )
     cut = table(tmp_path / "b", rows() + [(text, f"z{place}", name) for text, place, name in rows()])
     assert len(manifest(cut)["shards"]) > 12
     assert held_out(cut, tmp_path / "other", 1) == once

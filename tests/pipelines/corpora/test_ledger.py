@@ -11,24 +11,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.corpora.clean import clean
-from pipelines.corpora.collect import collect
-from pipelines.corpora.decontaminate import apart, decontaminate, leaks
-from pipelines.corpora.deduplicate import deduplicate
-from pipelines.corpora.evaluation_index import EvaluationIndex, Rules, with_hits
-from pipelines.corpora.leaks import leaked as marks_of
-from pipelines.corpora.ledger_page import page
-from pipelines.corpora.pin import pin
-from pipelines.corpora.published import Published, published_leaks
-from pipelines.corpora.select import select
-from pipelines.corpora.shingles import Letters
-from pipelines.corpora.split import split
-from pipelines.corpora.step import PLAIN, prepared
-from pipelines.corpora.tables import read_rows
-from pipelines.corpora.tally import Tally
-from pipelines.corpora.writing import read_json
+from pipelines.corpora.duplicates.published import Published, published_leaks
+from pipelines.corpora.duplicates.shingles import Letters
+from pipelines.corpora.leaks.clean_rows import leaked as marks_of
+from pipelines.corpora.leaks.evaluation_index import EvaluationIndex, Rules, with_hits
+from pipelines.corpora.shards.tables import read_rows
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.shards.writing import read_json
+from pipelines.corpora.steps.clean import clean
+from pipelines.corpora.steps.collect import collect
+from pipelines.corpora.steps.decontaminate import apart, decontaminate, leaks
+from pipelines.corpora.steps.deduplicate import deduplicate
+from pipelines.corpora.steps.pin import pin
+from pipelines.corpora.steps.select import select
+from pipelines.corpora.steps.split import split
+from pipelines.corpora.steps.step import PLAIN, prepared
 from pipelines.errors import DataError
-from tests.corpora.small_dataset import documents, write_small_dataset
+from pipelines.reports.cards.ledger_page import page
+from tests.pipelines.corpora.small_dataset import documents, write_small_dataset
 
 RULES = Rules(13, 0.5, 0.8, "words")
 

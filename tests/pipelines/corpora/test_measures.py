@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from pipelines.corpora.drift import drift
-from pipelines.corpora.evidence import stand_for
-from pipelines.corpora.lengths import EDGES, bin_begins, length_bins
-from pipelines.corpora.measures import MeasuredFile, Measures, kind_of_answer
-from pipelines.corpora.overlap import OverlapIndex
-from pipelines.corpora.repeats import KeyFile, of_file, repeated
-from pipelines.corpora.shingles import Letters
-from pipelines.corpora.study import KNOWN_LANGUAGES, commonest, is_language, language_of
-from pipelines.corpora.tables import TEXTS, write_rows
+from pipelines.corpora.duplicates.overlap import OverlapIndex
+from pipelines.corpora.duplicates.shingles import Letters
+from pipelines.corpora.evidence.drift import drift
+from pipelines.corpora.evidence.lengths import EDGES, bin_begins, length_bins
+from pipelines.corpora.evidence.measures import MeasuredFile, Measures, kind_of_answer
+from pipelines.corpora.evidence.repeats import KeyFile, of_file, repeated
+from pipelines.corpora.evidence.rows import stand_for
+from pipelines.corpora.evidence.study import KNOWN_LANGUAGES, commonest, is_language, language_of
+from pipelines.corpora.shards.tables import TEXTS, write_rows
 from pipelines.task_families import TaskFamily
 from tests.chinese_text import ARTICLES
 from tests.small_corpus import documents

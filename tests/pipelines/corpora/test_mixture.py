@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.corpora.mixture import Mixture
-from pipelines.corpora.mixture_settings import MixtureSettings
-from pipelines.corpora.settings import load_settings
-from pipelines.corpora.shards import written
-from pipelines.corpora.shuffle import LESS_THAN_ONCE, shuffled
-from pipelines.corpora.tables import TEXTS
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.settings.dataset import load_settings
+from pipelines.corpora.settings.mixture import MixtureSettings
+from pipelines.corpora.shards.folders import written
+from pipelines.corpora.shards.tables import TEXTS
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.mixture import Mixture
+from pipelines.corpora.steps.shuffle import LESS_THAN_ONCE, shuffled
 from pipelines.errors import RecipeError
-from tests.corpora.rows_of_tables import table_rows
-from tests.corpora.small_dataset import PARAMS
+from tests.pipelines.corpora.rows_of_tables import table_rows
+from tests.pipelines.corpora.small_dataset import PARAMS
 from tests.small_corpus import documents
 
 NAMES = ("email", "asyncio", "unittest")

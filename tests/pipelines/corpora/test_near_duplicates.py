@@ -15,24 +15,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.corpora import near_duplicates, shards, sorted_keys
-from pipelines.corpora.clean import clean
-from pipelines.corpora.collect import collect
-from pipelines.corpora.deduplicate import deduplicate
-from pipelines.corpora.minhash import Bands, signatures, similarity
-from pipelines.corpora.near_duplicates import Sketches, clusters
-from pipelines.corpora.paragraphs import paragraphs, without
-from pipelines.corpora.pin import pin
-from pipelines.corpora.shards import manifest
-from pipelines.corpora.shingles import Letters, Shingle, folded, shingles, unit_of
-from pipelines.corpora.sketches import Sketched
-from pipelines.corpora.sorted_keys import SortedKeys, repeated, write_sorted
-from pipelines.corpora.step import PLAIN, prepared
-from pipelines.corpora.tables import TEXTS, read_rows, write_rows
-from pipelines.corpora.writing import read_json
+from pipelines.corpora.duplicates import near_duplicates, sorted_keys
+from pipelines.corpora.duplicates.minhash import Bands, signatures, similarity
+from pipelines.corpora.duplicates.near_duplicates import Sketches, clusters
+from pipelines.corpora.duplicates.paragraphs import paragraphs, without
+from pipelines.corpora.duplicates.shingles import Letters, Shingle, folded, shingles, unit_of
+from pipelines.corpora.duplicates.sketches import Sketched
+from pipelines.corpora.duplicates.sorted_keys import SortedKeys, repeated, write_sorted
+from pipelines.corpora.shards import folders as shards
+from pipelines.corpora.shards.folders import manifest
+from pipelines.corpora.shards.tables import TEXTS, read_rows, write_rows
+from pipelines.corpora.shards.writing import read_json
+from pipelines.corpora.steps.clean import clean
+from pipelines.corpora.steps.collect import collect
+from pipelines.corpora.steps.deduplicate import deduplicate
+from pipelines.corpora.steps.pin import pin
+from pipelines.corpora.steps.step import PLAIN, prepared
 from tests.chinese_text import ARTICLES
-from tests.corpora.rows_of_tables import table_rows
-from tests.corpora.small_dataset import documents, write_small_dataset
+from tests.pipelines.corpora.rows_of_tables import table_rows
+from tests.pipelines.corpora.small_dataset import documents, write_small_dataset
 
 ANY_TEXT = st.text(st.one_of(st.characters(), st.sampled_from("aéÉß ﬁ１①ｶﾞ가ᅡ\u0308\u0345.，A")), max_size=40)
 BANDS = Bands.for_threshold(0.8)
@@ -231,7 +232,7 @@ def test_shards_and_processes_do_not_move_the_result(tmp_path: Path, monkeypatch
         other = tmp_path / f"with{processes}"
         other.mkdir()
         monkeypatch.setattr(shards, "SHARD_BYTES", 5_000)
-        monkeypatch.setattr("pipelines.corpora.deduplicate.ALONE_BELOW", 0)
+        monkeypatch.setattr("pipelines.corpora.steps.deduplicate.ALONE_BELOW", 0)
         small = dataset(other, f"    deduplicate: {{paragraphs: 100}}\nruntime: {{processes: {processes}}}\n")
         assert len(manifest(small / "deduplicated/general")["shards"]) > 3
         assert {name: list(table_rows(small / "deduplicated" / name)) for name in PLAIN} == whole

@@ -19,14 +19,14 @@ import pytest
 import zstandard
 from moto.server import ThreadedMotoServer
 
-from pipelines.corpora.pinned_files import pinned_files
 from pipelines.corpora.reading import fetching
 from pipelines.corpora.reading.fetching import fetched
 from pipelines.corpora.reading.places import REMOTE, find, find_files
 from pipelines.corpora.reading.remote import RemoteFile
-from pipelines.corpora.source_settings import FileSource
-from pipelines.corpora.sources import texts
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.settings.sources import FileSource
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.pinned_files import pinned_files
+from pipelines.corpora.steps.sources import texts
 from pipelines.errors import DataError
 from tests.small_corpus import documents
 

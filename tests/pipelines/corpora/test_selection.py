@@ -9,22 +9,22 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpora.clean import clean
-from pipelines.corpora.collect import collect
-from pipelines.corpora.decontaminate import decontaminate
-from pipelines.corpora.deduplicate import deduplicate
-from pipelines.corpora.overlap import text_key
-from pipelines.corpora.pin import pin, pin_path
-from pipelines.corpora.select import IN_OWN_TEXT, select
-from pipelines.corpora.settings import load_dataset, load_settings
-from pipelines.corpora.shards import manifest, written
-from pipelines.corpora.split import split
-from pipelines.corpora.step import begin, prepared, table_path
-from pipelines.corpora.tables import TEXTS
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.duplicates.overlap import text_key
+from pipelines.corpora.settings.dataset import load_dataset, load_settings
+from pipelines.corpora.shards.folders import manifest, written
+from pipelines.corpora.shards.tables import TEXTS
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.clean import clean
+from pipelines.corpora.steps.collect import collect
+from pipelines.corpora.steps.decontaminate import decontaminate
+from pipelines.corpora.steps.deduplicate import deduplicate
+from pipelines.corpora.steps.pin import pin, pin_path
+from pipelines.corpora.steps.select import IN_OWN_TEXT, select
+from pipelines.corpora.steps.split import split
+from pipelines.corpora.steps.step import begin, prepared, table_path
 from pipelines.errors import DataError, RecipeError
-from tests.corpora.rows_of_tables import table_rows
-from tests.corpora.small_dataset import write_small_dataset
+from tests.pipelines.corpora.rows_of_tables import table_rows
+from tests.pipelines.corpora.small_dataset import write_small_dataset
 
 NEAREST = "{name: nearest, neighbours: 2, vectors: {name: hashed_ngrams, dimensions: 8, buckets: 1024}}"
 VARIANTS = f"""\
@@ -145,8 +145,8 @@ def test_a_selection_moves_the_steps_that_it_shapes_and_no_other(root: Path) -> 
             (root / "params.yaml").write_text(params)
     assert {"faiss-cpu", "scikit-learn", "numpy"} <= set(before["select"]["environment"])
     assert set(before["select"]["settings"]["code"]) == {
-        "pipelines.selections.nearest",
-        "pipelines.vectors.hashed_ngrams",
+        "pipelines.corpora.selections.nearest",
+        "pipelines.corpora.vectors.hashed_ngrams",
     }
 
 

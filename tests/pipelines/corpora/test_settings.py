@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpora.settings import load_dataset, load_settings
-from pipelines.corpora.source_settings import FileSource
-from pipelines.corpora.task_settings import DocumentationTask, FileTask
+from pipelines.corpora.settings.dataset import load_dataset, load_settings
+from pipelines.corpora.settings.sources import FileSource
+from pipelines.corpora.settings.task import DocumentationTask, FileTask
 from pipelines.errors import RecipeError
-from tests.corpora.small_dataset import PARAMS
+from tests.pipelines.corpora.small_dataset import PARAMS
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def test_the_repository_s_own_settings_describe_the_documentation_task() -> None:

@@ -17,17 +17,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.corpora import shards
-from pipelines.corpora.shards import MANIFEST, manifest, mapped, table_files, written
-from pipelines.corpora.tables import TEXTS, Row
-from pipelines.corpora.tally import SAMPLES, Tally
-from pipelines.corpora.work import worked
-from pipelines.corpora.writing import read_json
+from pipelines.corpora.engines.work import worked
+from pipelines.corpora.shards import folders as shards
+from pipelines.corpora.shards.folders import MANIFEST, manifest, mapped, table_files, written
+from pipelines.corpora.shards.tables import TEXTS, Row
+from pipelines.corpora.shards.tally import SAMPLES, Tally
+from pipelines.corpora.shards.writing import read_json
 from pipelines.errors import DataError
-from tests.corpora.rows_of_tables import table_rows
-from tests.corpora.small_dataset import documents
+from tests.pipelines.corpora.rows_of_tables import table_rows
+from tests.pipelines.corpora.small_dataset import documents
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def rows(count: int) -> Iterator[Row]:
@@ -123,7 +123,7 @@ UNITS = [Slow(f"{number:02d}", 0.15) for number in range(12)]
 
 def test_what_is_finished_when_the_work_is_killed_is_not_computed_again(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    script = f"from tests.corpora.test_shards import *\nworked(UNITS, Path({str(home)!r}), 2)"
+    script = f"from tests.pipelines.corpora.test_shards import *\nworked(UNITS, Path({str(home)!r}), 2)"
     process = subprocess.Popen([sys.executable, "-c", script], cwd=REPOSITORY, start_new_session=True)
     deadline = time.monotonic() + 60
     while not (home.is_dir() and any(folder.name[0] != "." for folder in home.iterdir())):
@@ -174,7 +174,7 @@ def test_a_mistake_ends_the_work_and_leaves_nothing_half_written(tmp_path: Path)
 
 
 def test_a_group_of_rows_is_bounded_by_bytes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.corpora.tables.BYTES_IN_A_GROUP", 10_000)
+    monkeypatch.setattr("pipelines.corpora.shards.tables.BYTES_IN_A_GROUP", 10_000)
     written(tmp_path / "in", TEXTS, rows(200), Tally())
     (file,) = table_files(tmp_path / "in")
     groups = pq.ParquetFile(file).metadata

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.corpora import shards, shuffle
-from pipelines.corpora.mixture import Mixture
-from pipelines.corpora.mixture_settings import MixtureSettings
-from pipelines.corpora.shards import table_files, written
-from pipelines.corpora.shuffle import shuffled
-from pipelines.corpora.tables import TEXTS, Row
-from pipelines.corpora.tally import Tally
-from tests.corpora.rows_of_tables import table_rows
+from pipelines.corpora.settings.mixture import MixtureSettings
+from pipelines.corpora.shards import folders as shards
+from pipelines.corpora.shards.folders import table_files, written
+from pipelines.corpora.shards.tables import TEXTS, Row
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps import shuffle
+from pipelines.corpora.steps.mixture import Mixture
+from pipelines.corpora.steps.shuffle import shuffled
+from tests.pipelines.corpora.rows_of_tables import table_rows
 from tests.small_corpus import documents
 
 

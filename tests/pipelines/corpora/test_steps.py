@@ -10,20 +10,20 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpora.clean import clean
-from pipelines.corpora.collect import collect
-from pipelines.corpora.decontaminate import decontaminate
-from pipelines.corpora.deduplicate import deduplicate
-from pipelines.corpora.drawing import drawn, parts
-from pipelines.corpora.held_out import HELD_OUT
-from pipelines.corpora.overlap import text_key
-from pipelines.corpora.pin import pin, pin_path
-from pipelines.corpora.select import select
-from pipelines.corpora.split import split
-from pipelines.corpora.step import CORPORA, TABLES, prepared, table_path
+from pipelines.corpora.duplicates.overlap import text_key
+from pipelines.corpora.shards.held_out import HELD_OUT
+from pipelines.corpora.steps.clean import clean
+from pipelines.corpora.steps.collect import collect
+from pipelines.corpora.steps.decontaminate import decontaminate
+from pipelines.corpora.steps.deduplicate import deduplicate
+from pipelines.corpora.steps.drawing import drawn, parts
+from pipelines.corpora.steps.pin import pin, pin_path
+from pipelines.corpora.steps.select import select
+from pipelines.corpora.steps.split import split
+from pipelines.corpora.steps.step import CORPORA, TABLES, prepared, table_path
 from pipelines.errors import CursusError, DataError
 from pipelines.task_families import TaskFamily
-from tests.corpora.small_dataset import LABELS, documents, examples, write_jsonl, write_small_dataset
+from tests.pipelines.corpora.small_dataset import LABELS, documents, examples, write_jsonl, write_small_dataset
 
 STEPS = (pin, collect, clean, deduplicate, decontaminate, select, split)
 

@@ -138,7 +138,7 @@ def test_a_librarys_minor_version_moves_everything(
 
 
 def test_runtime_is_no_part_of_a_stage() -> None:
-    from pipelines.job import Runtime
+    from pipelines.recipe.job import Runtime
     from pipelines.recipe.schema import Stage
 
     assert not set(Runtime.model_fields) & set(Stage.model_fields), "how a stage is computed entered what is computed"
@@ -194,12 +194,12 @@ def test_code_moves_what_uses_it_and_comments_move_nothing(checkout: Path) -> No
 
 
 def test_code_identity_ignores_parts_that_are_not_used() -> None:
-    used = closure("pipelines.objectives.masked_lm")
-    assert "pipelines.objectives.contrastive" not in used and "pipelines.components" in used
-    assert source_hash("pipelines.objectives.masked_lm") != source_hash("pipelines.objectives.contrastive")
-    assert not any(module.startswith(("tasks", "flows")) for module in closure("pipelines.training.fit"))
-    with pytest.raises(ModuleNotFoundError, match="pipelines.objectives.nothing"):
-        source_hash("pipelines.objectives.nothing")
+    used = closure("pipelines.parts.objectives.masked_lm")
+    assert "pipelines.parts.objectives.contrastive" not in used and "pipelines.components" in used
+    assert source_hash("pipelines.parts.objectives.masked_lm") != source_hash("pipelines.parts.objectives.contrastive")
+    assert not any(module.startswith(("tasks", "flows")) for module in closure("pipelines.training.loop.fit"))
+    with pytest.raises(ModuleNotFoundError, match="pipelines.parts.objectives.nothing"):
+        source_hash("pipelines.parts.objectives.nothing")
 
 
 def test_equal_values_have_equal_fingerprints_and_what_is_not_json_is_refused() -> None:
@@ -224,8 +224,8 @@ def test_a_folder_is_named_by_its_contents_alone(tmp_path: Path) -> None:
 
 def test_what_is_imported_for_annotations_alone_is_no_part_of_an_identity() -> None:
     # the case is a real one: the module is named there, among whatever else is
-    source = (ROOT / "pipelines/evaluations/__init__.py").read_text()
+    source = (ROOT / "pipelines/judging/evaluations/__init__.py").read_text()
     assert re.search(
         r"^if TYPE_CHECKING:\n(    .*\n)*    from pipelines\.evaluations\.stage import ", source, re.MULTILINE
     )
-    assert "pipelines.evaluations.stage" not in closure("pipelines.evaluations")
+    assert "pipelines.judging.evaluations.stage" not in closure("pipelines.judging.evaluations")

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import StoreError
-from pipelines.job import RESULT, SCRATCH
 from pipelines.lineage.provenance import RECORD, Environment, Provenance
 from pipelines.lineage.store import Store, require_space
+from pipelines.recipe.job import RESULT, SCRATCH
 
 NAME = "ab" * 32
 OTHER = "ab" + "cd" * 31
@@ -24,7 +24,7 @@ PUBLISH = """
 import sys
 from pathlib import Path
 from pipelines.lineage.store import Store
-from tests.lineage.test_store import NAME, fill, record
+from tests.pipelines.lineage.test_store import NAME, fill, record
 store = Store(Path(sys.argv[1]))
 fill(store.workspace(NAME), files=40, size=200_000)
 print("begin", flush=True)

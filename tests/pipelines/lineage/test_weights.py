@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.evaluations.page.curves import tokens_before
 from pipelines.lineage.weights import PLAIN_TEXT, continued
 from pipelines.recipe.schema import Kind
+from pipelines.reports.elements.curves import tokens_before
 
 
 def _record(name: str, kind: str, start: str | None, untrained: bool = False) -> dict[str, Any]:

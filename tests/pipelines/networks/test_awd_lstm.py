@@ -10,7 +10,6 @@ import torch
 from torch import nn
 from transformers import AutoModel, AutoModelForCausalLM
 
-from pipelines.backbones.awd_lstm import AwdLstm
 from pipelines.networks import register
 from pipelines.networks.awd_lstm import (
     AwdLstmConfig,
@@ -20,8 +19,9 @@ from pipelines.networks.awd_lstm import (
     VariationalDropout,
     WeightDropLSTM,
 )
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.activation_regularization import ActivationRegularization
+from pipelines.parts.backbones.awd_lstm import AwdLstm
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.activation_regularization import ActivationRegularization
 from pipelines.vocabulary import Field, Signal
 
 VOCABULARY, ROWS, LENGTH = 60, 3, 11

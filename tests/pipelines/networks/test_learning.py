@@ -10,24 +10,24 @@ import pytest
 import torch
 from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
-from pipelines.backbones.awd_lstm import AwdLstm
-from pipelines.backbones.word_vectors import WordVectors
-from pipelines.corruptions import Corruption
-from pipelines.corruptions.context_windows import ContextWindows
-from pipelines.corruptions.negative_samples import NegativeSamples
-from pipelines.heads import Head
-from pipelines.heads.causal_lm import CausalLMHead
-from pipelines.heads.noise_prediction import NoisePrediction
-from pipelines.heads.path_prediction import PathPrediction
-from pipelines.layouts import Layout
-from pipelines.layouts.contiguous import Contiguous
-from pipelines.layouts.windows import Windows
-from pipelines.objectives import Objective, TrainingStep
-from pipelines.objectives.activation_regularization import ActivationRegularization
-from pipelines.objectives.causal_lm import CausalLM
-from pipelines.objectives.hierarchical_softmax import HierarchicalSoftmax
-from pipelines.objectives.negative_sampling import NegativeSampling
-from pipelines.training.plain_text import PlainBatches
+from pipelines.parts.backbones.awd_lstm import AwdLstm
+from pipelines.parts.backbones.word_vectors import WordVectors
+from pipelines.parts.corruptions import Corruption
+from pipelines.parts.corruptions.context_windows import ContextWindows
+from pipelines.parts.corruptions.negative_samples import NegativeSamples
+from pipelines.parts.heads import Head
+from pipelines.parts.heads.causal_lm import CausalLMHead
+from pipelines.parts.heads.noise_prediction import NoisePrediction
+from pipelines.parts.heads.path_prediction import PathPrediction
+from pipelines.parts.layouts import Layout
+from pipelines.parts.layouts.contiguous import Contiguous
+from pipelines.parts.layouts.windows import Windows
+from pipelines.parts.objectives import Objective, TrainingStep
+from pipelines.parts.objectives.activation_regularization import ActivationRegularization
+from pipelines.parts.objectives.causal_lm import CausalLM
+from pipelines.parts.objectives.hierarchical_softmax import HierarchicalSoftmax
+from pipelines.parts.objectives.negative_sampling import NegativeSampling
+from pipelines.training.batches.plain_text import PlainBatches
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 from tests.streams import stream_of

@@ -6,12 +6,12 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from pipelines.backbones import Backbone
-from pipelines.backbones.awd_lstm import AwdLstm
-from pipelines.backbones.word_vectors import WordVectors
-from pipelines.heads.sequence_classification import SequenceClassification
+from pipelines.parts.backbones import Backbone
+from pipelines.parts.backbones.awd_lstm import AwdLstm
+from pipelines.parts.backbones.word_vectors import WordVectors
+from pipelines.parts.heads.sequence_classification import SequenceClassification
 from pipelines.task_families import Task, TaskFamily
-from pipelines.training.parameters import by_depth
+from pipelines.training.assembly.parameter_groups import by_depth
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 

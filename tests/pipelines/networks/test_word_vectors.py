@@ -12,17 +12,17 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel
 
-from pipelines.backbones.word_vectors import WordVectors
 from pipelines.errors import RecipeError
-from pipelines.heads import Head
-from pipelines.heads.noise_prediction import NoisePrediction
-from pipelines.heads.path_prediction import PathPrediction
 from pipelines.networks import register
 from pipelines.networks.huffman import paths
 from pipelines.networks.word_vectors import NoisePredictor, PathPredictor, WordVectorsConfig, WordVectorsModel
-from pipelines.objectives import Objective, TrainingStep
-from pipelines.objectives.hierarchical_softmax import HierarchicalSoftmax
-from pipelines.objectives.negative_sampling import NegativeSampling
+from pipelines.parts.backbones.word_vectors import WordVectors
+from pipelines.parts.heads import Head
+from pipelines.parts.heads.noise_prediction import NoisePrediction
+from pipelines.parts.heads.path_prediction import PathPrediction
+from pipelines.parts.objectives import Objective, TrainingStep
+from pipelines.parts.objectives.hierarchical_softmax import HierarchicalSoftmax
+from pipelines.parts.objectives.negative_sampling import NegativeSampling
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from pipelines.recipe.check import Setting
-from tests.recipes.test_parts_that_cannot_meet import GPT, refusal, written
+from tests.pipelines.recipe.test_parts_that_cannot_meet import GPT, refusal, written
 from tests.steps import library_of
 
 BERT: dict[str, Any] = {"model_type": "bert", "vocab_size": 40, "hidden_size": 8, "max_position_embeddings": 64}

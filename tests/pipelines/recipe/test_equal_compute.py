@@ -8,8 +8,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import PreTrainedTokenizerFast
 
-from pipelines.corruptions import TokenIds
-from pipelines.objectives import TrainingStep
+from pipelines.parts.corruptions import TokenIds
+from pipelines.parts.objectives import TrainingStep
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Stage
 from pipelines.vocabulary import Field

@@ -11,7 +11,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe import plan as planning
 from pipelines.recipe.check import Setting
 from pipelines.recipe.plan import Step
-from tests.recipes.test_bad_recipes import GOOD
+from tests.pipelines.recipe.test_bad_recipes import GOOD
 from tests.steps import library_of, plan_of
 
 SUITE = "suite: {{name: robustness, attacks: [{{name: synonyms, lexicon: {}}}, letter_case]}}}}"
@@ -44,8 +44,8 @@ def test_a_file_that_an_attack_reads_is_known_by_its_content(tmp_path: Path) -> 
 def test_the_code_of_an_attack_is_code_of_the_stage_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "words.tsv").write_text("big\tlarge\n")
     modules = planning._modules(report(tmp_path, tmp_path / "words.tsv").stage)
-    assert {"pipelines.attacks.synonyms", "pipelines.attacks.letter_case"} <= set(modules)
-    assert "pipelines.attacks.homophones" not in modules
+    assert {"pipelines.judging.attacks.synonyms", "pipelines.judging.attacks.letter_case"} <= set(modules)
+    assert "pipelines.judging.attacks.homophones" not in modules
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.final import Made, final_body, final_model
+from pipelines.recipe.offered import Made, final_body, final_model
 
 STEPS = [
     Made("general", 0, "pretrain", "g", {}),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RecipeError
-from pipelines.evaluations.stage_effects import StageEffects
+from pipelines.judging.evaluations.stage_effects import StageEffects
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.lattice import LATTICE, lattice_of
 from pipelines.recipe.load import Library

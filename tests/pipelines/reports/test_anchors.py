@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from pipelines.errors import DataError
-from pipelines.evaluations.anchors import ANCHORS, read_anchors
-from pipelines.evaluations.found import Judged
-from pipelines.evaluations.pages.anchors import Published
+from pipelines.reports.anchors import ANCHORS, read_anchors
+from pipelines.reports.judged_stages import Judged
+from pipelines.reports.sections.anchors import Published
 from tests.steps import ROOT
 
 

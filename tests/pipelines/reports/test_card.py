@@ -10,21 +10,21 @@ import pyarrow.parquet as pq
 import pytest
 from ruamel.yaml import YAML
 
-from pipelines.corpora.card import card
-from pipelines.corpora.clean import clean
-from pipelines.corpora.collect import collect
-from pipelines.corpora.decontaminate import decontaminate
-from pipelines.corpora.deduplicate import deduplicate
-from pipelines.corpora.judged import judged
-from pipelines.corpora.pin import pin, pin_path
-from pipelines.corpora.profile import profiled
-from pipelines.corpora.select import select
-from pipelines.corpora.split import split
-from pipelines.corpora.step import TABLES, begin, prepared
-from pipelines.corpora.writing import read_json, write_json
-from tests.corpora.small_dataset import write_small_dataset
+from pipelines.corpora.evidence.judged import judged
+from pipelines.corpora.evidence.profile import profiled
+from pipelines.corpora.shards.writing import read_json, write_json
+from pipelines.corpora.steps.clean import clean
+from pipelines.corpora.steps.collect import collect
+from pipelines.corpora.steps.decontaminate import decontaminate
+from pipelines.corpora.steps.deduplicate import deduplicate
+from pipelines.corpora.steps.pin import pin, pin_path
+from pipelines.corpora.steps.select import select
+from pipelines.corpora.steps.split import split
+from pipelines.corpora.steps.step import TABLES, begin, prepared
+from pipelines.reports.cards.card import card
+from tests.pipelines.corpora.small_dataset import write_small_dataset
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.evaluations.found import read_judged, score_tables
-from pipelines.evaluations.page.wording import difference, measured_in, metric_name, score, span
-from pipelines.evaluations.report import render_report
-from pipelines.evaluations.stage import EVALUATION
+from pipelines.judging.evaluations.stage import EVALUATION
+from pipelines.reports.elements.wording import difference, measured_in, metric_name, score, span
+from pipelines.reports.judged_stages import read_judged, score_tables
+from pipelines.reports.report import render_report
 
 
 def estimate(mean: float) -> dict[str, Any]:

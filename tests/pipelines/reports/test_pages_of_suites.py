@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.evaluations.report import render_report
-from pipelines.evaluations.stage import EVALUATION, evaluate
-from tests.evaluations.conftest import Trained
-from tests.evaluations.test_report import Tags
-from tests.evaluations.test_robustness import job
+from pipelines.judging.evaluations.stage import EVALUATION, evaluate
+from pipelines.reports.report import render_report
+from tests.pipelines.judging.evaluations.conftest import Trained
+from tests.pipelines.judging.evaluations.test_robustness import job
+from tests.pipelines.reports.test_report import Tags
 
 SUITE: list[dict[str, Any]] = [
     {"name": "scores"},

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.evaluations.pages import Page, Report
-from pipelines.evaluations.report import write_pages
-from pipelines.job import PROBES
-from pipelines.probes import LAYERS, Seen, Stage
-from pipelines.probes.edge import Edge
-from pipelines.probes.forgetting import Forgetting
-from pipelines.probes.linear import Linear
-from pipelines.probes.records import rounded
+from pipelines.judging.probes import LAYERS, Seen, Stage
+from pipelines.judging.probes.edge import Edge
+from pipelines.judging.probes.forgetting import Forgetting
+from pipelines.judging.probes.linear import Linear
+from pipelines.judging.probes.records import rounded
+from pipelines.recipe.job import PROBES
+from pipelines.reports.report import write_pages
+from pipelines.reports.sections import Page, Report
 
 EXECUTION = {"id": "x", "recipe": "probes", "dataset": "trees", "started": "2026-11-21", "seconds": 1.0}
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from pipelines.evaluations.found import EXECUTION, read_judged, score_tables
-from pipelines.evaluations.index import best_scores, render_index
-from pipelines.evaluations.page.axes import count, duration, ticks
-from pipelines.evaluations.page.curves import thinned, tokens_before
-from pipelines.evaluations.report import read_records, render_report
-from pipelines.evaluations.stage import EVALUATION, evaluate
-from pipelines.job import Job
+from pipelines.judging.evaluations.stage import EVALUATION, evaluate
+from pipelines.recipe.job import Job
 from pipelines.recipe.schema import Kind, Stage
-from tests.evaluations.conftest import Trained
+from pipelines.reports.elements.axes import count, duration, ticks
+from pipelines.reports.elements.curves import thinned, tokens_before
+from pipelines.reports.index import best_scores, render_index
+from pipelines.reports.judged_stages import EXECUTION, read_judged, score_tables
+from pipelines.reports.report import read_records, render_report
+from tests.pipelines.judging.evaluations.conftest import Trained
 
 SUITE: list[dict[str, Any]] = [
     {"name": "classification", "ladder": ["scratch", "classify"]},

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pipelines.errors import RecipeError
-from pipelines.evaluations.stage import EVALUATION
-from pipelines.evaluations.summary import main, summary_table
+from pipelines.judging.evaluations.stage import EVALUATION
+from pipelines.reports.summary import main, summary_table
 
 
 def execution(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from pipelines.evaluations.page.table import Table, number, text, write_tables
+from pipelines.reports.elements.table import Table, number, text, write_tables
 
 
 def test_a_table_of_a_stage_of_another_recipe_has_its_files_in_the_same_folder(tmp_path: Path) -> None:

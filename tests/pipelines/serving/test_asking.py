@@ -7,9 +7,9 @@ import math
 
 import pytest
 
-from pipelines.asking import KINDS, as_json, asked_columns, examples
-from pipelines.components.catalogue import members_of
 from pipelines.errors import DataError
+from pipelines.recipe.catalogue import members_of
+from pipelines.serving.answering.examples import KINDS, as_json, asked_columns, examples
 from pipelines.task_families import TaskFamily
 
 QUESTION = {"question": "Who wrote it?", "context": "Ada wrote it."}

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from pipelines.errors import DataError
-from pipelines.inference import load_predictor
-from tests.evaluations.conftest import Trained
-from tests.evaluations.tiny_classifier import PACKAGES
+from pipelines.serving.answering.inference import load_predictor
+from tests.pipelines.judging.evaluations.conftest import Trained
+from tests.pipelines.judging.evaluations.tiny_classifier import PACKAGES
 
 
 def _folders(trained: Trained) -> tuple[Path, Path]:
@@ -55,7 +55,7 @@ def test_order_batch_size_and_empty_input(trained: Trained, form: int) -> None:
 
 def test_onnx_is_served_without_torch_or_transformers(trained: Trained) -> None:
     program = (
-        "import sys; from pathlib import Path; from pipelines.inference import load_predictor;"
+        "import sys; from pathlib import Path; from pipelines.serving.answering.inference import load_predictor;"
         "print(load_predictor(Path(sys.argv[1])).predict(['Run a test case.']).shape);"
         "print(sorted({'torch', 'transformers', 'pandas', 'sklearn'} & set(sys.modules)))"
     )

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RecipeError
-from pipelines.heads import Head
+from pipelines.parts.heads import Head
 from pipelines.recipe.check import Setting
 from pipelines.task_families import TaskFamily
 from tests.contracts.families import members
-from tests.recipes.test_parts_that_cannot_meet import labelled
+from tests.pipelines.recipe.test_parts_that_cannot_meet import labelled
 from tests.steps import library_of
 
 ANSWERED = {family for head in members("heads").values() if issubclass(head, Head) for family in head.reads}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.job import Job, Runtime
 from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Plan
 from pipelines.training.run import run
+from tests.pipelines.training.small_recipe import RECIPE
 from tests.steps import job_of, library_of, plan_of
-from tests.training.small_recipe import RECIPE
 
 RUNTIME = Runtime(log_every=7, checkpoint_every=9)
 """Lines, checkpoints and validations (every 6 steps) fall on different steps, and sometimes on the same."""

@@ -12,14 +12,14 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from pipelines.errors import RecipeError
-from pipelines.opening import open_model, open_tokenizer
+from pipelines.models.opening import open_model, open_tokenizer
 from pipelines.recipe.schema import Checkpoint, Stage, Untrained
 from pipelines.task_families import Task
 from pipelines.task_families.text_classification import TextClassification
-from pipelines.training.assemble import assemble, set_dropout
-from pipelines.training.module import StageModule
+from pipelines.training.assembly.assemble import assemble, set_dropout
+from pipelines.training.loop.module import StageModule
 from pipelines.training.run import run
-from tests.training.conftest import Trained
+from tests.pipelines.training.conftest import Trained
 
 LABELS = Task(TextClassification(), ("email", "unittest", "xml"))
 

@@ -14,21 +14,21 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedTokenizerFast
 
-from pipelines.corruptions import Corruption
-from pipelines.corruptions.adjacent_halves import AdjacentHalves
-from pipelines.corruptions.context_windows import ContextWindows
-from pipelines.corruptions.negative_samples import NegativeSamples
-from pipelines.corruptions.permutation import Permutation
-from pipelines.corruptions.span_mask import SpanMask
-from pipelines.corruptions.token_mask import TokenMask
-from pipelines.encoding import MULTIPLE, Encoded
 from pipelines.errors import RecipeError
-from pipelines.heads.sequence_classification import SequenceClassification
-from pipelines.layouts.windows import Windows
+from pipelines.parts.corruptions import Corruption
+from pipelines.parts.corruptions.adjacent_halves import AdjacentHalves
+from pipelines.parts.corruptions.context_windows import ContextWindows
+from pipelines.parts.corruptions.negative_samples import NegativeSamples
+from pipelines.parts.corruptions.permutation import Permutation
+from pipelines.parts.corruptions.span_mask import SpanMask
+from pipelines.parts.corruptions.token_mask import TokenMask
+from pipelines.parts.heads.sequence_classification import SequenceClassification
+from pipelines.parts.layouts.windows import Windows
 from pipelines.task_families import Task
+from pipelines.task_families.encoding import MULTIPLE, Encoded
 from pipelines.task_families.text_classification import TextClassification
-from pipelines.training.examples import BUCKET, ExampleBatches, InOrder, tensors
-from pipelines.training.plain_text import PlainBatches, document_numbers
+from pipelines.training.batches.examples import BUCKET, ExampleBatches, InOrder, tensors
+from pipelines.training.batches.plain_text import PlainBatches, document_numbers
 from pipelines.vocabulary import OF_MASKED, OF_WINDOWS, ROW_NUMBERS, Field
 from tests.small_corpus import documents
 from tests.streams import stream_of

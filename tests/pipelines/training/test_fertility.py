@@ -8,13 +8,13 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
+from pipelines.parts.tokenizers.characters import Characters
+from pipelines.parts.tokenizers.wordpiece import WordPiece
+from pipelines.parts.tokenizers.words import Words
 from pipelines.recipe.schema import Limits, Stage
-from pipelines.tokenizers.characters import Characters
-from pipelines.tokenizers.wordpiece import WordPiece
-from pipelines.tokenizers.words import Words
-from pipelines.training import fertility
-from pipelines.training.fertility import check_suited, suited
-from pipelines.training.reading_texts import beginning
+from pipelines.training.assembly import fertility
+from pipelines.training.assembly.fertility import check_suited, suited
+from pipelines.training.batches.reading_texts import beginning
 from tests.chinese_text import ARTICLES
 from tests.small_corpus import documents
 from tests.streams import table_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.job import METRICS
 from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.job import METRICS
 from pipelines.recipe.load import Library
-from pipelines.training.reporting import read_metrics
+from pipelines.training.loop.reporting import read_metrics
 from pipelines.training.run import run
 from tests.steps import RECIPES, job_of, plan_of
 

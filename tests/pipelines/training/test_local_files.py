@@ -9,7 +9,7 @@ import pytest
 import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
-from pipelines.training.local_files import LocalFiles
+from pipelines.training.checkpoints.local_files import LocalFiles
 
 STATE = {"weights": {"w": torch.arange(6.0)}, "global_step": 3}
 

@@ -10,19 +10,19 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
-from pipelines.job import CHECKPOINTS, RESULT, SCRATCH, Job, Result
 from pipelines.lineage.provenance import DataSource
-from pipelines.opening import open_tokenizer, read_weights
+from pipelines.models.opening import open_tokenizer, read_weights
+from pipelines.parts.tokenizers.byte_bpe import ByteBPE
+from pipelines.parts.tokenizers.wordpiece import WordPiece
+from pipelines.recipe.job import CHECKPOINTS, RESULT, SCRATCH, Job, Result
 from pipelines.recipe.load import Library
 from pipelines.recipe.profiles import smoke
-from pipelines.tokenizers.byte_bpe import ByteBPE
-from pipelines.tokenizers.wordpiece import WordPiece
-from pipelines.training.assemble import assemble
-from pipelines.training.new_words import add_words, chosen_words
+from pipelines.training.assembly.assemble import assemble
+from pipelines.training.assembly.new_words import add_words, chosen_words
 from pipelines.training.run import run
+from tests.pipelines.training.small_recipe import RECIPE
 from tests.small_corpus import documents
 from tests.steps import job_of, library_of, plan_of
-from tests.training.small_recipe import RECIPE
 
 GROWING = (
     RECIPE

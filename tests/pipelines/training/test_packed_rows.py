@@ -10,18 +10,18 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
-from pipelines.backbones.transformer import Transformer
-from pipelines.corruptions.token_mask import TokenMask
-from pipelines.heads.causal_lm import CausalLMHead
-from pipelines.heads.masked_lm import MaskedLMHead
-from pipelines.layouts.packed_documents import PackedDocuments
 from pipelines.networks.document_attention import attend_within_documents
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.causal_lm import CausalLM
-from pipelines.segmentations import Segmentation
-from pipelines.tokenizers.byte_bpe import ByteBPE
-from pipelines.tokenizers.wordpiece import WordPiece
-from pipelines.training.plain_text import PlainBatches
+from pipelines.parts.backbones.transformer import Transformer
+from pipelines.parts.corruptions.token_mask import TokenMask
+from pipelines.parts.heads.causal_lm import CausalLMHead
+from pipelines.parts.heads.masked_lm import MaskedLMHead
+from pipelines.parts.layouts.packed_documents import PackedDocuments
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.causal_lm import CausalLM
+from pipelines.parts.segmentations import Segmentation
+from pipelines.parts.tokenizers.byte_bpe import ByteBPE
+from pipelines.parts.tokenizers.wordpiece import WordPiece
+from pipelines.training.batches.plain_text import PlainBatches
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 from tests.streams import stream_of

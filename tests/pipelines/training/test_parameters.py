@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.training.parameters import by_depth
-from tests.strategies.harness import body, classifier
+from pipelines.training.assembly.parameter_groups import by_depth
+from tests.pipelines.parts.strategies.harness import body, classifier
 
 BERT = {
     0: {"embeddings."},

@@ -18,16 +18,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pipelines.corruptions.token_mask import TokenMask
 from pipelines.errors import RecipeError
-from pipelines.job import CHECKPOINTS, METRICS, RESULT, Job, Result, Runtime
-from pipelines.layouts.packed_documents import PackedDocuments
 from pipelines.lineage.store import SCRATCH
-from pipelines.objectives.masked_lm import MaskedLM
+from pipelines.parts.corruptions.token_mask import TokenMask
+from pipelines.parts.layouts.packed_documents import PackedDocuments
+from pipelines.parts.objectives.masked_lm import MaskedLM
+from pipelines.recipe.job import CHECKPOINTS, METRICS, RESULT, Job, Result, Runtime
 from tasks.launchers import Launching
 from tasks.launchers.local import Local
+from tests.pipelines.training.conftest import Trained
 from tests.steps import ROOT
-from tests.training.conftest import Trained
 
 STEPS = 12
 
@@ -203,7 +203,7 @@ def ranks(parent: int) -> list[psutil.Process]:
     found = []
     for child in psutil.Process(parent).children(recursive=True):
         try:
-            if "pipelines.training.rank" in child.cmdline() and child.status() != psutil.STATUS_ZOMBIE:
+            if "pipelines.training.ranks.rank" in child.cmdline() and child.status() != psutil.STATUS_ZOMBIE:
                 found.append((int(child.environ()["RANK"]), child))
         except psutil.NoSuchProcess:
             continue

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from pipelines.objectives import Batch, Signals
-from pipelines.opening import Opened, open_model
-from pipelines.training import remembered_answers
-from pipelines.training.examples import ExampleBatches
-from pipelines.training.fit import batches_of, task_of
-from pipelines.training.remembered_answers import ASKED_AT_ONCE, RememberedAnswers
+from pipelines.models.opening import Opened, open_model
+from pipelines.parts.objectives import Batch, Signals
+from pipelines.training.assembly import answer_cache as remembered_answers
+from pipelines.training.assembly.answer_cache import ASKED_AT_ONCE, RememberedAnswers
+from pipelines.training.batches.examples import ExampleBatches
+from pipelines.training.loop.fit import batches_of, task_of
 from pipelines.vocabulary import Field, Signal
-from tests.training.conftest import Trained
+from tests.pipelines.training.conftest import Trained
 
 WANTED = frozenset({Signal.LOGITS, Signal.HIDDEN_STATES})
 

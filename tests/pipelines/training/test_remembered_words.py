@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from pipelines.training import remembered_words
-from pipelines.training.encoded_pieces import Encoder
-from pipelines.training.remembered_words import RememberedWords
+from pipelines.training.batches import word_cache as remembered_words
+from pipelines.training.batches.encoded_shards import Encoder
+from pipelines.training.batches.word_cache import RememberedWords
 from tests.chinese_text import ARTICLES
+from tests.pipelines.parts.tokenizers.test_tokenizers import NAMES, trained
 from tests.small_corpus import documents
-from tests.tokenizers.test_tokenizers import NAMES, trained
 
 AWKWARD = [
     *(

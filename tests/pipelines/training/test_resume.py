@@ -17,16 +17,16 @@ import psutil
 import pytest
 
 from pipelines.errors import RecipeError, StageError
-from pipelines.job import CHECKPOINTS, METRICS, RESULT, Job, Result
 from pipelines.lineage.store import SCRATCH
+from pipelines.recipe.job import CHECKPOINTS, METRICS, RESULT, Job, Result
 from tasks.launchers.local import Local
+from tests.pipelines.training.conftest import Trained
 from tests.steps import ROOT
-from tests.training.conftest import Trained
 
 LAUNCH = """
 import sys
 from pathlib import Path
-from pipelines.job import Job
+from pipelines.recipe.job import Job
 from tasks.launchers.local import Local
 
 class Silent:
@@ -64,7 +64,7 @@ def workers(parent: int) -> list[psutil.Process]:
     found = []
     for child in psutil.Process(parent).children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # one that has just ended, or waits to be collected
-            if "pipelines.training.worker" in child.cmdline():
+            if "pipelines.training.ranks.worker" in child.cmdline():
                 found.append(child)
     return found
 

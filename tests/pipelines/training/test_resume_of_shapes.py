@@ -10,11 +10,11 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel
 
-from pipelines.job import METRICS, RESULT, Job, Runtime
 from pipelines.lineage.provenance import DataSource
-from pipelines.opening import COMPANIONS
+from pipelines.models.opening import COMPANIONS
+from pipelines.recipe.job import METRICS, RESULT, Job, Runtime
 from pipelines.recipe.plan import Plan
-from pipelines.training.reporting import MetricsLog
+from pipelines.training.loop.reporting import MetricsLog
 from pipelines.training.run import run
 from tests.steps import job_of, library_of, plan_of
 

@@ -20,20 +20,21 @@ import pyarrow.parquet
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from pipelines.corpora.shards import written
-from pipelines.corpora.tables import TEXTS
-from pipelines.corpora.tally import Tally
+from pipelines.corpora.shards.folders import written
+from pipelines.corpora.shards.tables import TEXTS
+from pipelines.corpora.shards.tally import Tally
 from pipelines.errors import DataError
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import remove, unneeded
-from pipelines.segmentations import Segmentation
-from pipelines.segmentations.jieba import Jieba
-from pipelines.segmentations.spaces import Spaces
-from pipelines.tokenizers.characters import Characters
-from pipelines.training import encoded_pieces, token_shards
-from pipelines.training.encoded_pieces import begins_word, extents
-from pipelines.training.token_shards import token_stream
-from pipelines.training.token_stream import MANIFEST, TOKENS, TokenStream, is_whole
+from pipelines.parts.segmentations import Segmentation
+from pipelines.parts.segmentations.jieba import Jieba
+from pipelines.parts.segmentations.spaces import Spaces
+from pipelines.parts.tokenizers.characters import Characters
+from pipelines.training.batches import encoded_shards as encoded_pieces
+from pipelines.training.batches import token_shards
+from pipelines.training.batches.encoded_shards import begins_word, extents
+from pipelines.training.batches.token_shards import token_stream
+from pipelines.training.batches.token_stream import MANIFEST, TOKENS, TokenStream, is_whole
 from tests.chinese_text import ARTICLES
 from tests.small_corpus import MANY, documents
 from tests.steps import ROOT
@@ -45,7 +46,7 @@ import sys
 from pathlib import Path
 from transformers import PreTrainedTokenizerFast
 from pipelines.training import encoded_pieces
-from pipelines.training.token_shards import token_stream
+from pipelines.training.batches.token_shards import token_stream
 encoded_pieces.PIECE_BYTES, encoded_pieces.CHARACTERS = 10_000, 3_000
 tokenizer = PreTrainedTokenizerFast.from_pretrained(sys.argv[1])
 token_stream([Path(sys.argv[2])], tokenizer, None, None, Path(sys.argv[3]), 1)

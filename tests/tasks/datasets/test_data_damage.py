@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.data_damage import damaged, discard
-from tasks.datasets import Prepared, dvc_digest, open_prepared, prepare
-from tests.tasks.test_datasets import checkout
+from tasks.datasets.damage import damaged, discard
+from tasks.datasets.prepared import Prepared, dvc_digest, open_prepared, prepare
+from tests.tasks.datasets.test_datasets import checkout
 
 __all__ = ["checkout"]
 
@@ -35,7 +35,7 @@ def test_a_table_that_a_disk_has_changed_is_made_again(table: str, small: Prepar
     assert damaged(small) == []
     path = small.tables[table]
     flip(path if path.is_file() else next(path.glob("*.parquet")))
-    assert prepare("small", checkout) == small, "DVC does not see it: if it does now, tasks/data_damage.py can go"
+    assert prepare("small", checkout) == small, "DVC does not see it: if it does now, tasks/datasets/damage.py can go"
     assert damaged(small) == [table]
     discard(small, table, checkout)
     again = prepare("small", checkout)

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import DataError, QualityError, RecipeError
-from tasks.data_lock import data_in_use, prepare_in_turn
-from tasks.datasets import Prepared, dvc_digest, open_prepared, prepare
-from tests.corpora.small_dataset import write_small_dataset
+from tasks.datasets.lock import data_in_use, prepare_in_turn
+from tasks.datasets.prepared import Prepared, dvc_digest, open_prepared, prepare
+from tests.pipelines.corpora.small_dataset import write_small_dataset
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 AFTER_CLEAN = ["clean", "deduplicate", "decontaminate", "select", "split", "validate", "card"]
 PREPARE = """
 import json, sys
 from pathlib import Path
-from tasks.datasets import dvc_digest, prepare
+from tasks.datasets.prepared import dvc_digest, prepare
 ran = []
 prepare("small", Path.cwd(), ran.append)
 heavy = sorted({"pandas", "great_expectations", "prefect", "torch", "mlflow", "dvc"} & set(sys.modules))
@@ -73,7 +73,7 @@ def test_what_is_up_to_date_is_not_run_again_and_a_plain_dvc_repro_agrees(checko
 
 
 def test_a_comment_runs_nothing_and_a_changed_rule_runs_what_follows(checkout: Path) -> None:
-    module = checkout / "pipelines/corpora/tidy.py"
+    module = checkout / "pipelines/corpora/steps/tidy.py"
     source = module.read_text()
     before = open_prepared("small", checkout).digests
     try:

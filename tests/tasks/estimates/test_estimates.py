@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+from pipelines.lineage import hardware
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.recipe.plan import Plan, Step
-from pipelines.training import hardware
 from pipelines.training.run import run
-from tasks.estimates import WORKER_SECONDS, estimated
-from tasks.work import Known, Table, work_of
+from tasks.estimates.estimates import WORKER_SECONDS, estimated
+from tasks.estimates.work import Known, Table, work_of
 from tests.small_corpus import write_tables
 from tests.steps import job_of, library_of, plan_of
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.job import Job
 from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.job import Job
 from tasks.launchers import slurm
-from tests.launchers.slurm_cluster import Cluster as SlurmCluster
-from tests.launchers.slurm_cluster import missing
-from tests.launchers.slurm_jobs import FOLDER, RUNTIME
-from tests.launchers.two_raylets import Cluster, two_raylets
+from tests.pipelines.training.small_recipe import GENERAL
 from tests.steps import job_of, library_of, plan_of
-from tests.training.small_recipe import GENERAL
+from tests.tasks.launchers.slurm_cluster import Cluster as SlurmCluster
+from tests.tasks.launchers.slurm_cluster import missing
+from tests.tasks.launchers.slurm_jobs import FOLDER, RUNTIME
+from tests.tasks.launchers.two_raylets import Cluster, two_raylets
 
 
 @pytest.fixture(scope="session")

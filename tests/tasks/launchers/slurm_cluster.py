@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from tasks.processes import free_port
+from tasks.servers.processes import free_port
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel", "scontrol", "squeue", "sinfo")
 SECONDS = 30

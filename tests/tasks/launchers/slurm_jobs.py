@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipelines.job import CHECKPOINTS, SCRATCH, Job, Result, Runtime
+from pipelines.recipe.job import CHECKPOINTS, SCRATCH, Job, Result, Runtime
 from tasks.launchers.slurm import Slurm, SlurmLaunching, job_name
 from tests.steps import ROOT
 

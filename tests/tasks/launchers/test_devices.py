@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import CursusError
-from tasks.devices import VARIABLE, devices, devices_held
+from tasks.launchers.devices import VARIABLE, devices, devices_held
 from tests.steps import ROOT
 
 HOLD = """
 import sys
-from tasks.devices import devices_held
+from tasks.launchers.devices import devices_held
 with devices_held(int(sys.argv[1]), lambda line: print("waits", flush=True)) as held:
     print("holds", *held, flush=True)
     sys.stdin.read()

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipelines.job import METRICS, Job, Result
+from pipelines.recipe.job import METRICS, Job, Result
 from tasks.launchers.following import Tail
 
 

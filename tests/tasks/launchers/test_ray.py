@@ -15,16 +15,16 @@ import psutil
 import pytest
 
 from pipelines.errors import CursusError, StageError
-from pipelines.job import CHECKPOINTS, METRICS, RESULT, Job, Result, Runtime
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.store import SCRATCH
+from pipelines.recipe.job import CHECKPOINTS, METRICS, RESULT, Job, Result, Runtime
 from tasks.launchers import Launcher
 from tasks.launchers.local import Local
 from tasks.launchers.ray import Ray
-from tasks.processes import free_port
-from tests.launchers.two_raylets import Cluster
+from tasks.servers.processes import free_port
+from tests.pipelines.training.small_recipe import RECIPE
 from tests.steps import ROOT, job_of, library_of, plan_of
-from tests.training.small_recipe import RECIPE
+from tests.tasks.launchers.two_raylets import Cluster
 
 TWO_NODES = {"devices": 1, "nodes": 2}
 GONE_SECONDS = 60

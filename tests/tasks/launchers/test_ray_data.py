@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpora.runtime import load_runtime
-from pipelines.corpora.step import prepared
+from pipelines.corpora.settings.runtime import load_runtime
+from pipelines.corpora.steps.step import prepared
 from pipelines.errors import DataError, RecipeError
-from tests.corpora.small_dataset import write_small_dataset
-from tests.launchers.two_raylets import Cluster
+from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.steps import ROOT
+from tests.tasks.launchers.two_raylets import Cluster
 
 STEPS = """
 import os
@@ -41,9 +41,9 @@ UNITS = """
 import sys
 from pathlib import Path
 from pipelines.corpora.engines.ray import Ray
-from pipelines.corpora.work import computed_on, worked
+from pipelines.corpora.engines.work import computed_on, worked
 from pipelines.errors import DataError
-from tests.launchers.test_ray_data import Failing, KilledOnce, Whose
+from tests.tasks.launchers.test_ray_data import Failing, KilledOnce, Whose
 
 home, units = Path(sys.argv[2]), [KilledOnce("a"), *(Whose(name) for name in "bcdefgh")]
 with computed_on(Ray(address=sys.argv[1])):

@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 from pipelines.errors import RecipeError, StageError
-from pipelines.job import METRICS, Job
+from pipelines.recipe.job import METRICS, Job
 from tasks.launchers import Launcher, slurm_queue
+from tasks.launchers.settings import load_training
 from tasks.launchers.slurm import job_name
 from tasks.launchers.slurm_script import render
-from tasks.training_settings import load_training
-from tests.launchers.slurm_cluster import Cluster
-from tests.launchers.slurm_jobs import Heard, Running, checkpoints, opened, shown, started_again, until, warn
 from tests.steps import ROOT
+from tests.tasks.launchers.slurm_cluster import Cluster
+from tests.tasks.launchers.slurm_jobs import Heard, Running, checkpoints, opened, shown, started_again, until, warn
 
 FLOW = """
 import sys
 from pathlib import Path
-from pipelines.job import Job
+from pipelines.recipe.job import Job
 from tasks.launchers import Launcher
 
 class Told:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import StageError
-from pipelines.job import SCRATCH, Job
+from pipelines.recipe.job import SCRATCH, Job
 from tasks.launchers import slurm, slurm_queue
 from tasks.launchers.slurm import job_name
-from tests.launchers.slurm_cluster import Cluster
-from tests.launchers.slurm_jobs import SECONDS, Heard, Running, alone, opened, started_again, until, warn
+from tests.tasks.launchers.slurm_cluster import Cluster
+from tests.tasks.launchers.slurm_jobs import SECONDS, Heard, Running, alone, opened, started_again, until, warn
 
 RANK = """\
 #!{python} -S

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tasks.processes import free_port
+from tasks.servers.processes import free_port
 
 HEAD, OTHER = "127.0.0.2", "127.0.0.3"
 STARTED = "Ray runtime started"

@@ -10,12 +10,12 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
-from pipelines.compressions.dynamic_int8 import DynamicInt8
+from flows.cli.app import app
 from pipelines.errors import DataError
-from pipelines.exporting.record import Export
 from pipelines.lineage.provenance import DataSource
-from tasks.exporting import material_of, source_of
+from pipelines.parts.compressions.dynamic_int8 import DynamicInt8
+from pipelines.serving.exported import Export
+from tasks.models.exporting import material_of, source_of
 from tests.tasks.answering_folders import save_answering
 from tests.tasks.conftest import LABELS, TEXTS, Builder
 
@@ -30,7 +30,7 @@ def labelled(builder: Builder, name: str) -> DataSource:
     source = builder.table(name, TEXTS * 4)
     columns = {"text": TEXTS * 4, "label": LABELS * 4}
     pyarrow.parquet.write_table(pyarrow.table(columns), builder.root / source.path)
-    from tasks.datasets import dvc_digest
+    from tasks.datasets.prepared import dvc_digest
 
     return DataSource(digest=dvc_digest(builder.root / source.path), path=source.path)
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from pipelines.errors import CursusError, StoreError
-from tasks.lineage import WIDTH, key_figure, lineage
+from tasks.models.ancestry import WIDTH, key_figure, lineage
 from tests.tasks.conftest import Builder
 
 
@@ -105,7 +105,7 @@ def test_fingerprints_and_stages_are_told_without_mlflow(builder: Builder) -> No
 import sys
 from pathlib import Path
 from pipelines.lineage.store import Store
-from tasks.lineage import lineage
+from tasks.models.ancestry import lineage
 root = Path({str(builder.root)!r})
 for reference in ("int8", {made["int8"][:12]!r}):
     assert "small" in lineage(root, Store(root / "data" / "store"), reference)

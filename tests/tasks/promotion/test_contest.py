@@ -13,16 +13,16 @@ import pyarrow.parquet
 import pytest
 
 from pipelines.errors import CursusError, DataError, RecipeError
-from pipelines.evaluations.stage import PREDICTIONS
+from pipelines.judging.evaluations.stage import PREDICTIONS
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.store import Artifact
-from tasks.contest import Contest, check_predictions, judging, open_contest, refuse_other_items
-from tasks.datasets import Prepared
-from tasks.promotion_facts import descent
-from tasks.promotion_journal import PromotionJournal
-from tasks.promotion_record import Decision, now
-from tasks.promotion_settings import PromotionSettings
-from tasks.registry import CLASSIFIER
+from tasks.datasets.prepared import Prepared
+from tasks.decisions.journal import PromotionJournal
+from tasks.decisions.record import Decision, now
+from tasks.promotion.contest import Contest, check_predictions, judging, open_contest, refuse_other_items
+from tasks.promotion.facts import descent
+from tasks.promotion.settings import PromotionSettings
+from tasks.tracking.registry import CLASSIFIER
 from tests.tasks.conftest import LABELS, TEXTS, Builder
 
 

@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 
 from pipelines.errors import CursusError, RecipeError
-from pipelines.gate import Outcome
+from pipelines.judging.gate import Outcome
 from pipelines.lineage.store import Artifact
-from tasks.champions import settle_champions, standing
-from tasks.promotion import conclude, roll_back
-from tasks.promotion_journal import PromotionJournal, Standing
-from tasks.promotion_record import Contestant, Judge, Promotion
-from tasks.promotion_settings import PromotionSettings
-from tasks.recorder import Recorder
-from tasks.registry import CLASSIFIER, Registry
-from tasks.tracking import tell_what_is_left
-from tasks.upkeep import removable
+from tasks.decisions.journal import PromotionJournal, Standing
+from tasks.decisions.record import Contestant, Judge, Promotion
+from tasks.models.upkeep import removable
+from tasks.promotion.judgement import conclude, roll_back
+from tasks.promotion.settings import PromotionSettings
+from tasks.tracking.champions import settle_champions, standing
+from tasks.tracking.executions import tell_what_is_left
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.registry import CLASSIFIER, Registry
 from tests.tasks.conftest import Builder
 
 MODEL, ALIAS = CLASSIFIER, "champion"
@@ -33,9 +33,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from pipelines.lineage.store import Store
-from tasks.champions import settle_champions
-from tasks.recorder import Recorder
-from tasks.registry import Registry
+from tasks.tracking.champions import settle_champions
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.registry import Registry
 registry, moves = Registry(Recorder(Path({root!r}))), 0
 move = registry.recorder.client.set_registered_model_alias
 def counted(*arguments):
@@ -148,7 +148,7 @@ def test_a_kill_between_two_alias_moves_leaves_one_champion(
     first, second, _ = models
     store = builder.store
     conclude(root, store, promotion(first, None, "GO"), None)
-    monkeypatch.setattr("tasks.promotion.tell", lambda *_: None)  # the process below tells it
+    monkeypatch.setattr("tasks.promotion.judgement.tell", lambda *_: None)  # the process below tells it
     conclude(root, store, promotion(second, first, "GO", 2), None)
     script = textwrap.dedent(KILLED).format(root=str(root), store=str(store.root), before=before)
     done = subprocess.run([sys.executable, "-c", script], env=os.environ, capture_output=True, text=True, timeout=120)

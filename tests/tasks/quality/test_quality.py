@@ -13,22 +13,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpora.clean import clean
-from pipelines.corpora.collect import collect
-from pipelines.corpora.decontaminate import decontaminate
-from pipelines.corpora.deduplicate import deduplicate
-from pipelines.corpora.pin import pin
-from pipelines.corpora.select import select
-from pipelines.corpora.shards import MANIFEST, table_files
-from pipelines.corpora.split import split
-from pipelines.corpora.step import prepared, table_path
-from pipelines.corpora.tables import TEXTS, labelled
-from pipelines.corpora.writing import write_json
+from pipelines.corpora.shards.folders import MANIFEST, table_files
+from pipelines.corpora.shards.tables import TEXTS, labelled
+from pipelines.corpora.shards.writing import write_json
+from pipelines.corpora.steps.clean import clean
+from pipelines.corpora.steps.collect import collect
+from pipelines.corpora.steps.decontaminate import decontaminate
+from pipelines.corpora.steps.deduplicate import deduplicate
+from pipelines.corpora.steps.pin import pin
+from pipelines.corpora.steps.select import select
+from pipelines.corpora.steps.split import split
+from pipelines.corpora.steps.step import prepared, table_path
 from pipelines.errors import QualityError
 from pipelines.task_families import TaskFamily
-from tasks.quality import validate
-from tests.corpora.small_dataset import write_small_dataset
-from tests.corpora.test_families import prepare_family
+from tasks.quality.validate import validate
+from tests.pipelines.corpora.small_dataset import write_small_dataset
+from tests.pipelines.corpora.test_families import prepare_family
 
 Rows = list[dict[str, Any]]
 
@@ -155,8 +155,8 @@ def test_a_large_table_is_judged_by_rows_that_stand_for_it_with_the_same_counts(
         write(root, "general", read(root, "general") + spoiled + [{"text": "", "source": "empty:1"}])
         found = []
         for rows_asked in (100_000, 30):
-            monkeypatch.setattr("pipelines.corpora.evidence.ROWS_ASKED", rows_asked)
-            monkeypatch.setattr("pipelines.corpora.evidence.SAMPLE", 100_000 if rows_asked > 30 else 10)
+            monkeypatch.setattr("pipelines.corpora.evidence.rows.ROWS_ASKED", rows_asked)
+            monkeypatch.setattr("pipelines.corpora.evidence.rows.SAMPLE", 100_000 if rows_asked > 30 else 10)
             shutil.rmtree(home / ".unfinished", ignore_errors=True)
             with pytest.raises(QualityError):
                 validate("small", root)

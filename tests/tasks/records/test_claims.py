@@ -11,7 +11,7 @@ from pipelines.errors import RecipeError
 from pipelines.recipe.claims import COMPARISON, narrowed
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Kind
-from tasks.claims import PAGE, RECORDS, render_page, verdict
+from tasks.records.claims import PAGE, RECORDS, render_page, verdict
 from tests.steps import RECIPES, ROOT, library_of
 
 LIBRARY = Library(RECIPES)

@@ -13,17 +13,17 @@ import pyarrow.parquet
 import pytest
 
 from pipelines.errors import DataError, StoreError
-from pipelines.job import Job, Runtime, Subject
 from pipelines.lineage.differences import NOTHING
 from pipelines.lineage.fingerprint import fingerprint
 from pipelines.lineage.provenance import RECORD, DataSource, Provenance
 from pipelines.lineage.store import Artifact, Store
+from pipelines.recipe.job import Job, Runtime, Subject
 from pipelines.recipe.plan import Step
 from pipelines.training.run import run
-from tasks.datasets import dvc_digest
-from tasks.reproduce import Remake, compare, generations, rebuild, together, warnings
-from tasks.reproduction import Compared, Reproduction, place
-from tasks.stages import provenance_of
+from tasks.datasets.prepared import dvc_digest
+from tasks.reproduction.record import Compared, Reproduction, place
+from tasks.reproduction.reproduce import Remake, compare, generations, rebuild, together, warnings
+from tasks.stages.stages import provenance_of
 from tests.steps import library_of, plan_of
 
 RECIPE = """\

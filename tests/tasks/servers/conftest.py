@@ -18,14 +18,14 @@ import psutil
 import pytest
 
 from tasks.environment import defaults
-from tasks.processes import MARK
-from tasks.services import Services, down, up
-from tests.corpora.small_dataset import write_small_dataset
+from tasks.servers.processes import MARK
+from tasks.servers.services import Services, down, up
+from tests.pipelines.corpora.small_dataset import write_small_dataset
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = [
     "--no-sandbox",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.processes import free_port
+from tasks.servers.processes import free_port
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")) or [
     Path(found) for found in [shutil.which("pg_ctl")] if found

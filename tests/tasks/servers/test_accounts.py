@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import CursusError
-from tasks.accounts import VARIABLE, Account, account, demanded
 from tasks.environment import defaults
-from tasks.services import Services, down, up
+from tasks.servers.accounts import VARIABLE, Account, account, demanded
+from tasks.servers.services import Services, down, up
 
 from .conftest import processes_of
 

@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from tasks.services import Services
+from tasks.servers.services import Services
 
 from .conftest import CHROMIUM, NO_CHROMIUM, ask
 

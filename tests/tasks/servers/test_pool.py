@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tasks import deployments, processes
-from tasks.services import Services
+from tasks.servers import deployments, processes
+from tasks.servers.services import Services
 
 from .conftest import Start, ask
 
@@ -20,7 +20,7 @@ import os, time
 from pathlib import Path
 from prefect import flow
 from tasks.environment import project_root
-from tasks.flow_runs import recorded
+from tasks.servers.flow_runs import recorded
 
 @flow(name="waiting")
 def waiting(folder: str, name: str) -> None:

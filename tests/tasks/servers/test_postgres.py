@@ -13,23 +13,23 @@ import psutil
 import pytest
 
 from tasks.environment import QUIET
-from tasks.processes import free_port, start, stop, tree, wait_until_answers
-from tasks.recorder import Recorder
+from tasks.servers.processes import free_port, start, stop, tree, wait_until_answers
+from tasks.tracking.recorder import Recorder
 
 from .postgres import PASSWORD, PROGRAMS, postgres
 
 pytestmark = pytest.mark.skipif(
     not PROGRAMS, reason="no PostgreSQL on this machine (Debian: apt-get install postgresql)"
 )
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 FLOW = textwrap.dedent(
     """
     import sys
     from pathlib import Path
     from prefect import flow, task
     from pipelines.lineage.store import Store
-    from tasks.tracked_values import TrackedStep
-    from tasks.tracking import Tracker
+    from tasks.tracking.tracked_values import TrackedStep
+    from tasks.tracking.executions import Tracker
 
     @task
     def step(tracker, name):

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.lineage.store import Store
-from tasks.champions import settle_champions
-from tasks.planning import store_folder
-from tasks.promotion_journal import PromotionJournal
-from tasks.promotion_record import Decision, now
-from tasks.recorder import Recorder
-from tasks.registry import Registry
-from tasks.services import Services
+from tasks.datasets.planning import store_folder
+from tasks.decisions.journal import PromotionJournal
+from tasks.decisions.record import Decision, now
+from tasks.servers.services import Services
+from tasks.tracking.champions import settle_champions
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.registry import Registry
 
 from .conftest import CHROMIUM, NO_CHROMIUM, ask
 
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 @pytest.fixture
 def champion(project: Path, servers: Services) -> str:
     """The fingerprint of a trained model that is champion. The models are those of the regime's own test, where it ran."""
-    command = [sys.executable, "-m", "flows.cli", "run", "--data", "small", "--smoke", "--until", "classify"]
+    command = [sys.executable, "-m", "flows.cli.app", "run", "--data", "small", "--smoke", "--until", "classify"]
     environment = {**os.environ, "PREFECT_API_URL": f"{servers.prefect_url}/api"}
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasks import deployments
-from tasks.services import Services
+from tasks.servers import deployments
+from tasks.servers.services import Services
 
 from .conftest import ask
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import CursusError
-from tasks.tracking_store import filesystem, is_database, refuse_network_folder
+from tasks.servers.tracking_database import filesystem, is_database, refuse_network_folder
 
 MOUNTS = """\
 /dev/sda1 / ext4 rw 0 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.job import Job, Runtime
+from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.load import Library
 from tasks.launchers import ORDER, as_begun
 from tests.steps import RECIPES

@@ -9,12 +9,12 @@ import pandas
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
-from pipelines.answering import Answerer
-from pipelines.asking import family_of
+from flows.cli.app import app
 from pipelines.errors import DataError
-from tasks.recorder import Recorder
-from tasks.registry import CLASSIFIER, Registry, task_model_name
+from pipelines.serving.answering.answerer import Answerer
+from pipelines.serving.answering.examples import family_of
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.registry import CLASSIFIER, Registry, task_model_name
 from tests.tasks.answering_folders import save_answering
 from tests.tasks.conftest import Builder
 

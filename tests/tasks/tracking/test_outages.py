@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from pipelines.lineage.store import Store
-from tasks import processes, tracking
 from tasks.environment import state_folder
-from tasks.recorder import Recorder
-from tasks.registry import CLASSIFIER
-from tasks.tracked_values import TrackedStep
-from tasks.tracking import Tracker
-from tasks.tracking_journal import untold
+from tasks.servers import processes
+from tasks.tracking import executions as tracking
+from tasks.tracking.executions import Tracker
+from tasks.tracking.journal import untold
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.registry import CLASSIFIER
+from tasks.tracking.tracked_values import TrackedStep
 from tests.tasks.conftest import Builder
 
 LINES = [{"step": step, "tokens": 100 * step, "train/loss": 9.0 / step} for step in range(1, 7)]

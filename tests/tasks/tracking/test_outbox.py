@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from tasks import outbox
-from tasks.outbox import Outbox
-from tasks.tracking_journal import Entry, Measured, StepFailed
+from tasks.tracking import outbox
+from tasks.tracking.journal import Entry, Measured, StepFailed
+from tasks.tracking.outbox import Outbox
 
 STEP = "0" * 64
 

@@ -18,11 +18,11 @@ import psutil
 import pytest
 
 from pipelines.errors import CursusError
-from pipelines.inference import load_predictor
-from tasks.lineage import lineage
-from tasks.processes import Process, free_port, stop, tree, wait_until_answers
-from tasks.recorder import Recorder
-from tasks.registry import CLASSIFIER, ENCODER, Registry, body_name, description
+from pipelines.serving.answering.inference import load_predictor
+from tasks.models.ancestry import lineage
+from tasks.servers.processes import Process, free_port, stop, tree, wait_until_answers
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.registry import CLASSIFIER, ENCODER, Registry, body_name, description
 from tests.tasks.conftest import LABELS, TEXTS, Builder
 
 

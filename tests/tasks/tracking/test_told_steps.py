@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasks.projection import Projection
-from tasks.recorder import Recorder
-from tasks.told_steps import of_database, of_server, told_steps
+from tasks.tracking.projection import Projection
+from tasks.tracking.recorded_steps import of_database, of_server, told_steps
+from tasks.tracking.recorder import Recorder
 from tests.tasks.conftest import Builder
 
 

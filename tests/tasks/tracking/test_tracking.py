@@ -13,11 +13,11 @@ from mlflow.entities import Run
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.store import Store
 from tasks.environment import state_folder
-from tasks.projection import Projection
-from tasks.recorder import Recorder
-from tasks.tracked_values import TrackedStep, key, parameters, points
-from tasks.tracking import Tracker
-from tasks.tracking_journal import untold
+from tasks.tracking.executions import Tracker
+from tasks.tracking.journal import untold
+from tasks.tracking.projection import Projection
+from tasks.tracking.recorder import Recorder
+from tasks.tracking.tracked_values import TrackedStep, key, parameters, points
 from tests.tasks.conftest import Builder, executing
 
 LINES = [

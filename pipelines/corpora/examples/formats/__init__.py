@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipelines.corpora.formats import conllu, json_document
+from pipelines.corpora.examples.formats import conllu, json_document
 from pipelines.corpora.reading import EXAMPLE_FORMATS, content, file_format, read
 from pipelines.corpora.reading.flaws import Flaw, Flawed
 from pipelines.corpora.reading.lines import lines

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipelines.kernels.library import FLAG, POINTER, REAL, SIZE, Kernel
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, REAL, SIZE, Kernel
 
 CHUNK = 1 << 14
 """Elements: 64 KiB of each array."""

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout as plain_dropout
 
-from pipelines.kernels.dropout import Draw, drawn
-from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel, computable
+from pipelines.parts.accelerators.cpu_kernels.dropout import Draw, drawn
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel, computable
 
 NAME = "plain_products"
 """In transformers' registry of attention functions."""

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pipelines.kernels.product import ROWS, times
+from pipelines.parts.accelerators.cpu_kernels.product import ROWS, times
 
 
 def starts_from(ctx: Any) -> None:

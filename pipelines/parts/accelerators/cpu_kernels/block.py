@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as torchs
 
-from pipelines.kernels.library import opened
+from pipelines.parts.accelerators.cpu_kernels.library import opened
 
 
 def same_program(forward: object, known: object) -> bool:

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.adamw import Moments, Table
-from pipelines.kernels.embedding import add_rows, each_once, take_rows
-from pipelines.kernels.library import opened
-from pipelines.kernels.narrow import Kept, keep
+from pipelines.parts.accelerators.cpu_kernels.adamw import Moments, Table
+from pipelines.parts.accelerators.cpu_kernels.embedding import add_rows, each_once, take_rows
+from pipelines.parts.accelerators.cpu_kernels.library import opened
+from pipelines.parts.accelerators.cpu_kernels.narrow import Kept, keep
 
 TINY = 1e-6
 """What torch adds to a norm before it divides by it."""
@@ -23,7 +23,7 @@ class CompiledAdamW(torch.optim.AdamW):
 
     A checkpoint of either is one of the other. Gradients longer than `clip` together count as if scaled down to it, and stay
     themselves what they are: nobody reads them after the step. The kernels must be loaded, and be able to compute all weights
-    (`takes`). The bfloat16 copies that layers compute with are written with their weights (`pipelines.kernels.narrow`).
+    (`takes`). The bfloat16 copies that layers compute with are written with their weights (`pipelines.parts.accelerators.cpu_kernels.narrow`).
 
     Rows of a table that never had a gradient have moments of exactly 0: all that AdamW does to them is decay. Which ones have had
     one is remembered for tables whose gradient comes in rows, and not a part of the state: it is seen in the moments.

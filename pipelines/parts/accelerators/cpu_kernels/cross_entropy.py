@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pipelines.kernels.library import FLAG, PARTS, POINTER, REAL, SIZE, VECTOR, Kernel
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, PARTS, POINTER, REAL, SIZE, VECTOR, Kernel
 
 GROUP = 4
 """Rows that a thread has in float32 at a time, each of whole vectors."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout as plain
 
-from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel, computable
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel, computable
 
 DECISIONS = 1 << 16
 """Of each place 16 random bits decide, so that a rate is met to 8e-6."""

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel, opened
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, SIZE, Kernel, opened
 
 APART = "_looked_up"
 """Attribute of a parameter whose optimizer takes its gradient in rows: where to. A copy of the parameter has none."""

@@ -11,11 +11,21 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.block import asks_nobody, trains_narrow
-from pipelines.kernels.dropout import Draw, Dropout, drawn
-from pipelines.kernels.embedding import Embedding, summed_rows
-from pipelines.kernels.layer_norm import LayerNorm
-from pipelines.kernels.library import FLAG, PARTS, POINTER, REAL, SEED, SHARE, SIZE, VECTOR, Kernel
+from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
+from pipelines.parts.accelerators.cpu_kernels.dropout import Draw, Dropout, drawn
+from pipelines.parts.accelerators.cpu_kernels.embedding import Embedding, summed_rows
+from pipelines.parts.accelerators.cpu_kernels.layer_norm import LayerNorm
+from pipelines.parts.accelerators.cpu_kernels.library import (
+    FLAG,
+    PARTS,
+    POINTER,
+    REAL,
+    SEED,
+    SHARE,
+    SIZE,
+    VECTOR,
+    Kernel,
+)
 
 EMBEDDING_SUM = Kernel(
     "cursus_embedding_sum", POINTER, FLAG, *[POINTER] * 5, SIZE, SIZE, REAL, SEED, SHARE, REAL, FLAG, POINTER

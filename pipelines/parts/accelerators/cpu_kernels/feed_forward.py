@@ -11,13 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.block import asks_nobody, trains_narrow
-from pipelines.kernels.dropout import Draw, Dropout, drawn
-from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel
-from pipelines.kernels.linear import Linear
-from pipelines.kernels.narrow import narrow
-from pipelines.kernels.product import times
-from pipelines.kernels.weight_gradient import weight_gradient
+from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
+from pipelines.parts.accelerators.cpu_kernels.dropout import Draw, Dropout, drawn
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel
+from pipelines.parts.accelerators.cpu_kernels.linear import Linear
+from pipelines.parts.accelerators.cpu_kernels.narrow import narrow
+from pipelines.parts.accelerators.cpu_kernels.product import times
+from pipelines.parts.accelerators.cpu_kernels.weight_gradient import weight_gradient
 
 RELU = Kernel("cursus_relu", POINTER, SIZE, SEED, SHARE, REAL, FLAG)
 RELU_BACKWARD = Kernel("cursus_relu_backward", POINTER, POINTER, SIZE, REAL, FLAG)

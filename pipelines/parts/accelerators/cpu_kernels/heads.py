@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.attention import NAME, readable, softmax, softmax_backward, summed
-from pipelines.kernels.beside import starts_from, with_beside
-from pipelines.kernels.block import asks_nobody, trains_narrow
-from pipelines.kernels.dropout import Draw, drawn
-from pipelines.kernels.library import FLAG, PARTS, POINTER, SIZE, VECTOR, Kernel
-from pipelines.kernels.linear import Linear
-from pipelines.kernels.narrow import narrow
-from pipelines.kernels.product import times
-from pipelines.kernels.weight_gradient import weight_gradient
+from pipelines.parts.accelerators.cpu_kernels.attention import NAME, readable, softmax, softmax_backward, summed
+from pipelines.parts.accelerators.cpu_kernels.beside import starts_from, with_beside
+from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
+from pipelines.parts.accelerators.cpu_kernels.dropout import Draw, drawn
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, PARTS, POINTER, SIZE, VECTOR, Kernel
+from pipelines.parts.accelerators.cpu_kernels.linear import Linear
+from pipelines.parts.accelerators.cpu_kernels.narrow import narrow
+from pipelines.parts.accelerators.cpu_kernels.product import times
+from pipelines.parts.accelerators.cpu_kernels.weight_gradient import weight_gradient
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.activations import GELUActivation
 
-from pipelines.kernels.beside import starts_from, with_beside
-from pipelines.kernels.block import asks_nobody, trains_narrow
-from pipelines.kernels.library import FLAG, PARTS, POINTER, SIZE, VECTOR, Kernel
-from pipelines.kernels.linear import Linear
-from pipelines.kernels.narrow import narrow
-from pipelines.kernels.product import times
-from pipelines.kernels.weight_gradient import weight_gradient
+from pipelines.parts.accelerators.cpu_kernels.beside import starts_from, with_beside
+from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, PARTS, POINTER, SIZE, VECTOR, Kernel
+from pipelines.parts.accelerators.cpu_kernels.linear import Linear
+from pipelines.parts.accelerators.cpu_kernels.narrow import narrow
+from pipelines.parts.accelerators.cpu_kernels.product import times
+from pipelines.parts.accelerators.cpu_kernels.weight_gradient import weight_gradient
 
 GELU = Kernel("cursus_gelu", *[POINTER] * 3, SIZE, SIZE, FLAG)
 GELU_BACKWARD = Kernel("cursus_gelu_backward", *[POINTER] * 5, SIZE, SIZE, SIZE, FLAG)

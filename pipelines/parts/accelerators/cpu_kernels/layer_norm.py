@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.library import FLAG, PARTS, POINTER, REAL, SIZE, Kernel, computable
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, PARTS, POINTER, REAL, SIZE, Kernel, computable
 
 LAYER_NORM = Kernel(
     "cursus_layer_norm", POINTER, POINTER, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, REAL, FLAG, FLAG

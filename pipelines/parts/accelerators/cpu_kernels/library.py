@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pipelines.training import hardware
+from pipelines.lineage import hardware
 
 log = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.block import trains_narrow
-from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel
-from pipelines.kernels.narrow import narrow
-from pipelines.kernels.product import in_whole, times
-from pipelines.kernels.weight_gradient import weight_gradient
+from pipelines.parts.accelerators.cpu_kernels.block import trains_narrow
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, SIZE, Kernel
+from pipelines.parts.accelerators.cpu_kernels.narrow import narrow
+from pipelines.parts.accelerators.cpu_kernels.product import in_whole, times
+from pipelines.parts.accelerators.cpu_kernels.weight_gradient import weight_gradient
 
 Rows = tuple[Tensor, ...]
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from pipelines.kernels.attention import readable
-from pipelines.kernels.dropout import drawn
-from pipelines.kernels.heads import Attended, one_function
+from pipelines.parts.accelerators.cpu_kernels.attention import readable
+from pipelines.parts.accelerators.cpu_kernels.dropout import drawn
+from pipelines.parts.accelerators.cpu_kernels.heads import Attended, one_function
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig

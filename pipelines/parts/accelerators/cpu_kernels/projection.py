@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from pipelines.kernels.block import trains_narrow
-from pipelines.kernels.linear import Linear, Together
+from pipelines.parts.accelerators.cpu_kernels.block import trains_narrow
+from pipelines.parts.accelerators.cpu_kernels.linear import Linear, Together
 
 DESCRIBED: frozenset[Any] = frozenset(
     said.__get__ if isdatadescriptor(said) else said  # of a property, what reads it

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.attention import masked_softmax
-from pipelines.kernels.block import asks_nobody, trains_narrow
-from pipelines.kernels.dropout import Dropout
+from pipelines.parts.accelerators.cpu_kernels.attention import masked_softmax
+from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
+from pipelines.parts.accelerators.cpu_kernels.dropout import Dropout
 
 HIDDEN = -1e30
 """What XLNet adds to the score of a position that must not be seen."""

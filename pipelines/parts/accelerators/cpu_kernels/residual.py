@@ -10,15 +10,25 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.beside import beside, leave
-from pipelines.kernels.block import asks_nobody, trains_narrow
-from pipelines.kernels.dropout import Draw, Dropout, drawn
-from pipelines.kernels.layer_norm import LayerNorm
-from pipelines.kernels.library import FLAG, PARTS, POINTER, REAL, SEED, SHARE, SIZE, VECTOR, Kernel
-from pipelines.kernels.linear import Linear
-from pipelines.kernels.narrow import narrow
-from pipelines.kernels.product import times
-from pipelines.kernels.weight_gradient import weight_gradient
+from pipelines.parts.accelerators.cpu_kernels.beside import beside, leave
+from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
+from pipelines.parts.accelerators.cpu_kernels.dropout import Draw, Dropout, drawn
+from pipelines.parts.accelerators.cpu_kernels.layer_norm import LayerNorm
+from pipelines.parts.accelerators.cpu_kernels.library import (
+    FLAG,
+    PARTS,
+    POINTER,
+    REAL,
+    SEED,
+    SHARE,
+    SIZE,
+    VECTOR,
+    Kernel,
+)
+from pipelines.parts.accelerators.cpu_kernels.linear import Linear
+from pipelines.parts.accelerators.cpu_kernels.narrow import narrow
+from pipelines.parts.accelerators.cpu_kernels.product import times
+from pipelines.parts.accelerators.cpu_kernels.weight_gradient import weight_gradient
 
 RESIDUAL = Kernel("cursus_residual", *[POINTER] * 8, SIZE, SIZE, REAL, SEED, SHARE, REAL, FLAG, FLAG)
 RESIDUAL_BACKWARD = Kernel("cursus_residual_backward", *[POINTER] * 8, SIZE, SIZE, SIZE, SEED, SHARE, REAL, FLAG)

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.block import asks_nobody, trains_narrow
-from pipelines.kernels.dropout import Draw, Dropout, drawn, masked
-from pipelines.kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel
-from pipelines.kernels.root_mean_square import normed
+from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
+from pipelines.parts.accelerators.cpu_kernels.dropout import Draw, Dropout, drawn, masked
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel
+from pipelines.parts.accelerators.cpu_kernels.root_mean_square import normed
 
 ADD_DROPPED = Kernel("cursus_add_dropped", *[POINTER] * 3, SIZE, SEED, SHARE, REAL, FLAG, FLAG)
 

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.block import asks_nobody, trains_narrow
-from pipelines.kernels.library import FLAG, PARTS, POINTER, REAL, SIZE, Kernel
+from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, PARTS, POINTER, REAL, SIZE, Kernel
 
 ROOT_MEAN_SQUARE = Kernel("cursus_root_mean_square", *[POINTER] * 4, SIZE, SIZE, REAL, FLAG, FLAG)
 ROOT_MEAN_SQUARE_BACKWARD = Kernel("cursus_root_mean_square_backward", *[POINTER] * 7, SIZE, SIZE, SIZE, FLAG, FLAG)

@@ -28,23 +28,27 @@ from transformers.models.t5.modeling_t5 import (
 )
 from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
-from pipelines.kernels import attention
-from pipelines.kernels.block import same_program
-from pipelines.kernels.dropout import Dropout
-from pipelines.kernels.embedding import Embedding
-from pipelines.kernels.embedding_sum import EmbeddingSum, EmbeddingSumBehindPadding
-from pipelines.kernels.feed_forward import FeedForward
-from pipelines.kernels.heads import SelfAttention
-from pipelines.kernels.intermediate import Intermediate
-from pipelines.kernels.layer_norm import LayerNorm
-from pipelines.kernels.library import open_library
-from pipelines.kernels.linear import Linear, join
-from pipelines.kernels.positioned_heads import PositionedSelfAttention
-from pipelines.kernels.projection import VocabularyLinear
-from pipelines.kernels.relative_attention import RelativeAttention
-from pipelines.kernels.residual import Residual
-from pipelines.kernels.residual_stream import CrossAttentionLayer, FeedForwardLayer, SelfAttentionLayer
-from pipelines.kernels.root_mean_square import RootMeanSquare
+from pipelines.parts.accelerators.cpu_kernels import attention
+from pipelines.parts.accelerators.cpu_kernels.block import same_program
+from pipelines.parts.accelerators.cpu_kernels.dropout import Dropout
+from pipelines.parts.accelerators.cpu_kernels.embedding import Embedding
+from pipelines.parts.accelerators.cpu_kernels.embedding_sum import EmbeddingSum, EmbeddingSumBehindPadding
+from pipelines.parts.accelerators.cpu_kernels.feed_forward import FeedForward
+from pipelines.parts.accelerators.cpu_kernels.heads import SelfAttention
+from pipelines.parts.accelerators.cpu_kernels.intermediate import Intermediate
+from pipelines.parts.accelerators.cpu_kernels.layer_norm import LayerNorm
+from pipelines.parts.accelerators.cpu_kernels.library import open_library
+from pipelines.parts.accelerators.cpu_kernels.linear import Linear, join
+from pipelines.parts.accelerators.cpu_kernels.positioned_heads import PositionedSelfAttention
+from pipelines.parts.accelerators.cpu_kernels.projection import VocabularyLinear
+from pipelines.parts.accelerators.cpu_kernels.relative_attention import RelativeAttention
+from pipelines.parts.accelerators.cpu_kernels.residual import Residual
+from pipelines.parts.accelerators.cpu_kernels.residual_stream import (
+    CrossAttentionLayer,
+    FeedForwardLayer,
+    SelfAttentionLayer,
+)
+from pipelines.parts.accelerators.cpu_kernels.root_mean_square import RootMeanSquare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

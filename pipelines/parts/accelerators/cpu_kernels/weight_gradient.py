@@ -11,7 +11,7 @@ import ctypes
 import torch
 from torch import Tensor
 
-from pipelines.kernels.library import FLAG, POINTER, SIZE, Kernel, opened
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, SIZE, Kernel, opened
 
 HAS_TILES = Kernel("cursus_has_tiles", POINTER)
 WEIGHT_GRADIENT = Kernel("cursus_weight_gradient", *[POINTER] * 4, *[SIZE] * 3, *[FLAG] * 4)

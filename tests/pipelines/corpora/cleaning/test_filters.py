@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.cleaning import Cleaner, Filter
-from pipelines.cleaning.c4 import C4
-from pipelines.cleaning.gopher import Gopher
-from pipelines.cleaning.gopher_repetition import GopherRepetition
-from pipelines.cleaning.language import Language
+from pipelines.corpora.cleaning import Cleaner, Filter
+from pipelines.corpora.cleaning.c4 import C4
+from pipelines.corpora.cleaning.gopher import Gopher
+from pipelines.corpora.cleaning.gopher_repetition import GopherRepetition
+from pipelines.corpora.cleaning.language import Language
 from pipelines.errors import DataError
 from tests.chinese_text import ARTICLES
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from pipelines.cleaning import Cleaner
-from pipelines.cleaning.boilerplate import Boilerplate
-from pipelines.cleaning.markup import Markup
+from pipelines.corpora.cleaning import Cleaner
+from pipelines.corpora.cleaning.boilerplate import Boilerplate
+from pipelines.corpora.cleaning.markup import Markup
 from tests.chinese_text import ARTICLES
 from tests.small_corpus import documents
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipelines.cleaning import Cleaner, Mask
+from pipelines.corpora.cleaning import Cleaner, Mask
 from tests.contracts.families import members
 from tests.small_corpus import MANY, documents
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpora.clean_settings import CleanSettings
-from pipelines.corpora.settings import load_dataset
+from pipelines.corpora.settings.cleaning import CleanSettings
+from pipelines.corpora.settings.dataset import load_dataset
 from pipelines.errors import DataError, RecipeError
-from tests.corpora.small_dataset import PARAMS
+from tests.pipelines.corpora.small_dataset import PARAMS
 
 
 def load(root: Path, clean: str, language: str = "en") -> CleanSettings:

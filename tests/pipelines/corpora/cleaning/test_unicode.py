@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.cleaning.simplified import Simplified
-from pipelines.cleaning.unicode import UnicodeForm
+from pipelines.corpora.cleaning.simplified import Simplified
+from pipelines.corpora.cleaning.unicode import UnicodeForm
 from tests.chinese_text import ARTICLES
 
 EVERY_CHARACTER = "".join(chr(code) for code in range(0x30000) if not 0xD800 <= code < 0xE000)

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpora.work import worked
+from pipelines.corpora.engines.work import worked
+from pipelines.corpora.selections import Pool, Selected, Selection, Unit
+from pipelines.corpora.selections.encoding import Encoded, Learned, evenly, rows_between, texts_at
+from pipelines.corpora.selections.searching import list_count, one_thread, probes
+from pipelines.corpora.vectors import Vectors
 from pipelines.errors import DataError
-from pipelines.selections import Pool, Selected, Selection, Unit
-from pipelines.selections.encoding import Encoded, Learned, evenly, rows_between, texts_at
-from pipelines.selections.searching import list_count, one_thread, probes
-from pipelines.vectors import Vectors
 from tests.small_corpus import MANY, documents
 
 VECTORS = {"name": "hashed_ngrams", "dimensions": 16, "buckets": 4096}

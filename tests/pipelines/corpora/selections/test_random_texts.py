@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from pipelines.corpora.selections import Pool, Selection
 from pipelines.errors import DataError
-from pipelines.selections import Pool, Selection
 
 
 def pool(sizes: list[int]) -> Pool:

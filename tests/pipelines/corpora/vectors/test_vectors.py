@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.corpora.vectors import Vectors
 from pipelines.errors import RecipeError
-from pipelines.vectors import Vectors
 from tests.chinese_text import ARTICLES
 from tests.shared_folders import shared_folder
 from tests.small_corpus import documents

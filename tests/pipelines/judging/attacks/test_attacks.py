@@ -11,10 +11,10 @@ import pyarrow.parquet as parquet
 import pytest
 from pypinyin import Style, lazy_pinyin
 
-from pipelines.attacks import TEXTS, Attack
-from pipelines.attacks.distractor import ASKED, sentence
-from pipelines.attacks.keyboard_typos import neighbours
 from pipelines.errors import DataError
+from pipelines.judging.attacks import TEXTS, Attack
+from pipelines.judging.attacks.distractor import ASKED, sentence
+from pipelines.judging.attacks.keyboard_typos import neighbours
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.writing_systems import has_han
 from tests.contracts.families import build, members

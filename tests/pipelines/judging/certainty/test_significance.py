@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pipelines.errors import DataError
-from pipelines.evaluations.crossed import Variation, variation
-from pipelines.evaluations.significance import detectable, holm, mcnemar, randomisation, settling
+from pipelines.judging.certainty.crossed import Variation, variation
+from pipelines.judging.certainty.significance import detectable, holm, mcnemar, randomisation, settling
 
 
 def share(statistics: np.ndarray) -> float:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
-from pipelines.evaluations.resampling import paired_difference as on_any_score
-from pipelines.evaluations.significance import judged
-from pipelines.evaluations.statistics import METRICS, contributions, interval, paired_difference, score
+from pipelines.judging.certainty.resampling import paired_difference as on_any_score
+from pipelines.judging.certainty.significance import judged
+from pipelines.judging.certainty.statistics import METRICS, contributions, interval, paired_difference, score
 
 CLASSES = 5
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.compressions.dynamic_int8 import DynamicInt8
-from pipelines.job import Subject
-from tests.evaluations.tiny_classifier import Examples, documentation, train_classifier, write_tables
+from pipelines.parts.compressions.dynamic_int8 import DynamicInt8
+from pipelines.recipe.job import Subject
+from tests.pipelines.judging.evaluations.tiny_classifier import Examples, documentation, train_classifier, write_tables
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from pyarrow import parquet
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
-from pipelines.evaluations.calibration import equal_mass_error, equal_width_error, error
-from pipelines.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
-from tests.evaluations.conftest import Trained
-from tests.evaluations.test_robustness import job
+from pipelines.judging.evaluations.calibration import equal_mass_error, equal_width_error, error
+from pipelines.judging.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
+from tests.pipelines.judging.evaluations.conftest import Trained
+from tests.pipelines.judging.evaluations.test_robustness import job
 
 
 def scikit_learns(confidence: NDArray[np.float64], right: NDArray[np.float64], bins: int) -> float:

@@ -11,16 +11,16 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, BertConfig, PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
-from pipelines.evaluations.held_out import HeldOut
-from pipelines.evaluations.perplexity import next_token_losses
-from pipelines.evaluations.pseudo_perplexity import masked_token_losses
-from pipelines.evaluations.report import render_report
-from pipelines.evaluations.stage import EVALUATION, evaluate
-from pipelines.heads.masked_lm import MaskedLMHead
-from pipelines.job import Job, Subject
-from pipelines.opening import Record, open_model, put_together
+from pipelines.judging.evaluations.held_out import HeldOut
+from pipelines.judging.evaluations.perplexity import next_token_losses
+from pipelines.judging.evaluations.pseudo_perplexity import masked_token_losses
+from pipelines.judging.evaluations.stage import EVALUATION, evaluate
+from pipelines.models.opening import Record, open_model, put_together
+from pipelines.parts.heads.masked_lm import MaskedLMHead
+from pipelines.recipe.job import Job, Subject
 from pipelines.recipe.schema import Kind, Stage
-from tests.evaluations.test_prompting import save
+from pipelines.reports.report import render_report
+from tests.pipelines.judging.evaluations.test_prompting import save
 from tests.small_corpus import documents, write_tables
 
 TEXTS = documents("logging")[:6]
@@ -121,7 +121,7 @@ def test_a_record_says_perplexity_a_token_and_bits_a_byte_of_the_same_texts(
 
 def test_a_head_that_needs_more_than_a_mask_is_refused(masked: Path) -> None:
     opened = open_model(masked, "cpu")
-    from pipelines.heads import Head
+    from pipelines.parts.heads import Head
 
     other = Record(head=Head.model_validate("permuted_lm"))
     with pytest.raises(RecipeError, match="permuted_lm needs .*permutation_mask"):

@@ -11,13 +11,13 @@ import torch
 from transformers import BertConfig, GPT2Config, PreTrainedTokenizerFast
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.evaluations.prompting import Prompting, calibrated
-from pipelines.evaluations.prompts import Prompts, log_likelihoods, open_language_model
-from pipelines.heads.causal_lm import CausalLMHead
-from pipelines.heads.masked_lm import MaskedLMHead
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.causal_lm import CausalLM
-from pipelines.opening import Record, put_together
+from pipelines.judging.evaluations.prompting import Prompting, calibrated
+from pipelines.judging.evaluations.prompts import Prompts, log_likelihoods, open_language_model
+from pipelines.models.opening import Record, put_together
+from pipelines.parts.heads.causal_lm import CausalLMHead
+from pipelines.parts.heads.masked_lm import MaskedLMHead
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.causal_lm import CausalLM
 from pipelines.task_families import TaskFamily
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import LABELS, documents

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.evaluations import Evaluation
-from pipelines.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.readings import Asked, Reading
 from pipelines.recipe.schema import Kind, Stage
 
 ASKED = Asked(documents=400, tokens=100.0, answers=3, models=4)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pipelines.errors import RecipeError
-from pipelines.evaluations.stage import EVALUATION, evaluate
-from pipelines.job import Job
+from pipelines.judging.evaluations.stage import EVALUATION, evaluate
+from pipelines.recipe.job import Job
 from pipelines.recipe.schema import Kind, Stage
-from tests.evaluations.conftest import Trained
+from tests.pipelines.judging.evaluations.conftest import Trained
 
 ATTACKS = ["shuffled_letters", "letter_case", "keyboard_typos"]
 

@@ -10,10 +10,10 @@ import pytest
 from pyarrow import parquet
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
-from pipelines.evaluations.slices import by_quartile, by_source, units, unknown_shares
-from pipelines.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
-from tests.evaluations.conftest import Trained
-from tests.evaluations.test_robustness import job
+from pipelines.judging.evaluations.slices import by_quartile, by_source, units, unknown_shares
+from pipelines.judging.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
+from tests.pipelines.judging.evaluations.conftest import Trained
+from tests.pipelines.judging.evaluations.test_robustness import job
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ import pytest
 from pyarrow import parquet
 from sklearn.metrics import accuracy_score, f1_score
 
-from pipelines.corpora.leaks import LEAKED
+from pipelines.corpora.leaks.clean_rows import LEAKED
 from pipelines.errors import CursusError, DataError, RecipeError
-from pipelines.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
-from pipelines.job import Job, Result
+from pipelines.judging.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
+from pipelines.recipe.job import Job, Result
 from pipelines.recipe.schema import Kind, Stage
-from tests.evaluations.conftest import Trained
-from tests.evaluations.tiny_classifier import PACKAGES, write_tables
+from tests.pipelines.judging.evaluations.conftest import Trained
+from tests.pipelines.judging.evaluations.tiny_classifier import PACKAGES, write_tables
 
 SUITE: list[dict[str, Any]] = [
     {"name": "classification", "ladder": ["scratch", "classify"]},

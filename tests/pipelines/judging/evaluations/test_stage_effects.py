@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from pipelines.errors import RecipeError
-from pipelines.evaluations.page.path_costs import factor_costs, path_costs
-from pipelines.evaluations.pages.lattice import Lattice, settled_by
-from pipelines.evaluations.stage import Evaluated
-from pipelines.evaluations.stage_effects import StageEffects
+from pipelines.judging.evaluations.stage import Evaluated
+from pipelines.judging.evaluations.stage_effects import StageEffects
+from pipelines.reports.elements.path_costs import factor_costs, path_costs
+from pipelines.reports.sections.lattice import Lattice, settled_by
 from pipelines.task_families.text_classification import TextClassification
-from pipelines.training.few_labels import LEAST, fewer
+from pipelines.training.batches.few_labels import LEAST, fewer
 
 FACTORS = ("general", "domain", "task")
 SUBSETS = [kept for size in range(4) for kept in combinations(FACTORS, size)]

@@ -14,7 +14,13 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from pipelines.errors import DataError
-from pipelines.evaluations.word_vectors import Table, WordVectors, answer_analogies, read_analogies, read_similarity
+from pipelines.judging.evaluations.word_vectors import (
+    Table,
+    WordVectors,
+    answer_analogies,
+    read_analogies,
+    read_similarity,
+)
 from pipelines.networks.word_vectors import WordVectorsConfig, WordVectorsModel
 
 WORDS = ("<pad>", "<unk>", "man", "woman", "king", "queen", "uncle", "aunt", "apple", "pear")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.gate.evidence import Descent, Evidence, Overlaps
+from pipelines.judging.gate.evidence import Descent, Evidence, Overlaps
 
 CLEAN = Overlaps(dataset="docs", left_in={}, removed=3, leaked=0, tested=200, trained_on_this=True)
 WHOLE = Descent(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.gate import Criterion, Outcome
-from pipelines.gate.evidence import Evidence
-from tests.gate.evidence import CLEAN, WHOLE, attacked, evidence, scores, served
+from pipelines.judging.gate import Criterion, Outcome
+from pipelines.judging.gate.evidence import Evidence
+from tests.pipelines.judging.gate.evidence import CLEAN, WHOLE, attacked, evidence, scores, served
 
 
 def judged(settings: dict[str, Any], known: Evidence) -> Outcome:

@@ -7,8 +7,8 @@ from typing import get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.gate import Answer, Outcome, decisive
-from pipelines.gate.verdict import sentence, verdict
+from pipelines.judging.gate import Answer, Outcome, decisive
+from pipelines.judging.gate.verdict import sentence, verdict
 
 ANSWERS = get_args(Answer)
 outcomes = st.lists(

@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from pipelines.backbones import Backbone
-from pipelines.heads import Head
-from pipelines.job import Job, Subject
-from pipelines.opening import Record, put_together
-from pipelines.probes.examples import Examples
-from pipelines.probes.model import ProbedModel
+from pipelines.judging.probes.examples import Examples
+from pipelines.judging.probes.model import ProbedModel
+from pipelines.models.opening import Record, put_together
+from pipelines.parts.backbones import Backbone
+from pipelines.parts.heads import Head
+from pipelines.parts.tokenizers import Tokenizer
+from pipelines.recipe.job import Job, Subject
 from pipelines.recipe.schema import Stage
 from pipelines.task_families import Task, TaskFamily
-from pipelines.tokenizers import Tokenizer
 from tests.small_corpus import documents
 
 BODY = {

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from pipelines.probes import LAYERS
-from pipelines.probes import Stage as Looked
-from pipelines.probes.attention_relations import AttentionRelations, most_attended
-from pipelines.probes.model import ProbedModel, pooling
-from tests.probes.small_models import opened, save_model, write_table
+from pipelines.judging.probes import LAYERS
+from pipelines.judging.probes import Stage as Looked
+from pipelines.judging.probes.attention_relations import AttentionRelations, most_attended
+from pipelines.judging.probes.model import ProbedModel, pooling
+from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
 
 ROW = {
     "sentence": "the parser reads a file",

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from pipelines.errors import RecipeError
-from pipelines.probes import LAYERS
-from pipelines.probes.edge import Edge, Spans, answers, span_network, spans_of
-from pipelines.probes.model import Vectors
+from pipelines.judging.probes import LAYERS
+from pipelines.judging.probes.edge import Edge, Spans, answers, span_network, spans_of
+from pipelines.judging.probes.model import Vectors
 from pipelines.task_families import TaskFamily
-from tests.probes.small_models import opened, save_model, write_table
+from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
 
 
 def vectors(begins: list[int], covered: list[bool]) -> Vectors:

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from pipelines.errors import DataError
-from pipelines.probes import Stage as Looked
-from pipelines.probes.forgetting import LOSS, TABLE, Forgetting
-from pipelines.probes.held_out_loss import losses, way_of_asking
-from pipelines.probes.model import ProbedModel
-from pipelines.probes.sentence_tasks import sentences_of, tasks_of
+from pipelines.judging.probes import Stage as Looked
+from pipelines.judging.probes.forgetting import LOSS, TABLE, Forgetting
+from pipelines.judging.probes.held_out_loss import losses, way_of_asking
+from pipelines.judging.probes.model import ProbedModel
+from pipelines.judging.probes.sentence_tasks import sentences_of, tasks_of
 from pipelines.task_families import Task, TaskFamily
 from pipelines.vocabulary import Signal
-from tests.probes.small_models import opened, save_model, write_table
+from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
 from tests.small_corpus import documents
 from tests.small_tasks import chinese_reviews
 

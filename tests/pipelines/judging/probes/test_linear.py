@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.probes import LAYERS
-from pipelines.probes.linear import Linear, control_labels
-from pipelines.probes.regression import fitted
-from tests.probes.small_models import opened, save_model, write_table
+from pipelines.judging.probes import LAYERS
+from pipelines.judging.probes.linear import Linear, control_labels
+from pipelines.judging.probes.regression import fitted
+from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
 
 COLOURS = {"red": "B-colour", "blue": "B-colour", "green": "B-colour"}
 NOUNS = ["parser", "value", "option", "file", "name", "string", "list", "key"]

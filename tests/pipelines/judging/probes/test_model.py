@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from pipelines.backbones import Backbone
-from pipelines.heads import Head
-from pipelines.job import Subject
-from pipelines.opening import Record, put_together
-from pipelines.probes.examples import Examples, labels_of, types_of
-from pipelines.probes.model import ProbedModel
+from pipelines.judging.probes.examples import Examples, labels_of, types_of
+from pipelines.judging.probes.model import ProbedModel
+from pipelines.models.opening import Record, put_together
+from pipelines.parts.backbones import Backbone
+from pipelines.parts.heads import Head
+from pipelines.parts.tokenizers import Tokenizer
+from pipelines.recipe.job import Subject
 from pipelines.task_families import TaskFamily
-from pipelines.tokenizers import Tokenizer
-from tests.probes.small_models import BODY, opened, save_model
+from tests.pipelines.judging.probes.small_models import BODY, opened, save_model
 from tests.small_tasks import chinese_reviews
 
 SENTENCES = [["the", "unfathomable", "parser"], ["a", "b"], ["options", "are", "values", ",", "always"] * 4]

@@ -10,15 +10,15 @@ import pytest
 from safetensors.numpy import load_file
 
 from pipelines.errors import RecipeError
-from pipelines.job import PROBES
+from pipelines.judging.probes.stage import STATISTICS, probe
 from pipelines.lineage.provenance import DataSource
-from pipelines.probes.stage import STATISTICS, probe
 from pipelines.recipe.check import Setting
+from pipelines.recipe.job import PROBES
 from pipelines.recipe.schema import Kind
-from tests.probes.small_models import job_on, save_model, write_table
+from tests.pipelines.judging.probes.small_models import job_on, save_model, write_table
+from tests.pipelines.training.small_recipe import GENERAL
 from tests.small_tasks import DERIVED
 from tests.steps import RECIPES, library_of, plan_of
-from tests.training.small_recipe import GENERAL
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.evaluations.significance import judged
-from pipelines.evaluations.statistics import Difference
-from pipelines.probes.records import rounded
+from pipelines.judging.certainty.significance import judged
+from pipelines.judging.certainty.statistics import Difference
+from pipelines.judging.probes.records import rounded
 
 
 def test_one_comparison_stands_where_its_interval_excludes_zero() -> None:

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from pipelines.errors import DataError
-from pipelines.probes import LAYERS
-from pipelines.probes.structural import (
+from pipelines.judging.probes import LAYERS
+from pipelines.judging.probes.structural import (
     COLUMNS,
     Structural,
     batch_of,
@@ -22,8 +22,8 @@ from pipelines.probes.structural import (
     squared_distances,
     squared_lengths,
 )
-from pipelines.probes.trees import depths, distances, edges, spanning_tree
-from tests.probes.small_models import opened, save_model, write_table
+from pipelines.judging.probes.trees import depths, distances, edges, spanning_tree
+from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
 
 # The chef who ran to the store was out of food .
 HEADS = [2, 10, 4, 2, 7, 7, 4, 10, 10, 0, 10]

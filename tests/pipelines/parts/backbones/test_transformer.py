@@ -7,8 +7,8 @@ import torch
 from pydantic import ValidationError
 from transformers import AutoModel, PreTrainedTokenizerFast
 
-from pipelines.backbones.transformer import ARCHITECTURES, Transformer
 from pipelines.errors import RecipeError
+from pipelines.parts.backbones.transformer import ARCHITECTURES, Transformer
 from pipelines.vocabulary import Ability
 
 each = pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -10,14 +10,14 @@ import numpy as np
 import onnx
 import pytest
 
-from pipelines.compressions import Compression
-from pipelines.compressions.dynamic_int8 import DynamicInt8
 from pipelines.errors import StageError
-from pipelines.heads import Head
-from pipelines.inference import load_predictor
-from pipelines.opening import Record, put_together
+from pipelines.models.opening import Record, put_together
+from pipelines.parts.compressions import Compression
+from pipelines.parts.compressions.dynamic_int8 import DynamicInt8
+from pipelines.parts.heads import Head
+from pipelines.serving.answering.inference import load_predictor
 from pipelines.task_families import TaskFamily
-from tests.evaluations.tiny_classifier import PACKAGES, documentation, train_classifier
+from tests.pipelines.judging.evaluations.tiny_classifier import PACKAGES, documentation, train_classifier
 
 
 @pytest.fixture(scope="module")

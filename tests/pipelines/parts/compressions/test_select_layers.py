@@ -8,9 +8,9 @@ import pytest
 import torch
 from transformers import AutoModel, AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerFast
 
-from pipelines.backbones.transformer import ARCHITECTURES, Transformer
-from pipelines.compressions.select_layers import SelectLayers
 from pipelines.errors import RecipeError
+from pipelines.parts.backbones.transformer import ARCHITECTURES, Transformer
+from pipelines.parts.compressions.select_layers import SelectLayers
 
 FOUR = {"num_hidden_layers": 4, "n_layer": 4, "num_layers": 4, "num_decoder_layers": 2}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from pipelines.corruptions import Arrays, TokenIds
+from pipelines.parts.corruptions import Arrays, TokenIds
 from pipelines.vocabulary import Field
 
 SIZE = 40

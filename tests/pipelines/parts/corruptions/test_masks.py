@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
-from pipelines.corruptions import Arrays, Corruption, TokenIds
-from pipelines.corruptions.span_mask import SpanMask
-from pipelines.corruptions.token_mask import TokenMask
-from pipelines.corruptions.whole_word_mask import WholeWordMask, first_that_fit
+from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
+from pipelines.parts.corruptions.span_mask import SpanMask
+from pipelines.parts.corruptions.token_mask import TokenMask
+from pipelines.parts.corruptions.whole_word_mask import WholeWordMask, first_that_fit
 from pipelines.vocabulary import Field
-from tests.corruptions.rows import MASK, SIZE, SPECIAL, batches, plain, token_ids, words_of
+from tests.pipelines.parts.corruptions.rows import MASK, SIZE, SPECIAL, batches, plain, token_ids, words_of
 from tests.small_corpus import documents
 
 RATES = st.sampled_from([0.01, 0.15, 0.3, 0.5])

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from transformers import DataCollatorForPermutationLanguageModeling, PreTrainedTokenizerFast
 
-from pipelines.corruptions import Arrays
-from pipelines.corruptions.permutation import Permutation, hidden
+from pipelines.parts.corruptions import Arrays
+from pipelines.parts.corruptions.permutation import Permutation, hidden
 from pipelines.vocabulary import Field
-from tests.corruptions.rows import SPECIAL, batches, plain, token_ids
+from tests.pipelines.parts.corruptions.rows import SPECIAL, batches, plain, token_ids
 from tests.small_corpus import documents
 
 

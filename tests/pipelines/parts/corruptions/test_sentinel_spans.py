@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from transformers import PreTrainedTokenizerFast
 
-from pipelines.corruptions import Arrays, Corruption, TokenIds
-from pipelines.corruptions.sentinel_spans import SentinelSpans
 from pipelines.errors import RecipeError
+from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
+from pipelines.parts.corruptions.sentinel_spans import SentinelSpans
 from pipelines.vocabulary import Field
-from tests.corruptions.rows import END, SENTINELS, batches, plain, token_ids
+from tests.pipelines.parts.corruptions.rows import END, SENTINELS, batches, plain, token_ids
 from tests.small_corpus import documents
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from pipelines.corruptions import Arrays
-from pipelines.corruptions.span_mask import SpanMask
+from pipelines.parts.corruptions import Arrays
+from pipelines.parts.corruptions.span_mask import SpanMask
 from pipelines.vocabulary import Field
-from tests.corruptions.rows import MASK, batches, plain, token_ids, words_of
+from tests.pipelines.parts.corruptions.rows import MASK, batches, plain, token_ids, words_of
 
 
 def test_span_lengths_are_those_of_the_paper() -> None:

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from pipelines.corruptions import Arrays, TokenIds
-from pipelines.corruptions.context_windows import ContextWindows
-from pipelines.corruptions.counting import Counts
-from pipelines.corruptions.negative_samples import NegativeSamples, _alias
 from pipelines.errors import DataError
+from pipelines.parts.corruptions import Arrays, TokenIds
+from pipelines.parts.corruptions.context_windows import ContextWindows
+from pipelines.parts.corruptions.counting import Counts
+from pipelines.parts.corruptions.negative_samples import NegativeSamples, _alias
 from pipelines.vocabulary import Field
-from tests.corruptions.rows import SIZE, SPECIAL, batches, plain, token_ids
+from tests.pipelines.parts.corruptions.rows import SIZE, SPECIAL, batches, plain, token_ids
 
 
 @given(batch=batches(), window=st.integers(1, 6), seed=st.integers(0, 2**32))

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoConfig
 
 from pipelines.networks import register
-from pipelines.objectives import Objective, TrainingStep
+from pipelines.parts.objectives import Objective, TrainingStep
 from pipelines.task_families import Task, TaskFamily
 from pipelines.vocabulary import Field
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.encoding import Encoded
-    from pipelines.heads import Head, Signals
+    from pipelines.parts.heads import Head, Signals
+    from pipelines.task_families.encoding import Encoded
 
 ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 BODIES: dict[str, dict[str, Any]] = {

@@ -10,16 +10,16 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from pipelines.backbones.awd_lstm import AwdLstm
-from pipelines.encoding import IGNORED
 from pipelines.errors import RecipeError
-from pipelines.heads.continuation import Continuation
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.sequence_to_sequence import SequenceToSequence
+from pipelines.parts.backbones.awd_lstm import AwdLstm
+from pipelines.parts.heads.continuation import Continuation
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.sequence_to_sequence import SequenceToSequence
+from pipelines.parts.tokenizers.gpt_bpe import GPTBPE
 from pipelines.task_families import Task, TaskFamily
-from pipelines.tokenizers.gpt_bpe import GPTBPE
+from pipelines.task_families.encoding import IGNORED
 from pipelines.vocabulary import Field, Signal
-from tests.heads.small_parts import tensors
+from tests.pipelines.parts.heads.small_parts import tensors
 from tests.small_corpus import LABELS, documents
 
 HEAD = Continuation(longest=8)

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from pipelines.heads import Head
-from pipelines.objectives import TrainingStep
-from pipelines.objectives.causal_lm import CausalLM
+from pipelines.parts.heads import Head
+from pipelines.parts.objectives import TrainingStep
+from pipelines.parts.objectives.causal_lm import CausalLM
+from pipelines.parts.tokenizers.gpt_bpe import GPTBPE
 from pipelines.task_families import Row, Task, TaskFamily
-from pipelines.tokenizers.gpt_bpe import GPTBPE
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import LABELS, documents
 

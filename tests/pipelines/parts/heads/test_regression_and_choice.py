@@ -8,12 +8,12 @@ import torch
 from transformers import BertForMultipleChoice, BertForSequenceClassification, PreTrainedTokenizerFast
 
 from pipelines.errors import DataError
-from pipelines.heads.multiple_choice import MultipleChoice
-from pipelines.heads.regression import Regression
-from pipelines.objectives.cross_entropy import CrossEntropy
-from pipelines.objectives.squared_error import SquaredError
+from pipelines.parts.heads.multiple_choice import MultipleChoice
+from pipelines.parts.heads.regression import Regression
+from pipelines.parts.objectives.cross_entropy import CrossEntropy
+from pipelines.parts.objectives.squared_error import SquaredError
 from pipelines.vocabulary import Field, Signal
-from tests.heads.small_parts import BODIES, loss_of, small_network, task_of, tensors
+from tests.pipelines.parts.heads.small_parts import BODIES, loss_of, small_network, task_of, tensors
 from tests.small_corpus import documents
 
 PAIRS = [

@@ -11,11 +11,11 @@ from safetensors.torch import load_file
 from transformers import AutoModel, BertForSequenceClassification, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.heads.sequence_classification import SequenceClassification
 from pipelines.networks.sequence_classifier import RowNorm, SequenceClassifier, pool
-from pipelines.objectives.cross_entropy import CrossEntropy
+from pipelines.parts.heads.sequence_classification import SequenceClassification
+from pipelines.parts.objectives.cross_entropy import CrossEntropy
 from pipelines.vocabulary import Field, Signal
-from tests.heads.small_parts import BODIES, loss_of, small_config, small_network, task_of, tensors
+from tests.pipelines.parts.heads.small_parts import BODIES, loss_of, small_config, small_network, task_of, tensors
 from tests.small_corpus import documents
 
 TEXTS = [{"text": text, "label": label} for label in ("email", "xml") for text in documents(label)[:4]]

@@ -11,11 +11,11 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import BertForQuestionAnswering, PreTrainedTokenizerFast
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.heads.span_extraction import SpanExtraction, best_spans
-from pipelines.objectives.span_cross_entropy import SpanCrossEntropy
-from pipelines.tokenizers.wordpiece import WordPiece
+from pipelines.parts.heads.span_extraction import SpanExtraction, best_spans
+from pipelines.parts.objectives.span_cross_entropy import SpanCrossEntropy
+from pipelines.parts.tokenizers.wordpiece import WordPiece
 from pipelines.vocabulary import Field, Signal
-from tests.heads.small_parts import loss_of, small_network, task_of, tensors
+from tests.pipelines.parts.heads.small_parts import loss_of, small_network, task_of, tensors
 from tests.small_corpus import documents
 
 TASK = task_of("span_extraction")

@@ -12,15 +12,15 @@ from transformers import BertForTokenClassification, PreTrainedTokenizerFast
 
 from pipelines.components import discover
 from pipelines.errors import DataError, RecipeError
-from pipelines.heads.crf_tagging import CrfTagging
-from pipelines.heads.tagging import Tagging
 from pipelines.networks.crf import best_chains, chain_score, log_partition
-from pipelines.objectives.crf import Crf
-from pipelines.objectives.tag_cross_entropy import TagCrossEntropy
+from pipelines.parts.heads.crf_tagging import CrfTagging
+from pipelines.parts.heads.tagging import Tagging
+from pipelines.parts.objectives.crf import Crf
+from pipelines.parts.objectives.tag_cross_entropy import TagCrossEntropy
+from pipelines.parts.tokenizers import Tokenizer as TokenizerFamily
 from pipelines.task_families.tagging import Tagging as TaggingFamily
-from pipelines.tokenizers import Tokenizer as TokenizerFamily
 from pipelines.vocabulary import Field, Signal
-from tests.heads.small_parts import BODIES, loss_of, small_network, task_of, tensors
+from tests.pipelines.parts.heads.small_parts import BODIES, loss_of, small_network, task_of, tensors
 from tests.small_corpus import documents
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")

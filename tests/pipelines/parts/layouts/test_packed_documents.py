@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.errors import DataError
-from pipelines.layouts import Ground, Layout, Placed
-from pipelines.layouts.packed_documents import patterns
+from pipelines.parts.layouts import Ground, Layout, Placed
+from pipelines.parts.layouts.packed_documents import patterns
 
 PART = Layout.model_validate("packed_documents")
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from pipelines.layouts.permuted_order import PermutedOrder
+from pipelines.parts.layouts.permuted_order import PermutedOrder
 
 
 def whole(key: tuple[int, ...], count: int) -> list[int]:

@@ -12,7 +12,7 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.schedules import Schedule, Warmed
+from pipelines.parts.schedules import Schedule, Warmed
 from tests.contracts.families import build, members
 
 TOTAL, RISE = 50, 10

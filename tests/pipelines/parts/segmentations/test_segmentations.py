@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.segmentations import Segmentation
+from pipelines.parts.segmentations import Segmentation
 from tests.chinese_text import ARTICLES
 from tests.contracts.families import build, members
 from tests.small_corpus import documents

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
-from pipelines.heads.sequence_classification import SequenceClassification
 from pipelines.networks.sequence_classifier import SequenceClassifier
-from pipelines.strategies import Group, Progress, Strategy
+from pipelines.parts.heads.sequence_classification import SequenceClassification
+from pipelines.parts.strategies import Group, Progress, Strategy
 from pipelines.task_families import Task, TaskFamily
-from pipelines.training.parameters import groups_of
+from pipelines.training.assembly.parameter_groups import groups_of
 
 BETAS, EPSILON = (0.9, 0.98), 1e-6
 TINY: dict[str, dict[str, Any]] = {

@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement
 import pytest
 
 from pipelines.components import discover
-from pipelines.strategies import Decision, Strategy, conflict
-from tests.strategies.harness import train
+from pipelines.parts.strategies import Decision, Strategy, conflict
+from tests.pipelines.parts.strategies.harness import train
 
 TOGETHER = {
     "full": "chain_thaw discriminative gradual_unfreezing l2_to_start recadam",
@@ -28,7 +28,7 @@ def made(name: str) -> Strategy:
     return Strategy.model_validate(name)
 
 
-discover("pipelines.strategies")
+discover("pipelines.parts.strategies")
 PAIRS = list(combinations_with_replacement(sorted(TOGETHER), 2))
 
 

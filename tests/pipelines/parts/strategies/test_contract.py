@@ -7,11 +7,11 @@ import torch
 
 from pipelines.components import discover
 from pipelines.errors import RecipeError
-from pipelines.strategies import Progress, Strategy
-from pipelines.training.parameters import by_depth, groups_of
-from tests.strategies.harness import IDS, LABELS, MASK, TINY, classifier, optimizer_of
+from pipelines.parts.strategies import Progress, Strategy
+from pipelines.training.assembly.parameter_groups import by_depth, groups_of
+from tests.pipelines.parts.strategies.harness import IDS, LABELS, MASK, TINY, classifier, optimizer_of
 
-discover("pipelines.strategies")
+discover("pipelines.parts.strategies")
 BODIES = sorted(set(TINY) - {"t5"})
 REFUSED = {("adapter", "xlnet")}
 

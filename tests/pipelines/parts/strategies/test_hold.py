@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from pipelines.optimizers.recall_adamw import RecallAdamW
-from pipelines.strategies.full import Full
-from pipelines.strategies.gradual_unfreezing import GradualUnfreezing
-from pipelines.strategies.l2_to_start import L2ToStart
-from pipelines.strategies.recadam import RecAdam
-from tests.strategies.harness import BETAS, EPSILON, classifier, train
+from pipelines.parts.optimizers.recall_adamw import RecallAdamW
+from pipelines.parts.strategies.full import Full
+from pipelines.parts.strategies.gradual_unfreezing import GradualUnfreezing
+from pipelines.parts.strategies.l2_to_start import L2ToStart
+from pipelines.parts.strategies.recadam import RecAdam
+from tests.pipelines.parts.strategies.harness import BETAS, EPSILON, classifier, train
 
 OPTIONS: dict[str, Any] = {"betas": BETAS, "eps": EPSILON}
 EXACT = 1e-12

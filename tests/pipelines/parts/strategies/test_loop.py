@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from pipelines.errors import RecipeError
-from pipelines.job import Job, Result, Runtime
 from pipelines.lineage.provenance import DataSource
-from pipelines.opening import open_model, read_weights
+from pipelines.models.opening import open_model, read_weights
+from pipelines.recipe.job import Job, Result, Runtime
 from pipelines.recipe.plan import Plan
-from pipelines.training.module import StageModule
+from pipelines.training.loop.module import StageModule
 from pipelines.training.run import run
+from tests.pipelines.training.small_recipe import GENERAL
 from tests.steps import job_of, library_of, plan_of
-from tests.training.small_recipe import GENERAL
 
 STRATEGIES = {
     "full": "{name: full, head_rate: 3}",

@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 from pipelines.errors import RecipeError
-from pipelines.strategies import Group, Progress, Strategy
-from pipelines.strategies.chain_thaw import ChainThaw
-from pipelines.strategies.discriminative import Discriminative
-from pipelines.strategies.full import Full
-from pipelines.strategies.gradual_unfreezing import GradualUnfreezing
-from tests.strategies.harness import train
+from pipelines.parts.strategies import Group, Progress, Strategy
+from pipelines.parts.strategies.chain_thaw import ChainThaw
+from pipelines.parts.strategies.discriminative import Discriminative
+from pipelines.parts.strategies.full import Full
+from pipelines.parts.strategies.gradual_unfreezing import GradualUnfreezing
+from tests.pipelines.parts.strategies.harness import train
 
 LAYERS = 3
 

@@ -13,12 +13,12 @@ from transformers import BertConfig, BertModel
 from pipelines.errors import RecipeError
 from pipelines.networks.adapter import AdaptedDropout, Bottleneck
 from pipelines.networks.scalar_mix import ScalarMix
-from pipelines.strategies import Group, Strategy
-from pipelines.strategies.adapter import ADAPTER, SUB_LAYERS, Adapter
-from pipelines.strategies.frozen import Frozen
-from pipelines.strategies.full import Full
-from pipelines.strategies.last_layer import LastLayer
-from tests.strategies.harness import IDS, MASK, answers, body, classifier, train
+from pipelines.parts.strategies import Group, Strategy
+from pipelines.parts.strategies.adapter import ADAPTER, SUB_LAYERS, Adapter
+from pipelines.parts.strategies.frozen import Frozen
+from pipelines.parts.strategies.full import Full
+from pipelines.parts.strategies.last_layer import LastLayer
+from tests.pipelines.parts.strategies.harness import IDS, MASK, answers, body, classifier, train
 
 HEAD = {"classifier.weight", "classifier.bias"}
 MIXED = Frozen(features="scalar_mix")

@@ -13,7 +13,7 @@ import torch
 from pydantic import ValidationError
 from transformers import AutoTokenizer, XLNetConfig, XLNetModel
 
-from pipelines.tokenizers import Tokenizer
+from pipelines.parts.tokenizers import Tokenizer
 from tests.chinese_text import ARTICLES
 from tests.small_corpus import documents
 

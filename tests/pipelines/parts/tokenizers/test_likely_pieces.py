@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, trainers
 
-from pipelines.tokenizers.likely_pieces import Lattice, likely_pieces
+from pipelines.parts.tokenizers.likely_pieces import Lattice, likely_pieces
 from tests.small_corpus import documents
 
 

@@ -15,7 +15,7 @@ import pytest
 import transformers
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 
-from pipelines.tokenizers import Tokenizer
+from pipelines.parts.tokenizers import Tokenizer
 from tests.chinese_text import ARTICLES
 from tests.contracts.families import build, members
 from tests.small_corpus import documents
@@ -25,7 +25,7 @@ NAMES = tuple(members("tokenizers"))
 EVERY = pytest.mark.parametrize("name", NAMES)
 TRAIN = """
 import hashlib
-from tests.tokenizers.test_tokenizers import NAMES, trained
+from tests.pipelines.parts.tokenizers.test_tokenizers import NAMES, trained
 for name in NAMES:
     print(name, hashlib.sha256(trained(name).backend_tokenizer.to_str().encode()).hexdigest())
 """

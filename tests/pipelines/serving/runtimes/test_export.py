@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
-from pipelines.answering import Answerer
+from flows.cli.app import app
 from pipelines.errors import DataError
-from pipelines.exporting.export import Limits, Material, export
-from pipelines.exporting.material import material
-from pipelines.exporting.measures import SHAPES, cosines
-from pipelines.exporting.record import EXPORT, Export, slow_here
-from pipelines.inference import load_predictor, load_vectors
-from pipelines.runtimes import Runtime
+from pipelines.serving.answering.answerer import Answerer
+from pipelines.serving.answering.inference import load_predictor, load_vectors
+from pipelines.serving.exported import EXPORT, Export, slow_here
+from pipelines.serving.exporting.export import Limits, Material, export
+from pipelines.serving.exporting.material import material
+from pipelines.serving.exporting.measures import SHAPES, cosines
+from pipelines.serving.runtimes import Runtime
 from tests.chinese_text import ARTICLES
-from tests.evaluations.tiny_classifier import documentation, train_classifier
-from tests.runtimes.tiny_folders import bare_encoder, of_pairs
+from tests.pipelines.judging.evaluations.tiny_classifier import documentation, train_classifier
+from tests.pipelines.serving.runtimes.tiny_folders import bare_encoder, of_pairs
 from tests.steps import ROOT
 
 QUICK = Limits(rounds=1, shapes=((1, 16), (4, 32)))
@@ -227,7 +227,7 @@ def test_a_killed_export_leaves_no_folder_and_the_next_one_cleans_up(
     command = [
         sys.executable,
         "-m",
-        "flows.cli",
+        "flows.cli.app",
         "export",
         str(classifier),
         "--to",

@@ -26,7 +26,7 @@ def installed() -> bool:
     not installed(), reason="OpenVINO is not installed: pip install -c requirements.lock -e '.[openvino]'"
 )
 def test_they_answer_as_float32_does_and_phone_nobody(tmp_path: Path) -> None:
-    names = [f"tests/runtimes/test_export.py::{name}" for name in TESTS]
+    names = [f"tests/pipelines/serving/runtimes/test_export.py::{name}" for name in TESTS]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-v", "--basetemp", str(tmp_path / "own"), *names],
         cwd=ROOT,

@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from transformers import AutoModel
 
-from pipelines.heads import Head
-from pipelines.opening import Record, open_config, put_together
+from pipelines.models.opening import Record, open_config, put_together
+from pipelines.parts.heads import Head
 from pipelines.task_families import TaskFamily
 
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.kernels.library import close_library, open_library
+from pipelines.parts.accelerators.cpu_kernels.library import close_library, open_library
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel
 
-from pipelines.kernels import residual
-from pipelines.kernels.faster import make_faster
-from tests.kernels.closeness import close
+from pipelines.parts.accelerators.cpu_kernels import residual
+from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 LENGTH = 8
 

@@ -12,12 +12,12 @@ from torch.nn import functional
 from transformers import AttentionInterface, BertConfig
 from transformers.models.bert.modeling_bert import BertIntermediate, BertOutput, BertSelfAttention
 
-from pipelines.kernels.attention import NAME, attend
-from pipelines.kernels.dropout import drawn
-from pipelines.kernels.faster import SWAPPED, with_block
-from pipelines.kernels.weight_gradient import weight_gradient
-from tests.kernels.closeness import close, same_on_any_threads
-from tests.kernels.graph import functions
+from pipelines.parts.accelerators.cpu_kernels.attention import NAME, attend
+from pipelines.parts.accelerators.cpu_kernels.dropout import drawn
+from pipelines.parts.accelerators.cpu_kernels.swapping import SWAPPED, with_block
+from pipelines.parts.accelerators.cpu_kernels.weight_gradient import weight_gradient
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
+from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 
 CONFIG = {"hidden_size": 48, "intermediate_size": 80, "num_attention_heads": 3, "attn_implementation": NAME}
 LEAST = torch.finfo(torch.float32).min

@@ -13,12 +13,12 @@ from transformers.models.bert.modeling_bert import BertIntermediate, BertOutput,
 from transformers.models.megatron_bert.modeling_megatron_bert import MegatronBertOutput
 from transformers.models.roberta.modeling_roberta import RobertaSelfOutput
 
-from pipelines.kernels.block import same_program
-from pipelines.kernels.faster import with_block
-from pipelines.kernels.residual import Residual
 from pipelines.networks.adapter import AdaptedDropout, Bottleneck
-from tests.kernels.graph import functions
-from tests.kernels.test_blocks import made, narrow, said
+from pipelines.parts.accelerators.cpu_kernels.block import same_program
+from pipelines.parts.accelerators.cpu_kernels.residual import Residual
+from pipelines.parts.accelerators.cpu_kernels.swapping import with_block
+from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
+from tests.pipelines.parts.accelerators.cpu_kernels.test_blocks import made, narrow, said
 
 FUSED = {"NormedSumBackward", "ActivatedBackward", "AttendedBackward"}
 KINDS = {BertOutput: "dense", BertIntermediate: "dense", BertSelfAttention: "key"}

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pipelines.kernels.library import close_library
-from pipelines.optimizers.compiled_adamw import CompiledAdamW
-from tests.kernels.closeness import close
+from pipelines.parts.accelerators.cpu_kernels.compiled_adamw import CompiledAdamW
+from pipelines.parts.accelerators.cpu_kernels.library import close_library
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 OPTIONS: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-6}
 SHAPES = ((300, 33), (7,), (1,), (129, 257), (2, 16))

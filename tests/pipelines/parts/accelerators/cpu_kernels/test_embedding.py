@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.kernels.embedding import Embedding, summed_rows
-from pipelines.kernels.library import close_library
-from pipelines.optimizers.compiled_adamw import CompiledAdamW
-from tests.kernels.closeness import close
+from pipelines.parts.accelerators.cpu_kernels.compiled_adamw import CompiledAdamW
+from pipelines.parts.accelerators.cpu_kernels.embedding import Embedding, summed_rows
+from pipelines.parts.accelerators.cpu_kernels.library import close_library
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 HEIGHT = 200
 OPTIONS: dict[str, Any] = {"lr": 1e-2, "betas": (0.9, 0.98), "eps": 1e-6, "weight_decay": 0.1}

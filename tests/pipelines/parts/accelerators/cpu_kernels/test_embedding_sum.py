@@ -14,12 +14,12 @@ from transformers.models.bert.modeling_bert import BertEmbeddings
 from transformers.models.electra.modeling_electra import ElectraEmbeddings
 from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 
-from pipelines.kernels.dropout import drawn
-from pipelines.kernels.embedding import take_rows
-from pipelines.kernels.faster import SWAPPED, with_block
-from tests.kernels.closeness import close, same_on_any_threads
-from tests.kernels.graph import functions
-from tests.kernels.test_blocks import said
+from pipelines.parts.accelerators.cpu_kernels.dropout import drawn
+from pipelines.parts.accelerators.cpu_kernels.embedding import take_rows
+from pipelines.parts.accelerators.cpu_kernels.swapping import SWAPPED, with_block
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
+from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
+from tests.pipelines.parts.accelerators.cpu_kernels.test_blocks import said
 
 TABLES = ("word_embeddings", "token_type_embeddings", "position_embeddings")
 HEIGHT, TYPES, POSITIONS = 70, 3, 40

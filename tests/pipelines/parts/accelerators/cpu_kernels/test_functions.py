@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.kernels.attention import attend, masked_softmax
-from pipelines.kernels.dropout import Dropout, drawn, dropout
-from pipelines.kernels.layer_norm import LayerNorm
-from pipelines.kernels.linear import Linear
 from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
-from tests.kernels.closeness import close, same_on_any_threads
+from pipelines.parts.accelerators.cpu_kernels.attention import attend, masked_softmax
+from pipelines.parts.accelerators.cpu_kernels.dropout import Dropout, drawn, dropout
+from pipelines.parts.accelerators.cpu_kernels.layer_norm import LayerNorm
+from pipelines.parts.accelerators.cpu_kernels.linear import Linear
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
 
 TYPES = pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
 

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from pipelines.kernels.linear import Linear, join
-from tests.kernels.closeness import close
+from pipelines.parts.accelerators.cpu_kernels.linear import Linear, join
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 
 @pytest.mark.parametrize("biased", [True, False])

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertForMaskedLM
 
-from pipelines.kernels import narrow as copies
-from pipelines.kernels.faster import make_faster
-from pipelines.kernels.narrow import narrow
 from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
-from pipelines.optimizers.compiled_adamw import CompiledAdamW
+from pipelines.parts.accelerators.cpu_kernels import narrow as copies
+from pipelines.parts.accelerators.cpu_kernels.compiled_adamw import CompiledAdamW
+from pipelines.parts.accelerators.cpu_kernels.narrow import narrow
+from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
 
 OPTIONS: dict[str, Any] = {"lr": 1e-2, "betas": (0.9, 0.98), "eps": 1e-6}
 
@@ -82,7 +82,7 @@ def test_a_step_with_them_computes_the_same_bits(compiled: Path, monkeypatch: py
     kept, anew = network(compiled), network(compiled)
     train(kept, optimizer(kept), 0, 8)
     monkeypatch.setattr(copies, "keep", lambda weights, owner: {})
-    monkeypatch.setattr("pipelines.optimizers.compiled_adamw.keep", copies.keep)
+    monkeypatch.setattr("pipelines.parts.accelerators.cpu_kernels.compiled_adamw.keep", copies.keep)
     rule = optimizer(anew)
     assert rule._kept == {}
     train(anew, rule, 0, 8)

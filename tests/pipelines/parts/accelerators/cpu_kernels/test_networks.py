@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
-from pipelines.kernels.attention import NAME
-from pipelines.kernels.faster import make_faster
-from pipelines.kernels.linear import Linear
-from tests.kernels.graph import functions
+from pipelines.parts.accelerators.cpu_kernels.attention import NAME
+from pipelines.parts.accelerators.cpu_kernels.linear import Linear
+from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
+from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 
 SIZES = {
     "bert": {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96},

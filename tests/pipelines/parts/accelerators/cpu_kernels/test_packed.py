@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipelines.kernels.faster import make_faster
 from pipelines.networks import document_attention
 from pipelines.networks.document_attention import attend_within_documents, documents_of
-from tests.kernels.graph import functions
-from tests.kernels.test_networks import network
+from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
+from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
+from tests.pipelines.parts.accelerators.cpu_kernels.test_networks import network
 
 ROWS, LENGTH = 3, 40
 

@@ -11,12 +11,12 @@ from torch.nn import functional
 from transformers import AttentionInterface, T5Config
 from transformers.models.t5.modeling_t5 import T5Attention, T5LayerCrossAttention, T5LayerSelfAttention
 
-from pipelines.kernels import positioned_heads
-from pipelines.kernels.attention import NAME, attend
-from tests.kernels.closeness import close, same_on_any_threads
-from tests.kernels.graph import functions
-from tests.kernels.test_blocks import exact, hidden, learnt_alike, narrow, said, twice
-from tests.kernels.test_t5_blocks import made
+from pipelines.parts.accelerators.cpu_kernels import positioned_heads
+from pipelines.parts.accelerators.cpu_kernels.attention import NAME, attend
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
+from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
+from tests.pipelines.parts.accelerators.cpu_kernels.test_blocks import exact, hidden, learnt_alike, narrow, said, twice
+from tests.pipelines.parts.accelerators.cpu_kernels.test_t5_blocks import made
 
 LAYERS, SIZE = 3, 16
 LEARNT = "relative_attention_bias.weight"

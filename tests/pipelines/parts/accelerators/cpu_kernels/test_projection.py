@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.kernels.library import close_library
-from pipelines.kernels.projection import Projection, VocabularyLinear
 from pipelines.networks import projected_loss
 from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
-from tests.kernels.closeness import close
+from pipelines.parts.accelerators.cpu_kernels.library import close_library
+from pipelines.parts.accelerators.cpu_kernels.projection import Projection, VocabularyLinear
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 
 def layer(width: int, words: int, *, bias: bool = True) -> VocabularyLinear:

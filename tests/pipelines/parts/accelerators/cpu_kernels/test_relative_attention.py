@@ -10,10 +10,10 @@ from torch import Tensor
 from transformers import XLNetConfig
 from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
-from pipelines.kernels import relative_attention
-from pipelines.kernels.faster import SWAPPED, with_block
-from tests.kernels.closeness import close
-from tests.kernels.graph import functions
+from pipelines.parts.accelerators.cpu_kernels import relative_attention
+from pipelines.parts.accelerators.cpu_kernels.swapping import SWAPPED, with_block
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
+from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 
 BATCH, LENGTH, PAST, WIDTH = 2, 20, 6, 48
 

@@ -19,14 +19,14 @@ from transformers.models.t5.modeling_t5 import (
     T5LayerSelfAttention,
 )
 
-from pipelines.kernels import residual_stream
-from pipelines.kernels.dropout import drawn
-from pipelines.kernels.faster import SWAPPED, with_block
-from pipelines.kernels.feed_forward import FeedForward
-from pipelines.kernels.root_mean_square import normed
-from tests.kernels.closeness import close, same_on_any_threads
-from tests.kernels.graph import functions
-from tests.kernels.test_blocks import exact, learnt_alike, said, twice
+from pipelines.parts.accelerators.cpu_kernels import residual_stream
+from pipelines.parts.accelerators.cpu_kernels.dropout import drawn
+from pipelines.parts.accelerators.cpu_kernels.feed_forward import FeedForward
+from pipelines.parts.accelerators.cpu_kernels.root_mean_square import normed
+from pipelines.parts.accelerators.cpu_kernels.swapping import SWAPPED, with_block
+from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
+from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
+from tests.pipelines.parts.accelerators.cpu_kernels.test_blocks import exact, learnt_alike, said, twice
 
 
 def made(kind: Callable[[T5Config], nn.Module] = T5DenseActDense, rate: float = 0.0, **settings: object) -> nn.Module:
