@@ -14,8 +14,9 @@ from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.turns import median
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
+from pipelines.lineage.results import METRICS, Result
 from pipelines.lineage.store import Store
-from pipelines.recipe.job import METRICS, Job, Result
+from pipelines.recipe.job import Job
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import plan
 
@@ -172,7 +173,7 @@ def tracked(root: Path, count: int, names: list[str]) -> dict[str, Callable[[], 
     has a run of each stage in `names`."""
     from mlflow.entities import Metric
 
-    from tasks.environment import prepare_environment
+    from tasks.servers.environment import prepare_environment
     from tasks.tracking.recorded_steps import told_steps
     from tasks.tracking.recorder import Recorder
 

@@ -16,10 +16,11 @@ from benchmarks.faults.regime import FIRST, MARK, RECIPE, Checkout, environment_
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured
 from pipelines.lineage.provenance import RECORD, DataSource
-from pipelines.recipe.job import METRICS, RESULT, Job, Runtime
+from pipelines.lineage.results import METRICS, RESULT
+from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.load import Library
 from pipelines.training.checkpoints.folder import Checkpoints
-from pipelines.training.run import run
+from pipelines.training.ranks.run import run
 from tasks.launchers import ORDER
 from tasks.launchers.environment import training_environment
 from tests.small_corpus import write_tables

@@ -15,7 +15,7 @@ from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured, Turn
 from benchmarks.harness.turns import ratio, take_turns
 from pipelines.models.text_network import Output
-from pipelines.serving.answering.inference import CONFIGURATION, read_json
+from pipelines.networks.folder import CONFIGURATION, read_json
 from pipelines.serving.exporting.material import material
 from pipelines.serving.exporting.measures import SHAPES, answers, batch_of, cosines
 from pipelines.serving.runtimes import Compute, every_runtime, reference

@@ -6,7 +6,8 @@ from prefect import flow
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.datasets.preparation import prepare_dataset
-from tasks.environment import prepare_environment, project_root
+from tasks.environment import project_root
+from tasks.servers.environment import prepare_environment
 
 
 class DataConfig(BaseModel):

@@ -23,11 +23,12 @@ from pipelines.recipe.schema import Recipe
 from tasks.datasets.lock import data_as_it_is
 from tasks.datasets.planning import store_folder
 from tasks.display.progress import Progress
-from tasks.environment import prepare_environment, project_root, state_folder
+from tasks.environment import project_root, state_folder
 from tasks.launchers.settings import TrainingSettings, load_training
 from tasks.models.ancestry import resolve
 from tasks.reproduction.record import Reproduction, place
 from tasks.reproduction.reproduce import Remake, compare, datasets, generations, rebuild, together, warnings
+from tasks.servers.environment import prepare_environment
 from tasks.servers.flow_runs import recorded, tell_ended
 from tasks.stages.stages import Context
 from tasks.tracking.executions import Tracker

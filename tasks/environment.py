@@ -1,4 +1,5 @@
-"""The process environment every entry point starts from, set before Prefect, MLflow, DVC or Great Expectations is imported.
+"""The process environment every entry point starts from: `tasks.servers.environment` sets it before Prefect, MLflow, DVC or Great
+Expectations is imported.
 
 Each of those tools reads its settings at import and has its own switch for phoning home, so they are set in one place,
 and early. A value the user has already exported wins, always.
@@ -65,24 +66,3 @@ def defaults(root: Path) -> dict[str, str]:
         "MLFLOW_TRACKING_URI": tracking_uri(root),
     }
     return {**QUIET, **PATIENT, **here}
-
-
-def prepare_environment(root: Path) -> None:
-    """Set the defaults of every tool for the checkout at `root`. Call it before any of them is imported.
-
-    Where the servers started by `make up` are running, Prefect is pointed at theirs; otherwise Prefect starts a temporary
-    one by itself. MLflow is always reached through its database, so that stopping the servers never breaks a run.
-    """
-    state = state_folder(root)
-    state.mkdir(parents=True, exist_ok=True)
-    for name, value in defaults(root).items():
-        os.environ.setdefault(name, value)
-    if "PREFECT_API_URL" not in os.environ and (state / "services.json").exists():
-        from tasks.servers.accounts import account
-        from tasks.servers.services import running
-
-        services = running(root)
-        if services is not None:
-            os.environ["PREFECT_API_URL"] = f"{services.prefect_url}/api"
-            if (mine := account(root)) is not None:
-                os.environ.update(mine.prefect)

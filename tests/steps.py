@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipelines.lineage.provenance import DataSource
-from pipelines.recipe.job import SCRATCH, Job, Runtime
+from pipelines.lineage.results import SCRATCH
+from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.profiles import smoke

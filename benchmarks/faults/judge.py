@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.lineage.provenance import RECORD, Provenance
+from pipelines.lineage.results import METRICS, RESULT
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import flaws
-from pipelines.recipe.job import METRICS, RESULT
 
 _CHECKPOINT = re.compile(r"step-(\d{9})-[0-9a-f]{64}\.ckpt")
 

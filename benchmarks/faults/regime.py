@@ -190,7 +190,7 @@ def _write_template(folder: Path) -> None:
     params.write_text(SETTINGS + params.read_text(), encoding="utf-8")
     shutil.copy(_RECIPE, folder / "recipes" / f"{RECIPE}.yaml")
     ready = (
-        "from pathlib import Path; from tasks.environment import prepare_environment; root = Path.cwd(); "
+        "from pathlib import Path; from tasks.servers.environment import prepare_environment; root = Path.cwd(); "
         "prepare_environment(root); from tasks.servers.tracking_database import migrate_tracking_store; migrate_tracking_store(root)"
     )
     python = [sys.executable]

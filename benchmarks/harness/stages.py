@@ -12,10 +12,11 @@ from benchmarks.harness.paced import Loop
 from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.corpora.shards.tables import TEXTS, write_rows
 from pipelines.lineage.provenance import DataSource
-from pipelines.recipe.job import METRICS, Job, Runtime
+from pipelines.lineage.results import METRICS
+from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Step
-from pipelines.training.loop.reporting import read_metrics
-from pipelines.training.run import run
+from pipelines.training.metrics_log import read_metrics
+from pipelines.training.ranks.run import run
 from tasks.launchers.environment import training_environment
 from tests.small_corpus import write_tables
 from tests.steps import job_of, library_of, plan_of

@@ -16,10 +16,11 @@ def main(order: Path) -> int:
     """Train until nothing more is asked for."""
     import torch
 
+    from pipelines.lineage.results import COMPILED
     from pipelines.models.opening import open_tokenizer
-    from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
+    from pipelines.parts.accelerators import every_accelerator
     from pipelines.parts.objectives import TrainingStep
-    from pipelines.recipe.job import KERNELS, Job
+    from pipelines.recipe.job import Job
     from pipelines.training.assembly.assemble import assemble, set_dropout
     from pipelines.training.loop.fit import batches_of
     from pipelines.vocabulary import Field
@@ -32,7 +33,8 @@ def main(order: Path) -> int:
     tokenizer = open_tokenizer(job.start)
     network = assemble(stage, job.start, tokenizer, None, job.runtime.accelerator)
     set_dropout(network, stage.dropout)
-    make_faster([network], (job.cache or job.out) / KERNELS)  # a stage's network has them; only the loop is to differ
+    for one in every_accelerator():  # a stage's network has them; only the loop is to differ
+        one.give([network], (job.cache or job.out) / COMPILED)
     batches = batches_of(job, None, tokenizer)
     matrices = [one for one in network.parameters() if one.ndim > 1]
     others = [one for one in network.parameters() if one.ndim <= 1]

@@ -20,7 +20,8 @@ from flows.cli.promote import promote, rollback
 from flows.cli.reproduce import reproduce
 from flows.cli.store import store_app
 from pipelines.errors import CursusError
-from tasks.environment import prepare_environment, project_root
+from tasks.environment import project_root
+from tasks.servers.environment import prepare_environment
 
 app = typer.Typer(
     name="cursus",

@@ -18,8 +18,8 @@ from pipelines.lineage.store import Store
 from pipelines.recipe.claims import claim_of, narrowed
 from pipelines.recipe.load import Library
 from tasks.datasets.planning import resolve_request, store_folder
-from tasks.environment import prepare_environment
 from tasks.records.claims import PAGE, record_claim
+from tasks.servers.environment import prepare_environment
 
 
 def measure(

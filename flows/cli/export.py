@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.cli.exit_status import told
-from tasks.environment import prepare_environment, project_root
+from tasks.environment import project_root
+from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
     from pipelines.serving.exported import Export, Measured

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.cli.exit_status import told
-from tasks.environment import prepare_environment, project_root
+from tasks.environment import project_root
+from tasks.servers.environment import prepare_environment
 
 console = Console(highlight=False)
 

@@ -11,7 +11,7 @@ import typer
 
 from pipelines.errors import CursusError
 from pipelines.models.foreign import refuse_harm
-from tasks.environment import prepare_environment
+from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
     from pipelines.task_families import Row

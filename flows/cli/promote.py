@@ -15,7 +15,8 @@ from rich.text import Text
 
 from flows.cli.exit_status import told
 from pipelines.errors import CursusError
-from tasks.environment import prepare_environment, project_root
+from tasks.environment import project_root
+from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
     from tasks.decisions.record import Judge, Promotion

@@ -13,7 +13,8 @@ from rich.text import Text
 
 from flows.cli.exit_status import told
 from pipelines.errors import ReproductionError
-from tasks.environment import prepare_environment, project_root
+from tasks.environment import project_root
+from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
     from tasks.reproduction.record import Reproduction

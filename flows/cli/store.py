@@ -10,7 +10,8 @@ from rich.console import Console
 
 from flows.cli.exit_status import told
 from pipelines.errors import CursusError
-from tasks.environment import prepare_environment, project_root
+from tasks.environment import project_root
+from tasks.servers.environment import prepare_environment
 
 console = Console(highlight=False)
 

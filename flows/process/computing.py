@@ -21,8 +21,9 @@ from pipelines.recipe.plan import Plan
 from tasks.datasets.prepared import Prepared
 from tasks.display.artifacts import SHOWING
 from tasks.display.progress import Progress
-from tasks.environment import prepare_environment, project_root, state_folder
+from tasks.environment import project_root, state_folder
 from tasks.launchers.settings import TrainingSettings
+from tasks.servers.environment import prepare_environment
 from tasks.servers.flow_runs import recorded, tell_ended
 from tasks.stages.stages import Context, run_step, use_cached
 from tasks.tracking.executions import Tracker

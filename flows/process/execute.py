@@ -29,7 +29,8 @@ from flows.process.recoverable import full_disk, mendable
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
 from pipelines.safety.parent_process import at_callers_end
-from tasks.environment import prepare_environment, project_root
+from tasks.environment import project_root
+from tasks.servers.environment import prepare_environment
 from tasks.servers.temporary_server import TemporaryServer
 
 INTERRUPTED = 130

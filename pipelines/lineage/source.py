@@ -1,8 +1,7 @@
 """The identity of code: what a module means, not how it is spelled.
 
 The hash covers the normalised syntax tree of a module and of every first-party module it imports, at any depth. Comments,
-docstrings and formatting never move it; a changed default, constant or helper does. So does any change of a C source that lies
-beside a module: what it means is not read.
+docstrings and formatting never move it; a changed default, constant or helper does.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from functools import cache
 from pathlib import Path
 
 FIRST_PARTY = ("pipelines", "tasks", "flows")
+OUTSIDE = ("pipelines.safety",)
+"""Rooms that decide what is refused or hidden, and never what is computed: no identity depends on them."""
 
 
 def source_hash(modules: str | Iterable[str]) -> str:
@@ -74,8 +75,11 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
     for name in tuple(first_party) + (module,):
         parts = name.split(".")
         first_party |= {".".join(parts[:end]) for end in range(1, len(parts))}
-    beside = [source.read_text(encoding="utf-8") for source in sorted(path.parent.glob("*.[ch]"))]
-    return "\0".join([ast.dump(tree), *beside]), frozenset(first_party)
+    return ast.dump(tree), frozenset(name for name in first_party if not _is_outside(name))
+
+
+def _is_outside(module: str) -> bool:
+    return any(module == room or module.startswith(room + ".") for room in OUTSIDE)
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

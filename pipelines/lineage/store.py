@@ -23,7 +23,7 @@ from pipelines.lineage.disk import flush, write_whole
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import RECORD, FileDigest, Provenance, is_fingerprint
-from pipelines.recipe.job import RESULT, SCRATCH
+from pipelines.lineage.results import RESULT, SCRATCH
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import DataError
+from pipelines.models.classifier import load_classifier, load_foreign, refuse_unfit
 from pipelines.models.opening import RECORD
+from pipelines.networks.folder import read_json
+from pipelines.networks.text_encoder import LONGEST
 from pipelines.parts.heads import Head
 from pipelines.parts.heads.pooled_text import PAIR, PooledText
-from pipelines.serving.answering.inference import LONGEST, load_classifier, load_foreign, read_json, refuse_unfit
 from pipelines.task_families import TaskFamily
 
 if TYPE_CHECKING:

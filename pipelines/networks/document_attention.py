@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from pipelines.errors import RecipeError
-from pipelines.parts.accelerators.cpu_kernels.attention import masked_softmax
+from pipelines.networks.masked_softmax import masked_softmax
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -1,7 +1,7 @@
 """Cross-entropy over a whole vocabulary, in the memory of its gradient.
 
 torch keeps the log-probabilities of all positions in float32 between the loss and its gradient. Here the gradient is made
-while the loss is, a row at a time in the kernel, a few rows at a time without it, in the scores' own type: on 32 rows of 128
+while the loss is, a few rows at a time, in the scores' own type: on 32 rows of 128
 tokens over 8192 words the loss then takes two thirds of the memory in float32 and half of it under bf16 autocast.
 """
 
@@ -13,10 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from pipelines.networks.projected_loss import projected_cross_entropy
-from pipelines.parts.accelerators.cpu_kernels.cross_entropy import cross_entropy
-from pipelines.parts.accelerators.cpu_kernels.library import computable
-from pipelines.parts.accelerators.cpu_kernels.projection import Projection
+from pipelines.networks.operation import Operation
 
 IGNORED = -100
 """Target of a position that does not count."""
@@ -41,8 +38,7 @@ class VocabularyCrossEntropy(torch.autograd.Function):
                 increment_version(
                     scores
                 )  # whoever has saved them for a gradient is told, instead of reading something else
-        make = _in_the_kernel if computable(scores) else _in_chunks
-        loss, gradient = make(scores, targets, room), room
+        loss, gradient = losses_and_gradient(scores, targets, room), room
         ctx.save_for_backward(gradient)
         return loss
 
@@ -53,22 +49,6 @@ class VocabularyCrossEntropy(torch.autograd.Function):
         if not gradient.is_cuda and float(outer[0]) == 1:
             return gradient, None, None
         return gradient * outer[0].to(gradient.dtype), None, None
-
-
-def _in_the_kernel(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tensor:
-    """The loss; `gradient` [N, V], which may be the scores themselves, is written."""
-    counted = _counted(targets, scores.shape[1])
-    number = max(1, int(counted.sum()))
-    losses, _ = cross_entropy(scores.contiguous(), targets.long().contiguous(), 1 / number, slopes=gradient)
-    return losses.sum() / number
-
-
-def _counted(targets: Tensor, width: int) -> Tensor:
-    """Which targets count. Raises IndexError for one that is no word: it must not become a place in memory."""
-    counted = targets != IGNORED
-    if bool((counted & ((targets < 0) | (targets >= width))).any()):
-        raise IndexError(f"targets from {int(targets.min())} to {int(targets.max())}, in a vocabulary of {width}")
-    return counted
 
 
 def _in_chunks(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tensor:
@@ -88,25 +68,24 @@ def _in_chunks(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tens
     return total / number
 
 
-def vocabulary_cross_entropy(scores: Tensor, targets: Tensor, *, spent: bool = False) -> Tensor:
-    """Scalar: mean cross-entropy of `targets` int64 [...] under `scores` [..., V]; IGNORED targets do not count.
+losses_and_gradient = Operation(_in_chunks)
+"""`losses_and_gradient(scores [N, V], targets int64 [N], gradient)`: the mean loss; `gradient` [N, V], which may be the scores
+themselves, is written unless it is None."""
 
-    `spent` says that nobody reads the scores afterwards: their gradient is then written over them, and such as are not
-    computed yet are so for the targets that count alone. Raises IndexError for a target outside the vocabulary.
-    """
-    if isinstance(scores, Projection):
-        if spent and not scores.computed:
-            return _projected(scores, targets.flatten())
-        scores = scores.scores()
+
+def _plain_torch(scores: Tensor, targets: Tensor, spent: bool) -> Tensor:
     result: Tensor = VocabularyCrossEntropy.apply(scores.flatten(0, -2), targets.flatten(), spent)  # type: ignore[no-untyped-call]  # torch does not type it
     return result
 
 
-def _projected(scores: Projection, targets: Tensor) -> Tensor:
-    counted = _counted(targets, scores.layer.out_features)
-    states = scores.states.flatten(0, -2)
-    if not counted.any():
-        return 0.0 * states.float().sum()
-    if not counted.all():
-        states, targets = states[counted], targets[counted]
-    return projected_cross_entropy(states, scores.layer, targets.long().contiguous())
+mean_cross_entropy = Operation(_plain_torch)
+"""`mean_cross_entropy(scores [..., V], targets int64 [...], spent)`, as `vocabulary_cross_entropy` defines it."""
+
+
+def vocabulary_cross_entropy(scores: Tensor, targets: Tensor, *, spent: bool = False) -> Tensor:
+    """Scalar: mean cross-entropy of `targets` int64 [...] under `scores` [..., V]; IGNORED targets do not count.
+
+    `spent` says that nobody reads the scores afterwards: their gradient is then written over them. Raises IndexError for a
+    target outside the vocabulary.
+    """
+    return mean_cross_entropy(scores, targets, spent)

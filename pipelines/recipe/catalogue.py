@@ -22,28 +22,28 @@ from pipelines.recipe.schema import Recipe, Stage
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "catalogue.md"
-FAMILIES = (
-    "cleaning",
-    "task_families",
-    "selections",
-    "vectors",
-    "tokenizers",
-    "segmentations",
-    "layouts",
-    "corruptions",
-    "backbones",
-    "heads",
-    "objectives",
-    "strategies",
-    "schedules",
-    "compressions",
-    "runtimes",
-    "attacks",
-    "evaluations",
-    "probes",
-    "gate",
-)
-"""Packages of `pipelines` that hold a family each, in the order text meets them."""
+FAMILIES = {
+    "cleaning": "pipelines.corpora.cleaning",
+    "task_families": "pipelines.task_families",
+    "selections": "pipelines.corpora.selections",
+    "vectors": "pipelines.corpora.vectors",
+    "tokenizers": "pipelines.parts.tokenizers",
+    "segmentations": "pipelines.parts.segmentations",
+    "layouts": "pipelines.parts.layouts",
+    "corruptions": "pipelines.parts.corruptions",
+    "backbones": "pipelines.parts.backbones",
+    "heads": "pipelines.parts.heads",
+    "objectives": "pipelines.parts.objectives",
+    "strategies": "pipelines.parts.strategies",
+    "schedules": "pipelines.parts.schedules",
+    "compressions": "pipelines.parts.compressions",
+    "runtimes": "pipelines.serving.runtimes",
+    "attacks": "pipelines.judging.attacks",
+    "evaluations": "pipelines.judging.evaluations",
+    "probes": "pipelines.judging.probes",
+    "gate": "pipelines.judging.gate",
+}
+"""Family → the package that holds it and its members, in the order text meets them."""
 PARTS = (
     "tokenizer",
     "segmentation",
@@ -94,8 +94,8 @@ def render() -> str:
 
 
 def members_of(package: str) -> tuple[type[Component], dict[str, type[Component]]]:
-    """The family that `pipelines.<package>` holds, and its members by name."""
-    module = importlib.import_module(f"pipelines.{package}")
+    """The family called `package` in FAMILIES, and its members by name."""
+    module = importlib.import_module(FAMILIES[package])
     discover(module.__name__)
     families: set[type[Component]] = {
         value

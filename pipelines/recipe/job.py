@@ -1,28 +1,24 @@
-"""What a launcher hands to a training process, and what comes back: plain values that travel as JSON."""
+"""What a launcher hands to the process that computes a stage: plain values that travel as JSON."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
+from pipelines.judging.subjects import Subject
 from pipelines.parts.distributions import Distribution
 from pipelines.recipe.schema import Stage
 from pipelines.task_families import TaskFamily
 
-RESULT = "result.json"
-"""Written into a job's folder when everything else is: its presence, not an exit code, is success."""
-SCRATCH = "scratch"
-"""Folder inside a job's folder for what is needed to resume but is no part of the result."""
-CHECKPOINTS = "checkpoints"
-"""Folder inside that one, for the checkpoints of a job."""
-KERNELS = "kernels"
-"""Folder beside tokenised corpora, for what was compiled for a machine."""
-METRICS = "metrics.jsonl"
-"""One JSON object a line, appended while a job runs."""
-PROBES = "probes.json"
-"""What the probes of a stage saw, as records."""
+if TYPE_CHECKING:
+    from pipelines.judging.evaluations.stage import EvaluateJob
+    from pipelines.judging.probes.stage import ProbeJob
+
+    def judged(job: Job) -> tuple[EvaluateJob, ProbeJob]:
+        """A job is what judging reads, which the type checker proves here."""
+        return job, job
 
 
 class Runtime(BaseModel):
@@ -52,19 +48,6 @@ class Runtime(BaseModel):
         return self.devices * self.nodes
 
 
-class Subject(BaseModel):
-    """A finished model that an evaluate stage judges."""
-
-    model_config = ConfigDict(frozen=True)
-
-    stage: str
-    seed: int
-    fingerprint: str
-    folder: Path
-    answers: bool = True
-    """Whether it answers the dataset's task; else it was trained on plain text."""
-
-
 class Job(BaseModel):
     """One step to compute: everything it reads, and the folder it writes."""
 
@@ -90,19 +73,3 @@ class Job(BaseModel):
     """Folder where tokenised corpora and compiled kernels are kept for other jobs; None keeps them in `out` while the job
     runs."""
     runtime: Runtime = Runtime()
-
-
-class Result(BaseModel):
-    """What a finished job says of itself."""
-
-    metrics: dict[str, Any] = {}
-    tokens: int = 0
-    steps: int = 0
-    parameters: int = 0
-    resumed_from_step: int | None = None
-    passed_over: tuple[str, ...] = ()
-    """What was wrong with newer checkpoints than that."""
-    compiled: bool = False
-    """Whether kernels that were compiled for the machine took part."""
-    device: str | None = None
-    """What it was computed on, which need not be the flow's own machine."""

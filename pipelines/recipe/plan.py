@@ -17,12 +17,13 @@ from pipelines.lineage import hardware
 from pipelines.lineage.fingerprint import digest_file, digest_folder, fingerprint, library_versions
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.source import source_hash
+from pipelines.parts import accelerators
 from pipelines.parts.heads import Head
 from pipelines.recipe.checkpoint import resolve_checkpoint
+from pipelines.recipe.entries import ENTRY
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Checkpoint, Kind, Recipe, Stage, Untrained
 from pipelines.task_families import TaskFamily
-from pipelines.training.run import ENTRY
 
 TABLES = {
     "general": ("general",),
@@ -206,6 +207,8 @@ def identified(
         identity["subjects"] = sorted(parents)
     if stage.kind is Kind.PROBE:  # which compares neighbours: their order is part of what it says
         identity["subjects"] = list(parents)
+    if stage.trains:
+        identity["accelerators"] = accelerators.versions()
     if files := _files(stage):
         identity["files"] = files
     return Step(recipe, name, seed, stage, several, parents, data, family, checkpoint, identity, fingerprint(identity))

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from pipelines.recipe.job import Result
+from pipelines.lineage.results import Result
 from pipelines.reports.elements.wording import metric_name
 
 WIDTH = 16

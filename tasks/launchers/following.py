@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pipelines.errors import StageError
-from pipelines.recipe.job import METRICS, RESULT, Job, Result
+from pipelines.lineage.results import METRICS, RESULT, Result
+from pipelines.recipe.job import Job
 from pipelines.training.ranks.failure import read_failure
 
 POLL_SECONDS = 0.1

@@ -20,7 +20,8 @@ from pathlib import Path
 from pydantic import Field
 
 from pipelines.errors import StageError
-from pipelines.recipe.job import CHECKPOINTS, SCRATCH, Job
+from pipelines.lineage.results import CHECKPOINTS, SCRATCH
+from pipelines.recipe.job import Job
 from pipelines.training.ranks import failure
 from tasks.launchers import Launcher, Launching, slurm_queue
 from tasks.launchers.environment import training_environment

@@ -23,11 +23,11 @@ from pipelines.judging.gate.evidence import CANDIDATE, CHAMPION
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
 from pipelines.models.opening import RECORD
+from pipelines.networks.folder import read_json
 from pipelines.recipe.offered import ANSWERS
 from pipelines.recipe.plan import Step, identified
 from pipelines.recipe.schema import Kind, Stage
 from pipelines.serving.answering.examples import family_of
-from pipelines.serving.answering.inference import read_json
 from pipelines.task_families import TaskFamily
 from tasks.datasets.planning import sources
 from tasks.datasets.prepared import Prepared

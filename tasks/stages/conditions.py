@@ -11,7 +11,8 @@ from pathlib import Path
 from pipelines.lineage import hardware
 from pipelines.lineage.fingerprint import LIBRARIES
 from pipelines.lineage.provenance import Environment
-from pipelines.recipe.job import Result, Runtime
+from pipelines.lineage.results import Result
+from pipelines.recipe.job import Runtime
 
 
 def conditions(

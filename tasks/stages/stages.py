@@ -12,9 +12,11 @@ from typing import Any
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
+from pipelines.judging.subjects import Subject
 from pipelines.lineage.provenance import Provenance
+from pipelines.lineage.results import Result
 from pipelines.lineage.store import Artifact, Store, require_space
-from pipelines.recipe.job import Job, Result, Subject
+from pipelines.recipe.job import Job
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Checkpoint, Kind
 from pipelines.safety.redaction import redacted

@@ -22,7 +22,7 @@ MACHINE = re.compile(
     r"|(?:https?://)[\w.-]*(?:artifactory|nexus|pypi-mirror|pypi-proxy|registry)[\w.-]*"  # a registry host
     r"|--index-url|--extra-index-url"
 )
-SHOWS = {ROOT / "pipelines" / "evaluations" / "report.py"}
+SHOWS = {ROOT / "pipelines" / "reports" / "report.py"}
 """The page that shows what evaluations wrote: it finds each section of the record under its name."""
 WRITTEN_BY_TOOLS = {"LICENSE", "requirements.lock", "dvc.lock"}
 
@@ -83,7 +83,7 @@ def test_no_component_is_asked_for_by_name_outside_its_own_file(room: str) -> No
 
 def owned(path: Path, name: str) -> bool:
     """Whether `path` is the file of a component called `name`."""
-    return path.stem == name and path.parent.name in FAMILIES and path.parent.parent.name == "pipelines"
+    return path.stem == name and ".".join(path.parent.relative_to(ROOT).parts) in FAMILIES.values()
 
 
 def test_the_search_for_names_finds_one() -> None:

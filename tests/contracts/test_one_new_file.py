@@ -56,8 +56,8 @@ from pathlib import Path
 import pipelines
 from pipelines.recipe.job import METRICS
 from pipelines.lineage.provenance import DataSource
-from pipelines.training.loop.reporting import read_metrics
-from pipelines.training.run import run
+from pipelines.training.metrics_log import read_metrics
+from pipelines.training.ranks.run import run
 from tests.steps import job_of, library_of, plan_of
 folder, *tables = map(Path, sys.argv[1:])
 assert Path(pipelines.__file__).is_relative_to(folder)
@@ -73,7 +73,7 @@ WITH_FOCAL = RECIPE.replace("[masked_lm, contrastive]", "[{name: focal_masked_lm
 
 def test_a_stage_trains_on_an_objective_that_is_one_file(tmp_path: Path, tables: dict[str, Path]) -> None:
     shutil.copytree(ROOT / "pipelines", tmp_path / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "pipelines" / "objectives" / "focal_masked_lm.py").write_text(FOCAL, encoding="utf-8")
+    (tmp_path / "pipelines" / "parts" / "objectives" / "focal_masked_lm.py").write_text(FOCAL, encoding="utf-8")
     (tmp_path / "small.yaml").write_text(WITH_FOCAL, encoding="utf-8")
     command = [sys.executable, "-c", TRAIN, str(tmp_path), *map(str, tables.values())]
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}

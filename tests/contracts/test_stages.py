@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from pipelines.recipe.job import RESULT
+from pipelines.lineage.results import RESULT
 from tests.contracts.families import EVERY, members
 from tests.contracts.trials import Part, stages_that_try, tried, where_used
 from tests.steps import ROOT

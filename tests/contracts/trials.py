@@ -13,16 +13,17 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from pipelines.components import Component
+from pipelines.lineage.results import METRICS, SCRATCH, Result
 from pipelines.models.opening import open_tokenizer
 from pipelines.recipe.catalogue import PARTS
-from pipelines.recipe.job import METRICS, SCRATCH, Job, Result
+from pipelines.recipe.job import Job
 from pipelines.recipe.load import Library
 from pipelines.recipe.profiles import smoke
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.task_families import Task, TaskFamily
 from pipelines.training.assembly.assemble import assemble
-from pipelines.training.loop.reporting import read_metrics
-from pipelines.training.run import run
+from pipelines.training.metrics_log import read_metrics
+from pipelines.training.ranks.run import run
 from tests.shared_folders import shared_folder
 from tests.small_tasks import write_family
 from tests.steps import RECIPES

@@ -9,8 +9,9 @@ from typing import Any
 
 from pipelines.errors import CursusError
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
+from pipelines.lineage.results import Result
 from pipelines.lineage.store import Store
-from pipelines.recipe.job import Job, Result, Runtime
+from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Step
 from tasks.launchers.local import Local

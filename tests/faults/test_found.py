@@ -19,7 +19,8 @@ from flows.process.execute import execute
 from flows.process.recoverable import mendable
 from pipelines.errors import DataError, StageError, StoreError
 from pipelines.lineage.provenance import DataSource
-from pipelines.recipe.job import METRICS, RESULT, SCRATCH, Job, Result
+from pipelines.lineage.results import METRICS, RESULT, SCRATCH, Result
+from pipelines.recipe.job import Job
 from pipelines.recipe.schema import Stage
 from pipelines.training.ranks.failure import keep_room, read_failure, tell_failure
 from tasks.launchers import Launching

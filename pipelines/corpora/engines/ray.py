@@ -13,8 +13,8 @@ from pydantic import Field
 
 from pipelines import errors
 from pipelines.corpora.engines import Engine, ray_cluster
+from pipelines.corpora.engines.memory import CHILD
 from pipelines.corpora.engines.work import finish
-from pipelines.corpora.settings.runtime import CHILD
 from pipelines.errors import CursusError, DataError
 
 if TYPE_CHECKING:

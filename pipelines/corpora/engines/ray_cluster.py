@@ -79,7 +79,7 @@ def join(address: str, environment: Mapping[str, str], *, show_logs: bool) -> No
 
     host = address.rpartition(":")[0]
     handed = {name: os.environ[name] for name in HANDED_ON if name in os.environ}
-    code = str(Path(__file__).parents[1])
+    code = str(Path(__file__).parents[3])
     trouble: list[BaseException] = []
 
     def attempt() -> None:

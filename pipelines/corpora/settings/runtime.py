@@ -7,14 +7,10 @@ from pathlib import Path
 from pydantic import ByteSize, Field, SerializeAsAny, ValidationError
 
 from pipelines.corpora.engines import Engine
+from pipelines.corpora.engines.memory import CHILD, PARENT
 from pipelines.corpora.settings.dataset import FILE, read_params
 from pipelines.corpora.settings.sources import Strict
 from pipelines.errors import RecipeError
-
-PARENT = 256 * 2**20
-"""Bytes that the process of a step itself needs: its libraries and the labelled set."""
-CHILD = 320 * 2**20
-"""Bytes that each further process needs: its libraries, a group of rows to read and one to write."""
 
 
 class DataRuntime(Strict):

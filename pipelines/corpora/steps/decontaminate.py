@@ -25,7 +25,6 @@ from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
 from pipelines.corpora.steps.step import COUNTS, PLAIN, begin, history, run_step
 from pipelines.errors import DataError
-from pipelines.reports.cards.ledger_page import LEDGER_PAGE, page
 
 BESIDE = {"validation": ("test",), "train": ("validation", "test")}
 """What each part of a labelled set must not overlap."""
@@ -64,7 +63,6 @@ def decontaminate(dataset: str, root: Path) -> None:
         told = totals(read_rows(folder / LEDGER))
         if settings.action == "fail" and any(each["table"] in PLAIN for each in told):
             raise DataError(complaint(dataset, [row for row in read_rows(folder / LEDGER) if row[1] in PLAIN]))
-        (folder / LEDGER_PAGE).write_text(page(dataset, read_rows(folder / LEDGER)), encoding="utf-8")
         for name, table in tables.items():
             own = (name,) if name in PLAIN else tuple(BESIDE)
             tables[name] = table | {"ledger": [each for each in told if each["table"] in own]}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,11 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
         "rensa": version("rensa"),
     }
     steps: dict[str, Any] = {
-        step: {"code": source_hash(f"pipelines.corpora.{step}"), "settings": asked[step], "environment": libraries}
+        step: {
+            "code": source_hash(f"pipelines.corpora.steps.{step}"),
+            "settings": asked[step],
+            "environment": libraries,
+        }
         for step in STEPS
     }
     steps["select"]["environment"] = libraries | selection_libraries(settings)
@@ -83,7 +88,9 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
         "environment": libraries | {"great_expectations": version("great_expectations")},
     }
     listed = [*settings.general, *settings.domain, *sources_of(task)]
-    pages = sorted((Path(__file__).parent / "card_pages").iterdir())
+    # named and not imported: cards are written on a floor above
+    cards = files("pipelines.reports.cards")
+    pages = sorted(Path(str(page)) for page in cards.joinpath("templates").iterdir())
     steps["card"] = {
         "code": source_hash("pipelines.reports.cards.card"),
         "pages": {page.name: digest_file(page) for page in pages},

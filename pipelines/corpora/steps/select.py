@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from pipelines.corpora.duplicates.overlap import text_key
+from pipelines.corpora.engines.memory import PARENT
 from pipelines.corpora.engines.work import ALONE_BELOW, Unit, worked
 from pipelines.corpora.selections import Pool, Selected, Selection
 from pipelines.corpora.settings.dataset import line_of
-from pipelines.corpora.settings.runtime import PARENT
 from pipelines.corpora.shards.folders import Written, joined, manifest, table_files, written
 from pipelines.corpora.shards.tables import TEXTS, Row, read_rows
 from pipelines.corpora.shards.tally import Tally

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pipelines.judging.certainty.resampling import Score
     from pipelines.judging.evaluations.stage import Evaluated
-    from pipelines.recipe.job import Subject
+    from pipelines.judging.subjects import Subject
 
 CONFIDENCE, RIGHT, SQUARES = range(3)
 """Columns of an example's statistics: probability of the class it was given, 1 where that is right, its Brier score."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.judging.evaluations.stage import Evaluated
-    from pipelines.recipe.job import Subject
+    from pipelines.judging.subjects import Subject
     from pipelines.task_families import Answer
 
 CHARACTERS = 600

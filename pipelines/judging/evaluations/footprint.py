@@ -14,7 +14,7 @@ from pipelines.judging.evaluations.latency import BATCHES, THREADS, answered_in_
 from pipelines.judging.evaluations.readings import Asked, Reading
 from pipelines.lineage import hardware
 from pipelines.models.foreign import safetensors_header
-from pipelines.serving.answering.inference import ONNX, SAFETENSORS
+from pipelines.networks.folder import ONNX, SAFETENSORS
 
 if TYPE_CHECKING:
     import numpy as np

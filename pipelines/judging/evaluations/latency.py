@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from pipelines.serving.answering.inference import CONFIGURATION, ONNX, SAFETENSORS
+from pipelines.networks.folder import CONFIGURATION, ONNX, SAFETENSORS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pipelines.components import did_you_mean
 from pipelines.errors import DataError, RecipeError
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.subjects import JudgingJob, Subject
 from pipelines.lineage.disk import write_whole, written_whole
-from pipelines.recipe.job import Job, Result, Subject
+from pipelines.lineage.results import Result
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +35,20 @@ if TYPE_CHECKING:
 EVALUATION = "evaluation.json"
 PREDICTIONS = "predictions.parquet"
 PROBABILITY_DIGITS = 6
+
+
+class Suite(Protocol):
+    """The stage of such a job."""
+
+    @property
+    def suite(self) -> Sequence[Evaluation]: ...
+
+
+class EvaluateJob(JudgingJob, Protocol):
+    """A job that runs a suite of evaluations."""
+
+    @property
+    def stage(self) -> Suite: ...
 
 
 @dataclass(frozen=True)
@@ -49,7 +65,7 @@ class Split:
 class Evaluated:
     """What an evaluation may ask about: the judged models, the labelled tables, and what the models predict."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: JudgingJob) -> None:
         self.language = job.language
         self.seed = job.seed
         self.threads = job.runtime.threads
@@ -209,7 +225,7 @@ class Evaluated:
         return self._statistics[subject.folder]
 
 
-def evaluate(job: Job) -> Result:
+def evaluate(job: EvaluateJob) -> Result:
     """Run the suite of `job.stage` and write its record and the predictions into `job.out`.
 
     Raises RecipeError when an evaluation names a stage that is not judged, DataError when a table or a model cannot be

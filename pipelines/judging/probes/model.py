@@ -16,7 +16,7 @@ import numpy as np
 
 from pipelines.errors import RecipeError
 from pipelines.judging.probes.examples import Examples, words_of
-from pipelines.recipe.job import Subject
+from pipelines.judging.subjects import Subject
 from pipelines.task_families.encoding import attention, padded
 from pipelines.task_families.writing_systems import as_written
 

@@ -10,19 +10,45 @@ Both follow from the models, the tables and the job's seed alone.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pipelines.judging.probes.examples import Examples
+from pipelines.judging.subjects import JudgingJob, Subject
 from pipelines.lineage.disk import write_whole, written_whole
-from pipelines.recipe.job import PROBES, Job, Result, Subject
+from pipelines.lineage.results import PROBES, Result
 
 if TYPE_CHECKING:
-    from pipelines.judging.probes import Seen, Stage
+    from pipelines.judging.probes import Probe, Seen, Stage
 
 STATISTICS = "probes.safetensors"
 
 
-def probe(job: Job) -> Result:
+class RowLength(Protocol):
+    """The budget of such a stage."""
+
+    @property
+    def length(self) -> int:
+        """Tokens of the longest row."""
+
+
+class Probes(Protocol):
+    """The stage of such a job."""
+
+    @property
+    def probes(self) -> Sequence[Probe]: ...
+    @property
+    def budget(self) -> RowLength: ...
+
+
+class ProbeJob(JudgingJob, Protocol):
+    """A job that probes models."""
+
+    @property
+    def stage(self) -> Probes: ...
+
+
+def probe(job: ProbeJob) -> Result:
     """Look at the subjects of `job` and write what its probes say into `job.out`.
 
     Raises RecipeError for a model that has nothing to look at, DataError for a table that cannot be used; both before anything
@@ -44,7 +70,7 @@ def probe(job: Job) -> Result:
     return Result(metrics=headline)
 
 
-def _look(job: Job) -> dict[str, dict[tuple[str, int], Seen]]:
+def _look(job: ProbeJob) -> dict[str, dict[tuple[str, int], Seen]]:
     """Probe → model → what it saw. One model is in memory at a time."""
     from pipelines.judging.probes.model import ProbedModel
 
@@ -58,13 +84,13 @@ def _look(job: Job) -> dict[str, dict[tuple[str, int], Seen]]:
     return looked
 
 
-def _ordered(job: Job) -> list[Subject]:
+def _ordered(job: ProbeJob) -> list[Subject]:
     """Stages in the order in which the recipe names them, seeds ascending."""
     places = {stage: place for place, stage in reversed([*enumerate(one.stage for one in job.subjects)])}
     return sorted(job.subjects, key=lambda subject: (places[subject.stage], subject.seed))
 
 
-def _by_stage(job: Job, looked: dict[tuple[str, int], Seen]) -> list[Stage]:
+def _by_stage(job: ProbeJob, looked: dict[tuple[str, int], Seen]) -> list[Stage]:
     from pipelines.judging.probes import Stage
 
     names = list(dict.fromkeys(stage for stage, _ in looked))
@@ -78,7 +104,7 @@ def _by_stage(job: Job, looked: dict[tuple[str, int], Seen]) -> list[Stage]:
     ]
 
 
-def _write(job: Job, sections: dict[str, Any], looked: dict[str, dict[tuple[str, int], Seen]]) -> None:
+def _write(job: ProbeJob, sections: dict[str, Any], looked: dict[str, dict[tuple[str, int], Seen]]) -> None:
     from safetensors.numpy import save_file
 
     from pipelines.judging.probes.records import rounded

@@ -21,5 +21,8 @@ class Compression(Component):
         """The smaller network whose weights the following training starts from."""
         return network
 
-    def convert(self, source: Path, out: Path) -> None:
-        """Write into `out` the compressed serving form of the Hugging Face folder `source`."""
+    def convert(self, source: Path, network: PreTrainedModel, out: Path) -> None:
+        """Write into `out` the compressed serving form of the Hugging Face folder `source`.
+
+        `network` is the classifier saved there, float32, in evaluation mode.
+        """

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from pipelines.errors import StageError
-from pipelines.networks.onnx_graph import OPSET, export_onnx, quantize_onnx
+from pipelines.networks.folder import CONFIGURATION, ONNX
+from pipelines.networks.onnx_graph import OPSET, export_onnx, open_onnx, quantize_onnx
+from pipelines.networks.text_encoder import LONGEST, TextEncoder
 from pipelines.parts.compressions import Compression
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from transformers import PreTrainedModel
-
-    from pipelines.serving.answering.inference import TextEncoder
 
 RECORD = "quantization.json"
 # a stand-in for the user's texts, which a conversion never sees: both languages of the shipped corpora, short to long
@@ -35,6 +37,8 @@ TEXTS = (
     "语言模型先在通用语料上训练，再在领域语料上继续训练，最后用少量标注数据微调。",
 )
 RANDOM_TEXTS = 24
+BATCH = 32
+"""Texts compared at a time."""
 
 
 class DynamicInt8(Compression, name="dynamic_int8"):
@@ -54,19 +58,17 @@ class DynamicInt8(Compression, name="dynamic_int8"):
     least_cosine: float = Field(0.99, gt=0, le=1)
     """Smallest accepted mean cosine between the probabilities before and after."""
 
-    def convert(self, source: Path, out: Path) -> None:
-        from pipelines.serving.answering.inference import CONFIGURATION, ONNX, load_classifier
-
+    def convert(self, source: Path, network: PreTrainedModel, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         for name in CONFIGURATION:
             if (source / name).is_file():
                 shutil.copyfile(source / name, out / name)
         with tempfile.TemporaryDirectory(dir=out, prefix=".export-") as scratch:
             exported, quantized = Path(scratch) / "float32.onnx", Path(scratch) / ONNX
-            _export(load_classifier(source), exported)
+            _export(network, exported)
             quantize_onnx(exported, quantized)
             os.replace(quantized, out / ONNX)
-        agreement = _agreement(source, out)
+        agreement = _agreement(network, TextEncoder(source), out / ONNX)
         if agreement["cosine_mean"] < self.least_cosine:
             raise StageError(
                 f"dynamic_int8: after quantization the probabilities have cosine {agreement['cosine_mean']:.4f} with "
@@ -78,8 +80,6 @@ class DynamicInt8(Compression, name="dynamic_int8"):
 def _export(network: PreTrainedModel, path: Path) -> None:
     """Write `network` as one ONNX file with free batch size and length."""
     import torch
-
-    from pipelines.serving.answering.inference import LONGEST
 
     class Logits(torch.nn.Module):
         def __init__(self) -> None:
@@ -94,18 +94,23 @@ def _export(network: PreTrainedModel, path: Path) -> None:
     export_onnx(Logits(), path, longest, output="logits")
 
 
-def _agreement(source: Path, out: Path) -> dict[str, Any]:
-    """How alike the probabilities of two served forms are, on sentences and on random words of the vocabulary."""
+def _agreement(network: PreTrainedModel, encoder: TextEncoder, graph: Path) -> dict[str, Any]:
+    """How close the probabilities of `graph` are to those of `network`, on sentences and on random words."""
     import numpy as np
+    import torch
+    from scipy.special import softmax
 
-    from pipelines.serving.answering.inference import TextEncoder, load_predictor
-
-    before, after = load_predictor(source), load_predictor(out)
-    texts = [*TEXTS, *_random_texts(TextEncoder(source))]
-    first, second = before.predict(texts).astype(np.float64), after.predict(texts).astype(np.float64)
+    session = open_onnx(graph, threads=1)
+    rows: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+    for _, tokens, mask in encoder.batches([*TEXTS, *_random_texts(encoder)], BATCH):
+        with torch.inference_mode():
+            before = network(input_ids=torch.from_numpy(tokens), attention_mask=torch.from_numpy(mask)).logits.numpy()
+        (after,) = session.run(None, {"input_ids": tokens, "attention_mask": mask})
+        rows += zip(softmax(before.astype(np.float64), axis=1), softmax(after.astype(np.float64), axis=1), strict=True)
+    first, second = (np.stack(side) for side in zip(*rows, strict=True))
     cosines = (first * second).sum(axis=1) / (np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1))
     return {
-        "texts": len(texts),
+        "texts": len(rows),
         "cosine_mean": round(float(cosines.mean()), 6),
         "cosine_least": round(float(cosines.min()), 6),
         "same_class": round(float((first.argmax(axis=1) == second.argmax(axis=1)).mean()), 6),

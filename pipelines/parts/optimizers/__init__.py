@@ -1,1 +1,7 @@
-"""Optimizers of our own, each a torch `Optimizer`. Modules here import torch; nothing that plans imports them."""
+"""Optimizers of our own, and what the training loop needs to know of any."""
+
+from __future__ import annotations
+
+
+class ClipsGradients:
+    """Marks an optimizer that clips the global gradient norm within its step, so that the loop does not clip before it."""

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipelines.corpora.leaks.ledger import LEDGER
 from pipelines.corpora.settings.dataset import load_dataset
+from pipelines.corpora.shards.tables import read_rows
 from pipelines.corpora.steps.step import CORPORA, LABELLED, prepared, run_step
 from pipelines.lineage.disk import write_whole
+from pipelines.reports.cards import ledger_page
 from pipelines.reports.cards.facts import facts
+from pipelines.reports.cards.ledger_page import LEDGER_PAGE
 from pipelines.reports.style import STYLE
 
-PAGES = Path(__file__).parent / "card_pages"
+PAGES = Path(__file__).parent / "templates"
 
 
 def card(dataset: str, root: Path) -> None:
-    """Write card.md and card.html beside the tables."""
+    """Write card.md, card.html and ledger.html beside the tables."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     home = prepared(dataset, root)
@@ -34,6 +38,8 @@ def card(dataset: str, root: Path) -> None:
         pages.filters["cell"] = _cell
         text = pages.get_template(name).render(**found, style=STYLE, corpora=CORPORA, labelled=LABELLED)
         write_whole(home / name, text)
+    overlapping = read_rows(home / "decontaminated" / LEDGER)
+    write_whole(home / LEDGER_PAGE, ledger_page.page(dataset, overlapping))
 
 
 def _cell(text: object) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from pipelines.lineage.results import METRICS
 from pipelines.lineage.weights import continued
-from pipelines.recipe.job import METRICS
 from pipelines.reports.elements.axes import COLOURS, Scale, count, horizontal_axis, ticks, vertical_axis
 
 TOTAL = "train/loss"

@@ -14,7 +14,7 @@ from pipelines.reports.style import STYLE
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "pages")
+FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "sections")
 
 
 @cache

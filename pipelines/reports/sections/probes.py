@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.reports.elements.layers import Line, draw_lines
-from pipelines.reports.elements.probed import read_probed
 from pipelines.reports.elements.table import Column, Table, difference, estimate, number, text, verdict
 from pipelines.reports.elements.wording import capital, measured_in, metric_name, score, span
 from pipelines.reports.elements.wording import difference as written
 from pipelines.reports.sections import Page, Report
+from pipelines.reports.sections.probed import read_probed
 
 DRAWN = 2
 """Metrics of a probe that are drawn; the table has all of them."""

@@ -14,7 +14,8 @@ import numpy as np
 from pipelines.errors import DataError, RecipeError
 from pipelines.models.opening import Opened, Record, open_config, open_model, open_tokenizer
 from pipelines.models.text_network import ServedNetwork
-from pipelines.serving.answering.inference import ONNX, load_predictor, open_compute
+from pipelines.networks.folder import ONNX
+from pipelines.serving.answering.inference import load_predictor, open_compute
 from pipelines.serving.exported import EXPORT
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipelines.errors import DataError
 from pipelines.models.opening import RECORD
-from pipelines.serving.answering.inference import read_json
+from pipelines.networks.folder import read_json
 from pipelines.task_families import Answer, Row, TaskFamily
 
 KINDS: dict[str, tuple[str, tuple[type, ...], type | None]] = {

@@ -26,7 +26,8 @@ from pipelines.lineage.hardware import described, extensions
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import FileDigest
 from pipelines.models.text_network import Output, longest_of, orders_of, output_of
-from pipelines.serving.answering.inference import CONFIGURATION, TextEncoder
+from pipelines.networks.folder import CONFIGURATION
+from pipelines.networks.text_encoder import TextEncoder
 from pipelines.serving.exported import EXPORT, Export, Latency, Machine, Measured
 from pipelines.serving.exporting.measures import SHAPES, answers, cosines, overall, take_turns
 from pipelines.serving.runtimes import Compute, Runtime, every_runtime, reference

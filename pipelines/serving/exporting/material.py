@@ -10,8 +10,8 @@ import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.models.opening import Record, open_config, open_tokenizer
+from pipelines.networks.text_encoder import TextEncoder
 from pipelines.serving.answering.answerer import Answerer
-from pipelines.serving.answering.inference import TextEncoder
 from pipelines.serving.exporting.export import Material
 from pipelines.serving.runtimes import Compute
 from pipelines.serving.runtimes.rows import Rows

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file
-from pipelines.training.loop.reporting import MetricsLog
+from pipelines.training.metrics_log import MetricsLog
 
 if TYPE_CHECKING:
     import pytorch_lightning as lightning

@@ -5,16 +5,19 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pipelines.errors import DataError, RecipeError
+from pipelines.lineage.results import CHECKPOINTS, COMPILED, METRICS, SCRATCH, Result
+from pipelines.models.classifier import load_classifier
 from pipelines.models.opening import open_tokenizer
+from pipelines.parts.accelerators import Accelerator, every_accelerator
 from pipelines.parts.distributions import Distribution
 from pipelines.parts.objectives import Companion
-from pipelines.recipe.job import CHECKPOINTS, KERNELS, METRICS, SCRATCH, Job, Result
+from pipelines.recipe.job import Job
 from pipelines.task_families import Row, Task
 from pipelines.training.assembly.assemble import assemble, set_dropout
 from pipelines.training.assembly.companions import CompanionFactory, save_companions
@@ -29,9 +32,9 @@ from pipelines.training.batches.reading_texts import beginning
 from pipelines.training.batches.token_shards import token_stream
 from pipelines.training.checkpoints.folder import Checkpoints
 from pipelines.training.loop.module import StageModule
-from pipelines.training.loop.reporting import MetricsLog
 from pipelines.training.loop.stopping import Stop
 from pipelines.training.loop.validation import Validation
+from pipelines.training.metrics_log import MetricsLog
 from pipelines.training.ranks import process_group as group
 from pipelines.vocabulary import Ability
 
@@ -57,7 +60,7 @@ def fit(job: Job) -> Result:
     measured = check_suited(stage, job.stage_name, _tables(job), tokenizer, job.language) if stage.trains else {}
     network = assemble(stage, job.start, tokenizer, task, job.runtime.accelerator)
     parameters = sum(parameter.numel() for parameter in network.parameters())
-    result, companions, compiled = Result(), dict[str, Companion](), False
+    result, companions, accelerators = Result(), dict[str, Companion](), list[Accelerator]()
     if stage.trains:
         factory = CompanionFactory(job, network)
         for objective in stage.objective:
@@ -69,13 +72,9 @@ def fit(job: Job) -> Result:
 
             for asked in (network, *(one.network for one in companions.values())):
                 attend_within_documents(asked)
-        if job.runtime.accelerator == "cpu":
-            from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
-
-            kept = (job.cache or job.out / SCRATCH) / KERNELS
-            asked_of = [network, *(one.network for one in companions.values())]
-            compiled = group.first_then_others(lambda: make_faster(asked_of, kept))
-        result, network = _train(job, network, companions, tokenizer, task)
+        asked_of = [network, *(one.network for one in companions.values())]
+        accelerators = _accelerated(asked_of, job)
+        result, network = _train(job, network, companions, tokenizer, task, accelerators)
     if group.rank() > 0:
         return result  # the first writes
     conversions = [compression for compression in stage.compression if compression.replaces_weights]
@@ -83,9 +82,20 @@ def fit(job: Job) -> Result:
     export(network, tokenizer, stage.budget.length, exported)
     save_companions(companions, exported)
     for conversion in conversions:
-        conversion.convert(exported, job.out)
-    told = {"parameters": parameters, "metrics": {**result.metrics, **measured}, "compiled": compiled}
+        conversion.convert(exported, load_classifier(exported), job.out)
+    told = {"parameters": parameters, "metrics": {**result.metrics, **measured}, "compiled": bool(accelerators)}
     return result.model_copy(update=told)
+
+
+def _accelerated(networks: Sequence[PreTrainedModel], job: Job) -> list[Accelerator]:
+    """The accelerators that `networks` compute with from now on."""
+    folder = (job.cache or job.out / SCRATCH) / COMPILED
+
+    def given() -> list[Accelerator]:
+        fitting = [one for one in every_accelerator() if one.applies(job.runtime.accelerator)]
+        return [one for one in fitting if one.give(networks, folder)]
+
+    return group.first_then_others(given)
 
 
 def _train(
@@ -94,6 +104,7 @@ def _train(
     companions: dict[str, Companion],
     tokenizer: PreTrainedTokenizerFast,
     task: Task | None,
+    accelerators: Sequence[Accelerator],
 ) -> tuple[Result, PreTrainedModel]:
     import pytorch_lightning as lightning
     import torch
@@ -104,7 +115,7 @@ def _train(
 
     from pipelines.training.checkpoints.best_weights import BestWeights
     from pipelines.training.checkpoints.local_files import LocalFiles
-    from pipelines.training.checkpoints.resume import ResumePoint
+    from pipelines.training.loop.resume import ResumePoint
     from pipelines.training.loop.unprofiled import Unprofiled
 
     stage, scratch = job.stage, job.out / SCRATCH
@@ -132,7 +143,7 @@ def _train(
         )
     log = MetricsLog(job.out / METRICS, job.runtime.log_every, tokens)
     stop = Stop()
-    module = StageModule(stage, network, companions, batches, cut, distribution, validation, log, stop)
+    module = StageModule(stage, network, companions, batches, cut, distribution, validation, log, stop, accelerators)
 
     checkpoints = Checkpoints(scratch / CHECKPOINTS, log)
     resume = group.told_by_first(checkpoints.newest() if group.rank() == 0 else None)

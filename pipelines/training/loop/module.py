@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,15 @@ import torch
 from torch import Tensor, nn
 
 from pipelines.errors import RecipeError
-from pipelines.parts.accelerators.cpu_kernels.compiled_adamw import CompiledAdamW
+from pipelines.parts.accelerators import Accelerator
 from pipelines.parts.distributions import Distribution
 from pipelines.parts.objectives import Batch, Companion, Signals, TrainingStep
+from pipelines.parts.optimizers import ClipsGradients
 from pipelines.parts.strategies import Decision, Group, Progress
 from pipelines.recipe.schema import Stage
 from pipelines.training.assembly.answer_cache import RememberedAnswers
 from pipelines.training.assembly.parameter_groups import groups_of
-from pipelines.training.loop.reporting import MetricsLog
+from pipelines.training.metrics_log import MetricsLog
 from pipelines.training.ranks import process_group as group
 from pipelines.vocabulary import Ability, Field, Signal
 
@@ -52,10 +53,11 @@ class StageModule(lightning.LightningModule):
         validation: Validation | None,
         log: MetricsLog,
         stop: Stop,
+        accelerators: Sequence[Accelerator] = (),
     ) -> None:
         super().__init__()
         self.stage, self.network, self.batches, self.validation, self.metrics = stage, network, batches, validation, log
-        self.cut, self.distribution, self.stop = cut, distribution, stop
+        self.cut, self.distribution, self.stop, self.accelerators = cut, distribution, stop, accelerators
         self.stopping = False
         """Whether all ranks have agreed to stop after this step."""
         assert stage.head is not None
@@ -228,10 +230,13 @@ class StageModule(lightning.LightningModule):
         with self._at_start():
             self._remembered = [strategy.begin(self.network) for strategy in self.stage.strategy]
             brought = [strategy.optimizer(groups, total, options) for strategy in self.stage.strategy]
+        sparse = self.cut.ranks == 1
+        brought += [
+            one.optimizer(groups, clip=chosen.clip, sparse=sparse, options=options)
+            for one in (self.accelerators if all(one is None for one in brought) else ())
+        ]
         optimizer = next((one for one in brought if one is not None), None)
-        if optimizer is None and CompiledAdamW.takes(parameter for group in groups for parameter in group["params"]):
-            optimizer = CompiledAdamW(groups, clip=chosen.clip, in_rows=self.cut.ranks == 1, **options)
-        elif optimizer is None:
+        if optimizer is None:
             optimizer = torch.optim.AdamW(groups, fused=True, **options)
         rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: schedule.factor(step, total))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": rates, "interval": "step"}}
@@ -250,7 +255,7 @@ class StageModule(lightning.LightningModule):
         self._start = {}
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        if isinstance(optimizer, CompiledAdamW):
+        if isinstance(optimizer, ClipsGradients):
             return  # it clips within its step
         # Lightning refuses to clip for a fused optimizer, for fear of a gradient scaler; bf16 needs none
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipelines import errors
 from pipelines.errors import CursusError, StageError, StoreError
-from pipelines.recipe.job import SCRATCH
+from pipelines.lineage.results import SCRATCH
 
 FILE = "error.json"
 """{"type", "message"}, in a job's folder."""

@@ -30,7 +30,7 @@ def main(order: Path, meet: Path | None = None) -> int:
     import torch
 
     from pipelines.training.ranks import process_group as group
-    from pipelines.training.run import run
+    from pipelines.training.ranks.run import run
 
     torch.set_num_threads(job.runtime.threads)
     try:

@@ -15,8 +15,8 @@ import pytest
 
 from pipelines.errors import StoreError
 from pipelines.lineage.provenance import RECORD, Environment, Provenance
+from pipelines.lineage.results import RESULT, SCRATCH
 from pipelines.lineage.store import Store, require_space
-from pipelines.recipe.job import RESULT, SCRATCH
 
 NAME = "ab" * 32
 OTHER = "ab" + "cd" * 31

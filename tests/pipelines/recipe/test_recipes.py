@@ -14,16 +14,17 @@ from ruamel.yaml import YAML
 from pipelines.components import discover
 from pipelines.corpora.shards.held_out import HELD_OUT
 from pipelines.judging.evaluations import stage as judging
+from pipelines.judging.subjects import Subject
 from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.results import METRICS, PROBES, RESULT
 from pipelines.recipe.check import Setting
-from pipelines.recipe.job import METRICS, PROBES, RESULT, Subject
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, plan
 from pipelines.recipe.profiles import smoke
 from pipelines.recipe.schema import Kind, Recipe
 from pipelines.task_families import TaskFamily
-from pipelines.training.loop.reporting import read_metrics
-from pipelines.training.run import run
+from pipelines.training.metrics_log import read_metrics
+from pipelines.training.ranks.run import run
 from tests.shared_folders import shared_folder
 from tests.small_corpus import documents
 from tests.small_tasks import write_family

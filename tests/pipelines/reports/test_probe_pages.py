@@ -15,7 +15,7 @@ from pipelines.judging.probes.edge import Edge
 from pipelines.judging.probes.forgetting import Forgetting
 from pipelines.judging.probes.linear import Linear
 from pipelines.judging.probes.records import rounded
-from pipelines.recipe.job import PROBES
+from pipelines.lineage.results import PROBES
 from pipelines.reports.report import write_pages
 from pipelines.reports.sections import Page, Report
 

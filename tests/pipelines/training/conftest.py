@@ -10,7 +10,7 @@ import pytest
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Plan
-from pipelines.training.run import run
+from pipelines.training.ranks.run import run
 from tests.pipelines.training.small_recipe import RECIPE
 from tests.steps import job_of, library_of, plan_of
 

@@ -18,7 +18,7 @@ from pipelines.task_families import Task
 from pipelines.task_families.text_classification import TextClassification
 from pipelines.training.assembly.assemble import assemble, set_dropout
 from pipelines.training.loop.module import StageModule
-from pipelines.training.run import run
+from pipelines.training.ranks.run import run
 from tests.pipelines.training.conftest import Trained
 
 LABELS = Task(TextClassification(), ("email", "unittest", "xml"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipelines.lineage.provenance import DataSource
-from pipelines.recipe.job import METRICS
+from pipelines.lineage.results import METRICS
 from pipelines.recipe.load import Library
-from pipelines.training.loop.reporting import read_metrics
-from pipelines.training.run import run
+from pipelines.training.metrics_log import read_metrics
+from pipelines.training.ranks.run import run
 from tests.steps import RECIPES, job_of, plan_of
 
 

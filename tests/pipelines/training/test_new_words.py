@@ -11,15 +11,16 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenize
 
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.results import CHECKPOINTS, RESULT, SCRATCH, Result
 from pipelines.models.opening import open_tokenizer, read_weights
 from pipelines.parts.tokenizers.byte_bpe import ByteBPE
 from pipelines.parts.tokenizers.wordpiece import WordPiece
-from pipelines.recipe.job import CHECKPOINTS, RESULT, SCRATCH, Job, Result
+from pipelines.recipe.job import Job
 from pipelines.recipe.load import Library
 from pipelines.recipe.profiles import smoke
 from pipelines.training.assembly.assemble import assemble
 from pipelines.training.assembly.new_words import add_words, chosen_words
-from pipelines.training.run import run
+from pipelines.training.ranks.run import run
 from tests.pipelines.training.small_recipe import RECIPE
 from tests.small_corpus import documents
 from tests.steps import job_of, library_of, plan_of

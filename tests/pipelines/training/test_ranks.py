@@ -19,11 +19,12 @@ import torch
 from safetensors.torch import load_file
 
 from pipelines.errors import RecipeError
+from pipelines.lineage.results import CHECKPOINTS, METRICS, RESULT, Result
 from pipelines.lineage.store import SCRATCH
 from pipelines.parts.corruptions.token_mask import TokenMask
 from pipelines.parts.layouts.packed_documents import PackedDocuments
 from pipelines.parts.objectives.masked_lm import MaskedLM
-from pipelines.recipe.job import CHECKPOINTS, METRICS, RESULT, Job, Result, Runtime
+from pipelines.recipe.job import Job, Runtime
 from tasks.launchers import Launching
 from tasks.launchers.local import Local
 from tests.pipelines.training.conftest import Trained

@@ -17,8 +17,9 @@ import psutil
 import pytest
 
 from pipelines.errors import RecipeError, StageError
+from pipelines.lineage.results import CHECKPOINTS, METRICS, RESULT, Result
 from pipelines.lineage.store import SCRATCH
-from pipelines.recipe.job import CHECKPOINTS, METRICS, RESULT, Job, Result
+from pipelines.recipe.job import Job
 from tasks.launchers.local import Local
 from tests.pipelines.training.conftest import Trained
 from tests.steps import ROOT

@@ -11,11 +11,12 @@ from safetensors.torch import load_file
 from transformers import AutoModel
 
 from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.results import METRICS, RESULT
 from pipelines.models.opening import COMPANIONS
-from pipelines.recipe.job import METRICS, RESULT, Job, Runtime
+from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Plan
-from pipelines.training.loop.reporting import MetricsLog
-from pipelines.training.run import run
+from pipelines.training.metrics_log import MetricsLog
+from pipelines.training.ranks.run import run
 from tests.steps import job_of, library_of, plan_of
 
 RECIPE = """\

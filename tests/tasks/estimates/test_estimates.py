@@ -10,7 +10,7 @@ import pytest
 from pipelines.lineage import hardware
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.recipe.plan import Plan, Step
-from pipelines.training.run import run
+from pipelines.training.ranks.run import run
 from tasks.estimates.estimates import WORKER_SECONDS, estimated
 from tasks.estimates.work import Known, Table, work_of
 from tests.small_corpus import write_tables

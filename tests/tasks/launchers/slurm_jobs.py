@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipelines.recipe.job import CHECKPOINTS, SCRATCH, Job, Result, Runtime
+from pipelines.lineage.results import CHECKPOINTS, SCRATCH, Result
+from pipelines.recipe.job import Job, Runtime
 from tasks.launchers.slurm import Slurm, SlurmLaunching, job_name
 from tests.steps import ROOT
 

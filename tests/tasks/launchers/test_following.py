@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipelines.recipe.job import METRICS, Job, Result
+from pipelines.lineage.results import METRICS, Result
+from pipelines.recipe.job import Job
 from tasks.launchers.following import Tail
 
 

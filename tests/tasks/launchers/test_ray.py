@@ -16,8 +16,9 @@ import pytest
 
 from pipelines.errors import CursusError, StageError
 from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.results import CHECKPOINTS, METRICS, RESULT, Result
 from pipelines.lineage.store import SCRATCH
-from pipelines.recipe.job import CHECKPOINTS, METRICS, RESULT, Job, Result, Runtime
+from pipelines.recipe.job import Job, Runtime
 from tasks.launchers import Launcher
 from tasks.launchers.local import Local
 from tasks.launchers.ray import Ray

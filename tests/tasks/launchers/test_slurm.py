@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from pipelines.errors import RecipeError, StageError
-from pipelines.recipe.job import METRICS, Job
+from pipelines.lineage.results import METRICS
+from pipelines.recipe.job import Job
 from tasks.launchers import Launcher, slurm_queue
 from tasks.launchers.settings import load_training
 from tasks.launchers.slurm import job_name

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import StageError
-from pipelines.recipe.job import SCRATCH, Job
+from pipelines.lineage.results import SCRATCH
+from pipelines.recipe.job import Job
 from tasks.launchers import slurm, slurm_queue
 from tasks.launchers.slurm import job_name
 from tests.tasks.launchers.slurm_cluster import Cluster

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from flows.cli.app import app
 from pipelines.errors import DataError
 from pipelines.lineage.provenance import DataSource
+from pipelines.models.classifier import load_classifier
 from pipelines.parts.compressions.dynamic_int8 import DynamicInt8
 from pipelines.serving.exported import Export
 from tasks.models.exporting import material_of, source_of
@@ -43,7 +44,7 @@ def test_an_eight_bit_model_is_exported_from_what_it_was_converted_from_and_scor
     train = labelled(builder, "train")
     labelled(builder, "test")
     small = builder.step("small", "compress", data={"train": train})
-    DynamicInt8(least_cosine=0.1).convert(answering, tmp_path / "int8")
+    DynamicInt8(least_cosine=0.1).convert(answering, load_classifier(answering), tmp_path / "int8")
     int8 = Builder(root, tmp_path / "int8").step("int8", "compress", parents={"start": small.fingerprint})
     source = source_of(root, int8.fingerprint[:12])
     assert (source.folder, source.fingerprint) == (small.folder, small.fingerprint)

@@ -13,13 +13,14 @@ import pyarrow.parquet
 import pytest
 
 from pipelines.errors import DataError, StoreError
+from pipelines.judging.subjects import Subject
 from pipelines.lineage.differences import NOTHING
 from pipelines.lineage.fingerprint import fingerprint
 from pipelines.lineage.provenance import RECORD, DataSource, Provenance
 from pipelines.lineage.store import Artifact, Store
-from pipelines.recipe.job import Job, Runtime, Subject
+from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Step
-from pipelines.training.run import run
+from pipelines.training.ranks.run import run
 from tasks.datasets.prepared import dvc_digest
 from tasks.reproduction.record import Compared, Reproduction, place
 from tasks.reproduction.reproduce import Remake, compare, generations, rebuild, together, warnings

@@ -14,7 +14,7 @@ HEAVY = {"prefect", "mlflow", "dvc", "great_expectations", "torch", "pandas", "t
 def prepared(root: Path, **exported: str) -> dict[str, object]:
     """The environment and the imported modules of a fresh process after `prepare_environment(root)`."""
     script = (
-        "import json, os, sys; from pathlib import Path; from tasks.environment import prepare_environment; "
+        "import json, os, sys; from pathlib import Path; from tasks.servers.environment import prepare_environment; "
         f"prepare_environment(Path({str(root)!r})); "
         "print(json.dumps({'environment': dict(os.environ), 'modules': sorted({m.split('.')[0] for m in sys.modules})}))"
     )

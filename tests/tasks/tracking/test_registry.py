@@ -106,7 +106,7 @@ def test_mlflow_serves_the_registered_classifier(root: Path, builder: Builder) -
     model = registry.recorder.client.get_logged_model(source.removeprefix("models:/"))
     packed = Path(model.artifact_location.removeprefix("file://"))
     assert not [path for path in packed.rglob("*") if path.suffix in (".pkl", ".pickle", ".pt", ".bin")]
-    assert (packed / "code" / "pipelines" / "inference.py").exists()
+    assert (packed / "code" / "pipelines" / "serving" / "answering" / "inference.py").exists()
 
     expected = load_predictor(small.folder).predict(TEXTS)
     with served(f"models:/{CLASSIFIER}@candidate") as address:

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout as plain_dropout
 
+from pipelines.networks.masked_softmax import masked_softmax
 from pipelines.parts.accelerators.cpu_kernels.dropout import Draw, drawn
 from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel, computable
 
@@ -139,17 +139,6 @@ def readable(mask: Tensor, width: int) -> Tensor:
     """float32 [..., `width`] of a mask [..., `width` or 1]: the kernel reads a row of it one after the other."""
     mask = mask.expand(*mask.shape[:-1], width)
     return mask if mask.dtype is torch.float32 and mask.stride(-1) == 1 else mask.float().contiguous()
-
-
-def masked_softmax(scores: Tensor, mask: Tensor | None, scaling: float, rate: float) -> Tensor:
-    """[B, heads, Q, K]: the softmax of `scores` · `scaling` + `mask` over K, a share of `rate` of it dropped."""
-    if not computable(scores):
-        masked = scores * scaling if mask is None else scores * scaling + mask
-        return plain_dropout(torch.softmax(masked, dim=-1), rate)
-    if mask is not None:
-        mask = readable(mask, scores.shape[-1])
-    result: Tensor = DrawnSoftmax.apply(scores, mask, scaling, drawn(rate))  # type: ignore[no-untyped-call]  # torch does not type it
-    return result
 
 
 def attend(

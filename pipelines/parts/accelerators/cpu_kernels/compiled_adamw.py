@@ -13,17 +13,18 @@ from pipelines.parts.accelerators.cpu_kernels.adamw import Moments, Table
 from pipelines.parts.accelerators.cpu_kernels.embedding import add_rows, each_once, take_rows
 from pipelines.parts.accelerators.cpu_kernels.library import opened
 from pipelines.parts.accelerators.cpu_kernels.narrow import Kept, keep
+from pipelines.parts.optimizers import ClipsGradients
 
 TINY = 1e-6
 """What torch adds to a norm before it divides by it."""
 
 
-class CompiledAdamW(torch.optim.AdamW):
+class CompiledAdamW(ClipsGradients, torch.optim.AdamW):
     """torch's fused AdamW (Loshchilov & Hutter 2019), with the same state, that clips within its step.
 
     A checkpoint of either is one of the other. Gradients longer than `clip` together count as if scaled down to it, and stay
     themselves what they are: nobody reads them after the step. The kernels must be loaded, and be able to compute all weights
-    (`takes`). The bfloat16 copies that layers compute with are written with their weights (`pipelines.parts.accelerators.cpu_kernels.narrow`).
+    (`takes`). The bfloat16 copies that layers compute with are written with their weights (`narrow.py`).
 
     Rows of a table that never had a gradient have moments of exactly 0: all that AdamW does to them is decay. Which ones have had
     one is remembered for tables whose gradient comes in rows, and not a part of the state: it is seen in the moments.

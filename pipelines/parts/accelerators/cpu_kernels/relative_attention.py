@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.parts.accelerators.cpu_kernels.attention import masked_softmax
+from pipelines.networks.masked_softmax import masked_softmax
 from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
 from pipelines.parts.accelerators.cpu_kernels.dropout import Dropout
 

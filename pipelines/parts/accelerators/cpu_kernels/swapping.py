@@ -28,7 +28,7 @@ from transformers.models.t5.modeling_t5 import (
 )
 from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
-from pipelines.parts.accelerators.cpu_kernels import attention
+from pipelines.parts.accelerators.cpu_kernels import attention, operations  # noqa: F401  # registers itself when imported
 from pipelines.parts.accelerators.cpu_kernels.block import same_program
 from pipelines.parts.accelerators.cpu_kernels.dropout import Dropout
 from pipelines.parts.accelerators.cpu_kernels.embedding import Embedding

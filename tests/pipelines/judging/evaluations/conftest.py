@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.judging.subjects import Subject
+from pipelines.models.classifier import load_classifier
 from pipelines.parts.compressions.dynamic_int8 import DynamicInt8
-from pipelines.recipe.job import Subject
 from tests.pipelines.judging.evaluations.tiny_classifier import Examples, documentation, train_classifier, write_tables
 
 
@@ -32,6 +33,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
         for seed in (0, 1, 2):
             folder = train_classifier(root / f"{stage}-{seed}", splits["train"], seed, steps)
             subjects.append(Subject(stage=stage, seed=seed, fingerprint=f"{len(subjects) + 1:0<64x}", folder=folder))
-    DynamicInt8().convert(root / "classify-0", root / "int8")
+    DynamicInt8().convert(root / "classify-0", load_classifier(root / "classify-0"), root / "int8")
     subjects.append(Subject(stage="int8", seed=0, fingerprint=f"{len(subjects) + 1:0<64x}", folder=root / "int8"))
     return Trained(splits, write_tables(splits, root / "tables"), tuple(subjects))

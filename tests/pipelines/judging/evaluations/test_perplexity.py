@@ -15,9 +15,10 @@ from pipelines.judging.evaluations.held_out import HeldOut
 from pipelines.judging.evaluations.perplexity import next_token_losses
 from pipelines.judging.evaluations.pseudo_perplexity import masked_token_losses
 from pipelines.judging.evaluations.stage import EVALUATION, evaluate
+from pipelines.judging.subjects import Subject
 from pipelines.models.opening import Record, open_model, put_together
 from pipelines.parts.heads.masked_lm import MaskedLMHead
-from pipelines.recipe.job import Job, Subject
+from pipelines.recipe.job import Job
 from pipelines.recipe.schema import Kind, Stage
 from pipelines.reports.report import render_report
 from tests.pipelines.judging.evaluations.test_prompting import save

@@ -14,7 +14,8 @@ from sklearn.metrics import accuracy_score, f1_score
 from pipelines.corpora.leaks.clean_rows import LEAKED
 from pipelines.errors import CursusError, DataError, RecipeError
 from pipelines.judging.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
-from pipelines.recipe.job import Job, Result
+from pipelines.lineage.results import Result
+from pipelines.recipe.job import Job
 from pipelines.recipe.schema import Kind, Stage
 from tests.pipelines.judging.evaluations.conftest import Trained
 from tests.pipelines.judging.evaluations.tiny_classifier import PACKAGES, write_tables

@@ -10,11 +10,12 @@ import pyarrow.parquet
 
 from pipelines.judging.probes.examples import Examples
 from pipelines.judging.probes.model import ProbedModel
+from pipelines.judging.subjects import Subject
 from pipelines.models.opening import Record, put_together
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
 from pipelines.parts.tokenizers import Tokenizer
-from pipelines.recipe.job import Job, Subject
+from pipelines.recipe.job import Job
 from pipelines.recipe.schema import Stage
 from pipelines.task_families import Task, TaskFamily
 from tests.small_corpus import documents

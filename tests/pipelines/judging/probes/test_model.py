@@ -10,11 +10,11 @@ import torch
 
 from pipelines.judging.probes.examples import Examples, labels_of, types_of
 from pipelines.judging.probes.model import ProbedModel
+from pipelines.judging.subjects import Subject
 from pipelines.models.opening import Record, put_together
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
 from pipelines.parts.tokenizers import Tokenizer
-from pipelines.recipe.job import Subject
 from pipelines.task_families import TaskFamily
 from tests.pipelines.judging.probes.small_models import BODY, opened, save_model
 from tests.small_tasks import chinese_reviews

@@ -12,8 +12,8 @@ from safetensors.numpy import load_file
 from pipelines.errors import RecipeError
 from pipelines.judging.probes.stage import STATISTICS, probe
 from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.results import PROBES
 from pipelines.recipe.check import Setting
-from pipelines.recipe.job import PROBES
 from pipelines.recipe.schema import Kind
 from tests.pipelines.judging.probes.small_models import job_on, save_model, write_table
 from tests.pipelines.training.small_recipe import GENERAL

@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 from pipelines.errors import StageError
+from pipelines.models.classifier import load_classifier
 from pipelines.models.opening import Record, put_together
 from pipelines.parts.compressions import Compression
 from pipelines.parts.compressions.dynamic_int8 import DynamicInt8
@@ -29,7 +30,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def converted(source: Path) -> Path:
     compression = Compression.model_validate("dynamic_int8")
     assert compression.replaces_weights
-    compression.convert(source, source.parent / "converted")
+    compression.convert(source, load_classifier(source), source.parent / "converted")
     return source.parent / "converted"
 
 
@@ -83,7 +84,7 @@ def test_the_classifier_of_this_house_converts_too(source: Path, tmp_path: Path)
     put_together(record, config).save_pretrained(folder)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(source / name, folder)
-    DynamicInt8().convert(folder, tmp_path / "out")
+    DynamicInt8().convert(folder, load_classifier(folder), tmp_path / "out")
     texts = [text for text, _ in documentation()["test"][:20]]
     before, after = load_predictor(folder), load_predictor(tmp_path / "out")
     assert before.labels == after.labels == list(PACKAGES)
@@ -92,4 +93,4 @@ def test_the_classifier_of_this_house_converts_too(source: Path, tmp_path: Path)
 
 def test_a_conversion_that_changes_the_answers_is_refused(source: Path, tmp_path: Path) -> None:
     with pytest.raises(StageError, match="least_cosine 1.0; serve this model in float32"):
-        DynamicInt8(least_cosine=1.0).convert(source, tmp_path / "out")
+        DynamicInt8(least_cosine=1.0).convert(source, load_classifier(source), tmp_path / "out")

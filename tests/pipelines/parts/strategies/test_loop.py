@@ -12,11 +12,12 @@ from torch import Tensor
 
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.results import Result
 from pipelines.models.opening import open_model, read_weights
-from pipelines.recipe.job import Job, Result, Runtime
+from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Plan
 from pipelines.training.loop.module import StageModule
-from pipelines.training.run import run
+from pipelines.training.ranks.run import run
 from tests.pipelines.training.small_recipe import GENERAL
 from tests.steps import job_of, library_of, plan_of
 

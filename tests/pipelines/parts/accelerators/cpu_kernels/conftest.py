@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.parts.accelerators.cpu_kernels import operations  # noqa: F401  # registers itself when imported
 from pipelines.parts.accelerators.cpu_kernels.library import close_library, open_library
 
 

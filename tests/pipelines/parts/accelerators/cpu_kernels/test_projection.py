@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.networks import projected_loss
 from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
+from pipelines.parts.accelerators.cpu_kernels import projected_loss
 from pipelines.parts.accelerators.cpu_kernels.library import close_library
 from pipelines.parts.accelerators.cpu_kernels.projection import Projection, VocabularyLinear
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close

@@ -11,20 +11,10 @@ from typing import cast
 from pipelines.lineage import hardware
 from pipelines.lineage.disk import write_whole
 from pipelines.lineage.locks import Lock
-from pipelines.recipe.job import RESULT, SCRATCH, Job, Result
-from pipelines.recipe.schema import Kind
+from pipelines.lineage.results import RESULT, SCRATCH, Result
+from pipelines.recipe.entries import ENTRY
+from pipelines.recipe.job import Job
 from pipelines.training.ranks import process_group as group
-
-ENTRY = {
-    Kind.PRETRAIN: "pipelines.training.loop.fit:fit",
-    Kind.ADAPT_DOMAIN: "pipelines.training.loop.fit:fit",
-    Kind.ADAPT_TASK: "pipelines.training.loop.fit:fit",
-    Kind.FINETUNE: "pipelines.training.loop.fit:fit",
-    Kind.COMPRESS: "pipelines.training.loop.fit:fit",
-    Kind.EVALUATE: "pipelines.judging.evaluations.stage:evaluate",
-    Kind.PROBE: "pipelines.judging.probes.stage:probe",
-}
-"""Kind of stage → the function that computes it. Imported by name, so that a stage's code identity holds only its own."""
 
 
 def run(job: Job) -> Result:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.lineage.disk import flush, written_whole
-from pipelines.recipe.job import SCRATCH
+from pipelines.lineage.results import SCRATCH
 from pipelines.training.ranks import process_group as group
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.recipe.job import PROBES
+from pipelines.lineage.results import PROBES
 from pipelines.reports.sections import Report
 
 
