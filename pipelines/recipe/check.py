@@ -16,8 +16,10 @@ from pipelines.parts.strategies import Strategy, conflict
 from pipelines.recipe.checkpoint import body_of
 from pipelines.recipe.fitting import Problem, fitting, listed
 from pipelines.recipe.judging import check_judging
+from pipelines.recipe.kinds import Kind
 from pipelines.recipe.probing import check_probing
-from pipelines.recipe.schema import Checkpoint, Kind, Stage, Untrained
+from pipelines.recipe.schema import Stage
+from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.tokenizing import check_tokens, check_vocabulary
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.encoding import MULTIPLE

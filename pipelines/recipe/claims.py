@@ -5,7 +5,8 @@ from __future__ import annotations
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
-from pipelines.recipe.schema import Claim, Kind, Recipe, Stage
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.schema import Claim, Recipe, Stage
 
 COMPARISON = "comparison"
 """Name of the evaluate stage of a claim."""

@@ -5,7 +5,7 @@ Functions are named, not imported: a stage's code identity then holds the code o
 
 from __future__ import annotations
 
-from pipelines.recipe.schema import Kind
+from pipelines.recipe.kinds import Kind
 
 ENTRY = {
     Kind.PRETRAIN: "pipelines.training.loop.fit:fit",

@@ -18,7 +18,9 @@ from typing import Any
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
-from pipelines.recipe.schema import Kind, Recipe, Stage, Untrained
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.schema import Recipe, Stage
+from pipelines.recipe.starts import Untrained
 
 LATTICE = "lattice"
 """Name of the evaluate stage of a lattice."""

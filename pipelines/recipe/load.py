@@ -27,8 +27,9 @@ from pipelines.components import UNKNOWN_KEY, did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.recipe.check import Setting, check
 from pipelines.recipe.checkpoint import body_of
+from pipelines.recipe.kinds import Kind
 from pipelines.recipe.places import FILE_KEYS, Place, read_recipe
-from pipelines.recipe.schema import Kind, Recipe, Stage
+from pipelines.recipe.schema import Recipe, Stage
 
 MERGED = ("budget", "optimizer")
 """Stage keys that are inherited key by key."""

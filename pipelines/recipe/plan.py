@@ -21,8 +21,10 @@ from pipelines.parts import accelerators
 from pipelines.parts.heads import Head
 from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.entries import ENTRY
+from pipelines.recipe.kinds import Kind
 from pipelines.recipe.load import Library
-from pipelines.recipe.schema import Checkpoint, Kind, Recipe, Stage, Untrained
+from pipelines.recipe.schema import Recipe, Stage
+from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import TaskFamily
 
 TABLES = {
@@ -199,7 +201,7 @@ def identified(
         "family": family.model_dump(mode="json") if modules else None,
         "parents": parents,
         "data": {table: source.digest for table, source in data.items()},
-        "code": source_hash([ENTRY[stage.kind].partition(":")[0], *_modules(stage), *modules]),
+        "code": source_hash([ENTRY[stage.kind].partition(":")[0], Kind.__module__, *_modules(stage), *modules]),
         "libraries": library_versions(),
         "checkpoint": digest_folder(checkpoint) if checkpoint else None,
     }

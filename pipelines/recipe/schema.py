@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SerializeAsAny, field_validator, model_validator
+from pydantic import Field, PositiveInt, SerializeAsAny, field_validator, model_validator
 
-from pipelines.components import refuse_unknown_keys
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.probes import Probe
-from pipelines.lineage.weights import PLAIN_TEXT
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.compressions import Compression
 from pipelines.parts.corruptions import Corruption
@@ -21,59 +18,12 @@ from pipelines.parts.schedules import Schedule
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy
 from pipelines.parts.tokenizers import Tokenizer
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.starts import Checkpoint, Untrained
+from pipelines.recipe.strict import StrictModel
 
 
-class Kind(StrEnum):
-    """What a stage does. The first three train on plain text, the fourth on labels."""
-
-    PRETRAIN = "pretrain"
-    ADAPT_DOMAIN = "adapt_domain"
-    ADAPT_TASK = "adapt_task"
-    FINETUNE = "finetune"
-    COMPRESS = "compress"
-    EVALUATE = "evaluate"
-    PROBE = "probe"
-
-    @property
-    def reads_plain_text(self) -> bool:
-        return self in PLAIN_TEXT
-
-    @property
-    def judges(self) -> bool:
-        """Whether it looks at the models of other stages and makes none."""
-        return self in (Kind.EVALUATE, Kind.PROBE)
-
-
-class Strict(BaseModel):
-    """Frozen; refuses keys it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, value: Any) -> Any:
-        refuse_unknown_keys(f"a {cls.__name__.lower()}", value, cls.model_fields)
-        return value
-
-
-class Checkpoint(Strict):
-    """Start from a Hugging Face folder that this house did not train."""
-
-    checkpoint: str
-    """A folder, or `package:name/sub/folder` for one inside an installed Python package."""
-    missing: tuple[str, ...] = ()
-    """Glob patterns of weights that the new network has and the checkpoint lacks: initialised anew."""
-    unused: tuple[str, ...] = ()
-    """Glob patterns of weights that the checkpoint has and the new network lacks: dropped."""
-
-
-class Untrained(Strict):
-    """Start from the same body and vocabulary as a stage's result, with random weights: the "from scratch" baseline."""
-
-    untrained: str
-
-
-class Budget(Strict):
+class Budget(StrictModel):
     """How much a stage computes."""
 
     tokens: int | None = Field(None, ge=0)
@@ -100,7 +50,7 @@ class Budget(Strict):
         return self
 
 
-class NewWords(Strict):
+class NewWords(StrictModel):
     """Words of the stage's own corpus that are added to the vocabulary it starts from."""
 
     tokens: PositiveInt
@@ -109,7 +59,7 @@ class NewWords(Strict):
     """UTF-8 bytes of text that they are looked for in."""
 
 
-class Limits(Strict):
+class Limits(StrictModel):
     """What a tokenizer must not exceed on the text of a stage; it is told before anything trains, and changes no result."""
 
     unknown: float | None = Field(None, ge=0, le=1)
@@ -118,7 +68,7 @@ class Limits(Strict):
     """Tokens for each word, in languages without spaces for each character."""
 
 
-class Optimizer(Strict):
+class Optimizer(StrictModel):
     """AdamW (Loshchilov & Hutter 2019) and its numerics."""
 
     lr: float = Field(5e-4, gt=0)
@@ -135,7 +85,7 @@ def _as_list(value: Any) -> Any:
     return value if isinstance(value, (list, tuple)) or value is None else [value]
 
 
-class Stage(Strict):
+class Stage(StrictModel):
     """One stage, as written in a recipe and after inheritance."""
 
     kind: Kind
@@ -190,7 +140,7 @@ class Stage(Strict):
         return bool(self.objective) and self.budget.tokens != 0
 
 
-class Claim(Strict):
+class Claim(StrictModel):
     """What a system is known for, as something to be measured: one stage against another, all else equal."""
 
     says: str
@@ -211,7 +161,7 @@ class Claim(Strict):
     """Models trained of each of the two stages."""
 
 
-class Recipe(Strict):
+class Recipe(StrictModel):
     """A published system, or a user's own: named stages over shared parts."""
 
     name: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pipelines.parts.tokenizers import Tokenizer
 from pipelines.recipe.fitting import Problem, fitting, listed
-from pipelines.recipe.schema import Checkpoint, Stage
+from pipelines.recipe.schema import Stage
+from pipelines.recipe.starts import Checkpoint
 
 
 def check_tokens(stage: Stage, part: str, needed: frozenset[str]) -> str | None:

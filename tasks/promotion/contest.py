@@ -24,9 +24,10 @@ from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
 from pipelines.models.opening import RECORD
 from pipelines.networks.folder import read_json
+from pipelines.recipe.kinds import Kind
 from pipelines.recipe.offered import ANSWERS
 from pipelines.recipe.plan import Step, identified
-from pipelines.recipe.schema import Kind, Stage
+from pipelines.recipe.schema import Stage
 from pipelines.serving.answering.examples import family_of
 from pipelines.task_families import TaskFamily
 from tasks.datasets.planning import sources

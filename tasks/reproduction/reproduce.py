@@ -27,7 +27,8 @@ from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.job import Runtime
 from pipelines.recipe.plan import Step, identified
-from pipelines.recipe.schema import Checkpoint, Limits, Stage, Untrained
+from pipelines.recipe.schema import Limits, Stage
+from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import TaskFamily
 from tasks.datasets.prepared import dvc_digest
 from tasks.models.ancestry import ancestry, label

@@ -17,8 +17,9 @@ from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.results import Result
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.job import Job
+from pipelines.recipe.kinds import Kind
 from pipelines.recipe.plan import Step
-from pipelines.recipe.schema import Checkpoint, Kind
+from pipelines.recipe.starts import Checkpoint
 from pipelines.safety.redaction import redacted
 from tasks.display.artifacts import SHOWING
 from tasks.display.progress import Progress

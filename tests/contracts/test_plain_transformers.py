@@ -13,7 +13,7 @@ import pytest
 from transformers import AutoModel
 
 from pipelines.networks import register
-from pipelines.recipe.schema import Kind
+from pipelines.recipe.kinds import Kind
 from tests.contracts.trials import stages, tried
 
 OPEN = """

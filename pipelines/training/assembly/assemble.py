@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 from pipelines.errors import RecipeError
 from pipelines.models.opening import Record, choose_attention, open_config, open_tokenizer, put_together, read_weights
 from pipelines.parts.strategies import Strategy
-from pipelines.recipe.schema import Checkpoint, Stage, Untrained
+from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import Task
 from pipelines.training.assembly.new_words import MULTIPLE, grown, pieces_of_new_words
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+    from pipelines.recipe.schema import Stage
 
 
 def assemble(

@@ -17,7 +17,6 @@ from pipelines.models.opening import open_tokenizer
 from pipelines.parts.accelerators import Accelerator, every_accelerator
 from pipelines.parts.distributions import Distribution
 from pipelines.parts.objectives import Companion
-from pipelines.recipe.job import Job
 from pipelines.task_families import Row, Task
 from pipelines.training.assembly.assemble import assemble, set_dropout
 from pipelines.training.assembly.companions import CompanionFactory, save_companions
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from torch.utils.data import Dataset
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+    from pipelines.recipe.job import Job
     from pipelines.training.checkpoints.best_weights import BestWeights
 
 

@@ -19,7 +19,6 @@ from pipelines.parts.distributions import Distribution
 from pipelines.parts.objectives import Batch, Companion, Signals, TrainingStep
 from pipelines.parts.optimizers import ClipsGradients
 from pipelines.parts.strategies import Decision, Group, Progress
-from pipelines.recipe.schema import Stage
 from pipelines.training.assembly.answer_cache import RememberedAnswers
 from pipelines.training.assembly.parameter_groups import groups_of
 from pipelines.training.metrics_log import MetricsLog
@@ -29,6 +28,7 @@ from pipelines.vocabulary import Ability, Field, Signal
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+    from pipelines.recipe.schema import Stage
     from pipelines.training.batches.examples import ExampleBatches
     from pipelines.training.batches.micro_batches import Cut, Piece
     from pipelines.training.batches.plain_text import PlainBatches

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.lineage.weights import PLAIN_TEXT, continued
-from pipelines.recipe.schema import Kind
+from pipelines.recipe.kinds import Kind
 from pipelines.reports.elements.curves import tokens_before
 
 

@@ -12,7 +12,8 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.lattice import LATTICE, lattice_of
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import plan
-from pipelines.recipe.schema import Recipe, Untrained
+from pipelines.recipe.schema import Recipe
+from pipelines.recipe.starts import Untrained
 from tests.steps import RECIPES, library_of
 
 BERT = Library(RECIPES).load("bert")

@@ -18,10 +18,11 @@ from pipelines.judging.subjects import Subject
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, PROBES, RESULT
 from pipelines.recipe.check import Setting
+from pipelines.recipe.kinds import Kind
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, plan
 from pipelines.recipe.profiles import smoke
-from pipelines.recipe.schema import Kind, Recipe
+from pipelines.recipe.schema import Recipe
 from pipelines.task_families import TaskFamily
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run

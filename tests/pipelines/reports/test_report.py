@@ -13,7 +13,8 @@ import pytest
 
 from pipelines.judging.evaluations.stage import EVALUATION, evaluate
 from pipelines.recipe.job import Job
-from pipelines.recipe.schema import Kind, Stage
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.schema import Stage
 from pipelines.reports.elements.axes import count, duration, ticks
 from pipelines.reports.elements.curves import thinned, tokens_before
 from pipelines.reports.index import best_scores, render_index

@@ -13,7 +13,8 @@ from torch import nn
 
 from pipelines.errors import RecipeError
 from pipelines.models.opening import open_model, open_tokenizer
-from pipelines.recipe.schema import Checkpoint, Stage, Untrained
+from pipelines.recipe.schema import Stage
+from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import Task
 from pipelines.task_families.text_classification import TextClassification
 from pipelines.training.assembly.assemble import assemble, set_dropout

@@ -9,8 +9,8 @@ import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.recipe.claims import COMPARISON, narrowed
+from pipelines.recipe.kinds import Kind
 from pipelines.recipe.load import Library
-from pipelines.recipe.schema import Kind
 from tasks.records.claims import PAGE, RECORDS, render_page, verdict
 from tests.steps import RECIPES, ROOT, library_of
 

@@ -19,7 +19,8 @@ from pipelines.judging.subjects import Subject
 from pipelines.models.opening import Record, open_model, put_together
 from pipelines.parts.heads.masked_lm import MaskedLMHead
 from pipelines.recipe.job import Job
-from pipelines.recipe.schema import Kind, Stage
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.schema import Stage
 from pipelines.reports.report import render_report
 from tests.pipelines.judging.evaluations.test_prompting import save
 from tests.small_corpus import documents, write_tables

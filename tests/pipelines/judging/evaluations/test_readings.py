@@ -6,7 +6,8 @@ import pytest
 
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.readings import Asked, Reading
-from pipelines.recipe.schema import Kind, Stage
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.schema import Stage
 
 ASKED = Asked(documents=400, tokens=100.0, answers=3, models=4)
 

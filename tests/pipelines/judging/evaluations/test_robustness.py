@@ -11,7 +11,8 @@ import pytest
 from pipelines.errors import RecipeError
 from pipelines.judging.evaluations.stage import EVALUATION, evaluate
 from pipelines.recipe.job import Job
-from pipelines.recipe.schema import Kind, Stage
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.schema import Stage
 from tests.pipelines.judging.evaluations.conftest import Trained
 
 ATTACKS = ["shuffled_letters", "letter_case", "keyboard_typos"]

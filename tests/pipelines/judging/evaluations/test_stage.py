@@ -16,7 +16,8 @@ from pipelines.errors import CursusError, DataError, RecipeError
 from pipelines.judging.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
 from pipelines.lineage.results import Result
 from pipelines.recipe.job import Job
-from pipelines.recipe.schema import Kind, Stage
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.schema import Stage
 from tests.pipelines.judging.evaluations.conftest import Trained
 from tests.pipelines.judging.evaluations.tiny_classifier import PACKAGES, write_tables
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
 from pipelines.networks.masked_softmax import masked_softmax
+from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
 from pipelines.parts.accelerators.cpu_kernels.attention import attend
 from pipelines.parts.accelerators.cpu_kernels.dropout import Dropout, drawn, dropout
 from pipelines.parts.accelerators.cpu_kernels.layer_norm import LayerNorm
