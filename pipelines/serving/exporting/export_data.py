@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.errors import DataError
-from pipelines.models.opening import Record, open_config, open_tokenizer
+from pipelines.models.opening import ModelRecord, open_config, open_tokenizer
 from pipelines.networks.text_encoder import TextEncoder
 from pipelines.serving.answering.answerer import Answerer
 from pipelines.serving.exporting.export import Material
@@ -29,7 +29,7 @@ SCORED = 1000
 
 def task_of(folder: Path) -> Task | None:
     """The task that the model in `folder` was trained to answer, where it says so."""
-    record = Record.read(open_config(folder))
+    record = ModelRecord.read(open_config(folder))
     return None if record is None else record.task
 
 
@@ -69,7 +69,7 @@ def _thinned(rows: Sequence[Row], most: int) -> list[Row]:
 
 def _rows(folder: Path, rows: Sequence[Row]) -> list[Rows]:
     """Each of `rows` as the model in `folder` reads it."""
-    record = Record.read(open_config(folder))
+    record = ModelRecord.read(open_config(folder))
     if record is None or record.task is None:
         texts = [str(row["text"]) for row in rows]
         ids = [np.asarray([row], dtype=np.int64) for row in TextEncoder(folder).encode(texts) if row]

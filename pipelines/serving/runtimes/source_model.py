@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.models.text_network import Output, inputs_of, longest_of, open_text_network, orders_of, output_of
+from pipelines.models.text_network import OutputKind, input_names, max_row_length, open_text_network, rows_per_example, output_kind
 from pipelines.networks.onnx_graph import export_onnx
 from pipelines.serving.runtimes.rows import Rows
 
@@ -33,21 +33,21 @@ class Original:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        return inputs_of(self.folder)
+        return input_names(self.folder)
 
     @property
-    def output(self) -> Output:
-        return output_of(self.folder)
+    def output(self) -> OutputKind:
+        return output_kind(self.folder)
 
     @property
     def orders(self) -> int:
-        return orders_of(self.folder)
+        return rows_per_example(self.folder)
 
     @cached_property
     def graph(self) -> Path:
         """The network as a float32 ONNX file."""
         path = self.scratch / "float32.onnx"
-        name = "vector" if self.output is Output.VECTOR else "logits"
-        longest = longest_of(self.folder)
+        name = "vector" if self.output is OutputKind.VECTOR else "logits"
+        longest = max_row_length(self.folder)
         export_onnx(self.network, path, longest, inputs=self.inputs, output=name, orders=self.orders)
         return path
