@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured, Turn
 from benchmarks.harness.turns import ratio, take_turns
-from pipelines.models.text_network import Output
+from pipelines.models.text_network import OutputKind
 from pipelines.networks.folder import CONFIGURATION, read_json
-from pipelines.serving.exporting.material import material
+from pipelines.serving.exporting.export_data import material
 from pipelines.serving.exporting.measures import SHAPES, answers, batch_of, cosines
 from pipelines.serving.runtimes import Compute, every_runtime, reference
-from pipelines.serving.runtimes.original import Original
-from pipelines.serving.runtimes.rows import Rows
+from pipelines.serving.runtimes.source_model import Original
+from pipelines.serving.runtimes.model_inputs import Rows
 from tests.chinese_text import ARTICLES
 from tests.small_corpus import PLAIN, documents
 
@@ -65,9 +65,9 @@ def compared(source: Path, setting: Setting) -> Measured:
     given = material(source, "documentation", texts[::2], checked)
     computes, sizes, left_out = _converted(Original(source, setting.folder("scratch"), given.calibration), setting)
     base = reference()
-    expected = answers(computes[base], given.checked, Output.VECTOR)
+    expected = answers(computes[base], given.checked, OutputKind.VECTOR)
     tokens = np.concatenate([rows[0].ravel() for rows in given.checked])
-    alike = {name: cosines(expected, answers(one, given.checked, Output.VECTOR)) for name, one in computes.items()}
+    alike = {name: cosines(expected, answers(one, given.checked, OutputKind.VECTOR)) for name, one in computes.items()}
     figures, turns = [], {}
     speed: dict[str, dict[int, list[Figure]]] = {name: {1: [], 32: []} for name in computes}
     for rows, length in SHAPES:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.judging.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import Asked, Reading
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Stage

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pipelines.errors import DataError
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
-from pipelines.models.foreign import refuse_harm
+from pipelines.models.untrusted import refuse_unsafe
 from tasks.datasets.planning import store_folder
 from tasks.datasets.prepared import dvc_digest
 from tasks.models.ancestry import ancestry, label, resolve
@@ -45,7 +45,7 @@ def source_of(root: Path, model: str) -> Source:
     Raises what `resolve` raises, RecipeError for a folder that holds code or pickles.
     """
     if Path(model).is_dir():
-        refuse_harm(Path(model))
+        refuse_unsafe(Path(model))
         return Source(Path(model), model, "", {})
     store = Store(store_folder(root))
     artifact = store.find(resolve(root, store, model)[1])
@@ -64,7 +64,7 @@ def material_of(root: Path, source: Source, texts: Path | None) -> Material:
 
     Raises DataError where there are neither.
     """
-    from pipelines.serving.exporting.material import alternating, material, task_of
+    from pipelines.serving.exporting.export_data import alternating, material, task_of
 
     task = task_of(source.folder)
     if texts is not None:
@@ -107,13 +107,13 @@ def _table(path: Path, most: int | None = None) -> Sequence[Row]:
 def _lines(folder: Path, texts: Path) -> Sequence[Row]:
     """The examples in a file: a text a line, or JSON with the columns of a model whose examples are more than a text."""
     from pipelines.serving.answering.examples import examples
-    from pipelines.serving.exporting.material import task_of
+    from pipelines.serving.exporting.export_data import task_of
 
     try:
         lines = [line for line in texts.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{texts}: cannot be read as text ({error}); give a file with one text a line") from None
     task = task_of(folder)
-    if task is None or task.family.of_one_text:
+    if task is None or task.family.is_single_text:
         return [{"text": line} for line in lines]
     return list(examples(task.family, lines))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from pipelines.judging.certainty.crossed import pseudo_values, stretched, variation
+from pipelines.judging.certainty.variance_components import pseudo_values, stretched, variation
 from pipelines.judging.certainty.statistics import Difference, Estimate, seed_weights
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import DataError
-from pipelines.judging.certainty.crossed import CONFIDENCE, Variation
+from pipelines.judging.certainty.variance_components import CONFIDENCE, Variation
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ the fine-tuning. Both are resampled, independently of each other, as every seed 
 "Statistical significance tests for machine translation evaluation"). N items are drawn with replacement out of N, but
 only S - 1 seeds out of S: with S = 3 the usual S out of S would show two thirds of the variance between seeds, S - 1
 show all of it (Rao & Wu 1988, doi:10.1080/01621459.1988.10478591). The resamples give the interval its shape, the variances of
-seeds and items its width (`pipelines.judging.certainty.crossed`).
+seeds and items its width (`pipelines.judging.certainty.variance_components`).
 
 Shapes: S seeds, N items, C classes, R resamples.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pipelines.judging.certainty.crossed import CONFIDENCE, stretched, variation
+from pipelines.judging.certainty.variance_components import CONFIDENCE, stretched, variation
 
 if TYPE_CHECKING:
     import numpy as np

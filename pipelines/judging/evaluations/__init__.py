@@ -11,7 +11,7 @@ from pipelines.errors import RecipeError
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from pipelines.judging.evaluations.readings import Asked, Reading
+    from pipelines.judging.evaluations.forward_passes import Asked, Reading
     from pipelines.judging.evaluations.stage import Evaluated
     from pipelines.task_families import TaskFamily
 

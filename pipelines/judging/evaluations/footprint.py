@@ -11,9 +11,9 @@ from pydantic import Field, PositiveInt
 from pipelines.judging.certainty.statistics import METRICS, interval, paired_difference
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.latency import BATCHES, THREADS, answered_in_turns, in_turns, served_bytes
-from pipelines.judging.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import Asked, Reading
 from pipelines.lineage import hardware
-from pipelines.models.foreign import safetensors_header
+from pipelines.models.untrusted import safetensors_header
 from pipelines.networks.folder import ONNX, SAFETENSORS
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, PositiveInt
 
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import Asked, Reading
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pipelines.judging.evaluations.held_out import HeldOut
     from pipelines.judging.evaluations.stage import Evaluated
-    from pipelines.models.opening import Opened
+    from pipelines.models.opening import OpenedModel
 
 
 class Perplexity(Evaluation, name="perplexity"):
@@ -47,7 +47,7 @@ class Perplexity(Evaluation, name="perplexity"):
         return measure(evaluated, self.texts, self.length, next_token_losses, self.name)
 
 
-def next_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]:
+def next_token_losses(opened: OpenedModel, texts: Sequence[HeldOut]) -> list[float]:
     """The negative log-likelihood of each text in nats, every token after those before it in its row."""
     import numpy as np
 

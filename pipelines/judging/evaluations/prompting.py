@@ -11,7 +11,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from pipelines.judging.certainty.resampling import RESAMPLES, interval
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import Asked, Reading
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 
 from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import Asked, Reading
 from pipelines.vocabulary import Field as Batched
 from pipelines.vocabulary import Signal
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pipelines.judging.evaluations.held_out import HeldOut
     from pipelines.judging.evaluations.stage import Evaluated
-    from pipelines.models.opening import Opened
+    from pipelines.models.opening import OpenedModel
 
 ASKED = frozenset({Batched.INPUT_IDS, Batched.ATTENTION_MASK, Batched.MASKED_POSITIONS})
 OF_SPANS = frozenset({Batched.SPAN_EDGES, Batched.SPAN_OFFSETS})
@@ -55,7 +55,7 @@ class PseudoPerplexity(Evaluation, name="pseudo_perplexity"):
         return measure(evaluated, self.texts, self.length, masked_token_losses, self.name)
 
 
-def masked_token_losses(opened: Opened, texts: Sequence[HeldOut]) -> list[float]:
+def masked_token_losses(opened: OpenedModel, texts: Sequence[HeldOut]) -> list[float]:
     """The negative pseudo-log-likelihood of each text in nats: the sum over its tokens, each predicted from the others."""
     import numpy as np
 

@@ -13,7 +13,7 @@ from pipelines.judging.attacks import TEXTS, Attack
 from pipelines.judging.certainty.resampling import interval
 from pipelines.judging.certainty.statistics import Difference
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import Asked, Reading
 
 if TYPE_CHECKING:
     import numpy as np

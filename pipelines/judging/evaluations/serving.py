@@ -10,7 +10,7 @@ from pydantic import PositiveInt
 from pipelines.judging.certainty.statistics import RESAMPLES
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.latency import BATCHES, THREADS, answered_in_turns, in_turns, served_bytes
-from pipelines.judging.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import Asked, Reading
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from pipelines.errors import RecipeError
-from pipelines.judging.certainty.crossed import Variation, stretched, variation
+from pipelines.judging.certainty.variance_components import Variation, stretched, variation
 from pipelines.judging.certainty.resampling import RESAMPLES, contributions, interval, resampled
 from pipelines.judging.certainty.significance import PAYS, judged, settling
 from pipelines.judging.certainty.statistics import Difference

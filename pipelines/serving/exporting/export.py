@@ -25,14 +25,14 @@ from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.hardware import described, extensions
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import FileDigest
-from pipelines.models.text_network import Output, longest_of, orders_of, output_of
+from pipelines.models.text_network import OutputKind, max_row_length, rows_per_example, output_kind
 from pipelines.networks.folder import CONFIGURATION
 from pipelines.networks.text_encoder import TextEncoder
 from pipelines.serving.exported import EXPORT, Export, Latency, Machine, Measured
 from pipelines.serving.exporting.measures import SHAPES, answers, cosines, overall, take_turns
 from pipelines.serving.runtimes import Compute, Runtime, every_runtime, reference
-from pipelines.serving.runtimes.original import Original
-from pipelines.serving.runtimes.rows import Rows
+from pipelines.serving.runtimes.source_model import Original
+from pipelines.serving.runtimes.model_inputs import Rows
 
 FEWEST_TEXTS = 8
 
@@ -92,12 +92,12 @@ def export(
     `say` is told what is being done. The folder appears whole or not at all. Raises DataError when the model cannot be
     served by a runtime, when `destination` holds something else, or when none of `limits.only` may be chosen.
     """
-    output, destination = output_of(source), destination.absolute()
+    output, destination = output_kind(source), destination.absolute()
     _refuse_occupied(destination)
     runtimes = _wanted(limits.only)
     if len(material.checked) < FEWEST_TEXTS:
         raise DataError(f"{len(material.checked)} texts to compare answers on; give {FEWEST_TEXTS} or more (--texts)")
-    longest = min(longest_of(source), TextEncoder(source).length)
+    longest = min(max_row_length(source), TextEncoder(source).length)
     shapes = list(dict.fromkeys((rows, min(tokens, longest)) for rows, tokens in limits.shapes))
     left_out = {name: lacking for name, runtime in runtimes.items() if (lacking := runtime.missing())}
     with _aside(destination) as scratch:
@@ -108,7 +108,7 @@ def export(
         checks = _checks(computes, material, output, limits, say)
         say(f"timing {', '.join(computes)} in turns")
         tokens = np.concatenate([rows[0].ravel() for rows in material.checked])
-        timed = take_turns(computes, reference(), tokens, shapes, limits.rounds, orders_of(source))
+        timed = take_turns(computes, reference(), tokens, shapes, limits.rounds, rows_per_example(source))
         measured = {name: _measured(checks[name], timed[name], opened_in[name], scratch / name) for name in computes}
         chosen = _chosen(measured, limits, left_out)
         folder = scratch / chosen
@@ -205,7 +205,7 @@ def _wanted(only: Sequence[str]) -> dict[str, Runtime]:
 def _checks(
     computes: Mapping[str, Compute],
     material: Material,
-    output: Output,
+    output: OutputKind,
     limits: Limits,
     say: Callable[[str], None],
 ) -> dict[str, Measured]:

@@ -14,7 +14,7 @@ from pipelines.networks.text_encoder import TextEncoder
 from pipelines.serving.answering.answerer import Answerer
 from pipelines.serving.exporting.export import Material
 from pipelines.serving.runtimes import Compute
-from pipelines.serving.runtimes.rows import Rows
+from pipelines.serving.runtimes.model_inputs import Rows
 from pipelines.task_families import Row, Task
 from pipelines.task_families.encoding import FieldArrays
 from pipelines.vocabulary import Field

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.models.text_network import Output
+from pipelines.models.text_network import OutputKind
 from pipelines.serving.answering.inference import softmax
 from pipelines.serving.exported import Latency
 from pipelines.serving.runtimes import Compute
-from pipelines.serving.runtimes.rows import Rows
+from pipelines.serving.runtimes.model_inputs import Rows
 
 SHAPES = ((1, 32), (1, 128), (32, 32), (32, 128))
 """Examples of a batch, tokens of each row."""
@@ -23,10 +23,10 @@ FEWER = 5
 """A batch of many is measured this many times less often than one of one."""
 
 
-def answers(compute: Compute, batches: Sequence[Rows], output: Output) -> NDArray[np.float64]:
+def answers(compute: Compute, batches: Sequence[Rows], output: OutputKind) -> NDArray[np.float64]:
     """[N, D] as they would be served: probabilities of classes, a score, or a vector."""
     said = [compute(*rows) for rows in batches]
-    if output is Output.CLASSES:
+    if output is OutputKind.CLASSES:
         said = [softmax(scores) for scores in said]
     return np.concatenate(said).astype(np.float64)
 

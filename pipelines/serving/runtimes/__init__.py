@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.serving.runtimes.original import Original
+    from pipelines.serving.runtimes.source_model import Original
 
 
 class Compute(Protocol):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pipelines.networks.onnx_graph import open_onnx
 from pipelines.serving.runtimes import Compute
-from pipelines.serving.runtimes.rows import named
+from pipelines.serving.runtimes.model_inputs import named
 
 
 def session(path: Path, threads: int) -> Compute:

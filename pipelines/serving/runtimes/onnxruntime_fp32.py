@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pipelines.serving.runtimes import Compute, Runtime
 
 if TYPE_CHECKING:
-    from pipelines.serving.runtimes.original import Original
+    from pipelines.serving.runtimes.source_model import Original
 
 
 class OnnxRuntimeFp32(Runtime, name="onnxruntime_fp32"):

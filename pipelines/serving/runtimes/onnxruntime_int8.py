@@ -9,7 +9,7 @@ from pipelines.networks.onnx_graph import quantize_onnx
 from pipelines.serving.runtimes import Compute, Runtime
 
 if TYPE_CHECKING:
-    from pipelines.serving.runtimes.original import Original
+    from pipelines.serving.runtimes.source_model import Original
 
 FILE = "model.onnx"
 

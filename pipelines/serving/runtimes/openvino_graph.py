@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pipelines.errors import DataError
 from pipelines.serving.runtimes import Compute
-from pipelines.serving.runtimes.rows import named
+from pipelines.serving.runtimes.model_inputs import named
 
 GRAPH, WEIGHTS = "openvino.xml", "openvino.weights"
 TELEMETRY = "openvino_telemetry"

@@ -11,7 +11,7 @@ from pipelines.lineage.hardware import BF16_FLAGS, extensions
 from pipelines.serving.runtimes import Compute, Runtime
 
 if TYPE_CHECKING:
-    from pipelines.serving.runtimes.original import Original
+    from pipelines.serving.runtimes.source_model import Original
 
 
 class OpenVinoInt8(Runtime, name="openvino_int8"):
@@ -27,7 +27,7 @@ class OpenVinoInt8(Runtime, name="openvino_int8"):
 
     def convert(self, original: Original, out: Path) -> None:
         from pipelines.serving.runtimes.openvino_graph import quiet_import, read_onnx, write_graph
-        from pipelines.serving.runtimes.rows import named
+        from pipelines.serving.runtimes.model_inputs import named
 
         nncf = quiet_import("nncf")
         nncf.set_log_level("ERROR")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.models.text_network import OutputKind, input_names, max_row_length, open_text_network, rows_per_example, output_kind
 from pipelines.networks.onnx_graph import export_onnx
-from pipelines.serving.runtimes.rows import Rows
+from pipelines.serving.runtimes.model_inputs import Rows
 
 if TYPE_CHECKING:
     from torch.nn import Module

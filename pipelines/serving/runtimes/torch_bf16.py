@@ -17,7 +17,7 @@ from pipelines.errors import DataError
 from pipelines.serving.runtimes import Compute, Runtime
 
 if TYPE_CHECKING:
-    from pipelines.serving.runtimes.original import Original
+    from pipelines.serving.runtimes.source_model import Original
 
 COMPILERS = ("g++", "clang++", "c++")
 
@@ -57,14 +57,14 @@ class TorchBf16(Runtime, name="torch_bf16"):
     def open(self, folder: Path, threads: int) -> Compute:
         import torch
 
-        from pipelines.models.text_network import inputs_of, open_text_network
+        from pipelines.models.text_network import input_names, open_text_network
         from pipelines.serving.runtimes.torch_call import called
 
         network = open_text_network(folder).to(torch.bfloat16)
         cache = _cache(folder)
         with _compiling(cache):
             compiled = torch.compile(network, dynamic=True, options={"freezing": True})
-        run = called(compiled, inputs_of(folder), threads)
+        run = called(compiled, input_names(folder), threads)
         known: set[bool] = set()
 
         def compute(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.serving.runtimes import Compute
-from pipelines.serving.runtimes.rows import named
+from pipelines.serving.runtimes.model_inputs import named
 
 
 def called(module: Callable[..., Any], inputs: Sequence[str], threads: int) -> Compute:

@@ -10,7 +10,7 @@ from pipelines.errors import DataError
 from pipelines.serving.runtimes import Compute, Runtime
 
 if TYPE_CHECKING:
-    from pipelines.serving.runtimes.original import Original
+    from pipelines.serving.runtimes.source_model import Original
 
 
 class TorchFp32(Runtime, name="torch_fp32"):
@@ -28,7 +28,7 @@ class TorchFp32(Runtime, name="torch_fp32"):
             shutil.copyfile(path, out / path.name)
 
     def open(self, folder: Path, threads: int) -> Compute:
-        from pipelines.models.text_network import inputs_of, open_text_network
+        from pipelines.models.text_network import input_names, open_text_network
         from pipelines.serving.runtimes.torch_call import called
 
-        return called(open_text_network(folder), inputs_of(folder), threads)
+        return called(open_text_network(folder), input_names(folder), threads)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.errors import DataError
-from pipelines.judging.certainty.crossed import Variation, variation
+from pipelines.judging.certainty.variance_components import Variation, variation
 from pipelines.judging.certainty.significance import detectable, holm, mcnemar, randomisation, settling
 
 

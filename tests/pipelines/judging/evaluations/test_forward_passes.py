@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.readings import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import Asked, Reading
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.schema import Stage
 

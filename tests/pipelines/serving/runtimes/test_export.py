@@ -22,7 +22,7 @@ from pipelines.serving.answering.answerer import Answerer
 from pipelines.serving.answering.inference import load_predictor, load_vectors
 from pipelines.serving.exported import EXPORT, Export, slow_here
 from pipelines.serving.exporting.export import Limits, Material, export
-from pipelines.serving.exporting.material import material
+from pipelines.serving.exporting.export_data import material
 from pipelines.serving.exporting.measures import SHAPES, cosines
 from pipelines.serving.runtimes import Runtime
 from tests.chinese_text import ARTICLES
