@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.corpora.duplicates.overlap import OverlapIndex
-from pipelines.corpora.duplicates.published import Published, published_leaks
+from pipelines.corpora.duplicates.published import PublishedExample, published_leaks
 from pipelines.corpora.duplicates.shingles import Letters, Shingle, batches
 
 SPLITS = ("all", "train", "dev", "dev_out_of_domain", "trial", "test")
@@ -56,7 +56,7 @@ def compare_inside(sets: dict[str, Path], readme: str) -> None:
     for name, repeats, across, two, *_ in rows:
         if name not in sets:
             continue
-        found: list[Published] = []
+        found: list[PublishedExample] = []
         for split in SPLITS:
             asked = list(examples(sets[name], split))
             if sets[name].parent.name in AS_THEY_ARE:
@@ -65,7 +65,7 @@ def compare_inside(sets: dict[str, Path], readme: str) -> None:
                 keys = [
                     key.tobytes() for batch in batches(one[0] for one in asked) for key in Letters.of(batch).text_keys()
                 ]
-            found += [Published(key, split, answer) for key, (_, answer, _) in zip(keys, asked, strict=True)]
+            found += [PublishedExample(key, split, answer) for key, (_, answer, _) in zip(keys, asked, strict=True)]
         leaks = published_leaks(found, [split for split in SPLITS if any(one.part == split for one in found)])
         listed: dict[str, Any] = {"repeats": _counts(repeats), "across": _counts(across)}
         if two.strip():

@@ -18,7 +18,7 @@ from pipelines.corpora.duplicates.minhash import Bands
 from pipelines.corpora.duplicates.near_duplicates import Sketches, clusters
 from pipelines.corpora.duplicates.overlap import words
 from pipelines.corpora.duplicates.shingles import Shingle, unit_of
-from pipelines.corpora.duplicates.sketches import Sketched
+from pipelines.corpora.duplicates.sketches import SketchedShard
 from pipelines.corpora.shards.tables import TEXTS, write_rows
 
 THRESHOLD = 0.8
@@ -86,7 +86,7 @@ class NearDuplicates(Benchmark):
 
 def _ours(table: Path, count: int, bands: Bands, language: str, folder: Path) -> Pairs:
     folder.mkdir()
-    Sketched("texts", table, count, Shingle(unit_of(language), LENGTH), bands, None)(folder)
+    SketchedShard("texts", table, count, Shingle(unit_of(language), LENGTH), bands, None)(folder)
     earliest = clusters([Sketches(folder, 0)], bands, np.ones(count, np.bool_))
     return {(int(head), number) for number, head in enumerate(earliest) if head != number}
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from flows.process.computing import begin, execution, whole
 from pipelines.lineage import hardware
 from pipelines.lineage.store import Store
-from pipelines.recipe.claims import narrowed
+from pipelines.recipe.claims import recipe_of_claim
 from tasks.datasets.lock import data_in_use
 from tasks.datasets.planning import Request, make_plan, resolve_request, store_folder
 from tasks.datasets.preparation import prepare_dataset
@@ -76,7 +76,7 @@ def _asked(config: RegimeConfig, root: Path) -> Request:
     request = resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke)
     if config.claim is None:
         return request
-    return replace(request, reshaped=partial(narrowed, name=config.claim, seeds=config.seeds))
+    return replace(request, reshaped=partial(recipe_of_claim, name=config.claim, seeds=config.seeds))
 
 
 def carry_out(request: Request, root: Path, *, threads: int | None = None, until: str | None = None) -> RegimeResult:

@@ -15,7 +15,7 @@ from pipelines.components import did_you_mean
 from pipelines.corpora.settings.dataset import load_settings
 from pipelines.errors import RecipeError
 from pipelines.lineage.store import Store
-from pipelines.recipe.claims import claim_of, narrowed
+from pipelines.recipe.claims import claim_of, recipe_of_claim
 from pipelines.recipe.load import Library
 from tasks.datasets.planning import resolve_request, store_folder
 from tasks.records.claims import PAGE, record_claim
@@ -47,7 +47,7 @@ def measure(
             f"shows how), or name another with --data.{did_you_mean(chosen, known_datasets)}"
         )
     request = replace(
-        resolve_request(root, chosen, owner, (), smoke), reshaped=partial(narrowed, name=wanted, seeds=seeds)
+        resolve_request(root, chosen, owner, (), smoke), reshaped=partial(recipe_of_claim, name=wanted, seeds=seeds)
     )
     console.print(f"{owner} on {chosen}: preparing the data")
     store = Store(store_folder(root))

@@ -67,12 +67,12 @@ def compared_seeds(plan: Plan) -> int | None:
 
 def show_reach(console: Console, prepared: Prepared, seeds: int) -> None:
     """Before anything is computed: the smallest difference between two stages that could be seen at all."""
-    from pipelines.judging.certainty.significance import DISAGREEMENT, SEED_DEVIATION, detectable
+    from pipelines.judging.certainty.significance import DISAGREEMENT, SEED_DEVIATION, minimum_detectable_difference
 
     items = prepared.summary["tables"]["test"]["documents"]
     console.print(
         f"{items:,} test examples and {seeds} seed{'s' if seeds > 1 else ''} of each side show a difference of "
-        f"{100 * detectable(items, seeds):.1f} points four times in five (were the two apart on {DISAGREEMENT:.0%} of the "
+        f"{100 * minimum_detectable_difference(items, seeds):.1f} points four times in five (were the two apart on {DISAGREEMENT:.0%} of the "
         f"examples, and seeds by {100 * SEED_DEVIATION:g} point)",
         soft_wrap=True,
     )
@@ -99,14 +99,14 @@ def _estimate(score: Mapping[str, Any]) -> str:
 
 def show_next(console: Console, plan: Plan, models: Mapping[str, str]) -> None:
     """What can be done with what `plan` made; `models` are those that were registered now."""
-    from pipelines.recipe.offered import final_model, planned
+    from pipelines.recipe.final_models import final_model, lineage_steps
 
-    final = final_model(planned(plan))
+    final = final_model(lineage_steps(plan))
     known = next(iter(models), final.stage if final else plan.steps[-1].name)
     words = ["cursus up", f"cursus lineage {known}"]
     if final is not None:
         family = next(step.family for step in plan.steps if step.fingerprint == final.fingerprint)
-        words.append("cursus predict 'a text'" if family.of_one_text else "cursus predict --json < examples.jsonl")
+        words.append("cursus predict 'a text'" if family.is_single_text else "cursus predict --json < examples.jsonl")
     console.print(f"next     {'   ·   '.join(words)}", soft_wrap=True)
 
 

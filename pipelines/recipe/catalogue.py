@@ -62,7 +62,7 @@ PARTS = (
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ComponentParameter:
     """One key of a component."""
 
     name: str
@@ -106,14 +106,14 @@ def members_of(package: str) -> tuple[type[Component], dict[str, type[Component]
     return family, dict(family.members)
 
 
-def parameters(member: type[Component]) -> list[Parameter]:
+def parameters(member: type[Component]) -> list[ComponentParameter]:
     """The keys of a component, with the docstring written under each."""
     documented: dict[str, str] = {}
     for cls in reversed(member.__mro__):
         if issubclass(cls, Component):
             documented |= dict(_documented_attributes(cls))
     return [
-        Parameter(
+        ComponentParameter(
             name=name,
             type=_type(field.annotation),
             default="" if field.is_required() else _yaml(field.get_default(call_default_factory=True)),

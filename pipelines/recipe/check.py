@@ -13,11 +13,11 @@ from pipelines.parts.heads import Head
 from pipelines.parts.layouts import Layout
 from pipelines.parts.segmentations import UNSPACED, Segmentation
 from pipelines.parts.strategies import Strategy, conflict
-from pipelines.recipe.checkpoint import body_of
-from pipelines.recipe.fitting import Problem, fitting, listed
+from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.judging import check_judging
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.probing import check_probing
+from pipelines.recipe.problems import Problem, listed, matching_members
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.tokenizing import check_tokens, check_vocabulary
@@ -71,7 +71,7 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
         return "start", "only a pretrain stage takes over a checkpoint; let this stage start from that one"
     elif isinstance(stage.start, Checkpoint) and stage.backbone is not None:
         try:
-            held = body_of(stage.start.checkpoint)
+            held = backbone_of(stage.start.checkpoint)
         except RecipeError as error:
             return "start", str(error)
         if (held.described, held.longest) != (stage.backbone.described, stage.backbone.longest):
@@ -104,7 +104,10 @@ def _check_parts(stage: Stage) -> Problem | None:
     if stage.kind is not Kind.COMPRESS and not stage.objective and stage.budget.tokens != 0:
         return "objective", "a stage that trains needs an objective"
     if stage.trains and not stage.strategy:
-        return "strategy", f"a stage that trains needs a strategy; known: {listed(fitting(Strategy, lambda _: True))}"
+        return (
+            "strategy",
+            f"a stage that trains needs a strategy; known: {listed(matching_members(Strategy, lambda _: True))}",
+        )
     if impossible := conflict(stage.strategy):
         return "strategy", impossible
     if stage.trains and stage.budget.tokens is None and stage.budget.epochs is None:
@@ -120,7 +123,7 @@ def _check_task(stage: Stage, setting: Setting) -> Problem | None:
     """Labels meet a head that reads them; plain text meets one that reads plain text."""
     assert stage.head is not None
     if stage.kind.reads_plain_text and stage.head.reads:
-        fits = fitting(Head, lambda head: not head.reads)
+        fits = matching_members(Head, lambda head: not head.reads)
         return (
             "head",
             f"{stage.head.name} reads labelled examples, this stage reads plain text; heads that do: {listed(fits)}",
@@ -128,17 +131,17 @@ def _check_task(stage: Stage, setting: Setting) -> Problem | None:
     if stage.kind.reads_plain_text:
         return None
     if not stage.head.reads:
-        fits = fitting(Head, lambda head: setting.family in head.reads if setting.family else bool(head.reads))
+        fits = matching_members(Head, lambda head: setting.family in head.reads if setting.family else bool(head.reads))
         return "head", f"{stage.head.name} reads plain text and answers no task; heads that do: {listed(fits)}"
     if "task_text" in stage.corpus and setting.family is not None:
         family = TaskFamily.model_validate(setting.family)
-        if not family.of_one_text:
+        if not family.is_single_text:
             return "corpus", f"task_text is no example of {family.name} without its answer; leave corpus: task"
     if setting.family is not None and setting.family in stage.head.reads:
         unfit = stage.head.unfit(TaskFamily.model_validate(setting.family))
         return ("head", f"{stage.head.name}, {unfit}") if unfit else None
     if setting.family is not None:
-        fits = fitting(Head, lambda head: setting.family in head.reads)
+        fits = matching_members(Head, lambda head: setting.family in head.reads)
         return (
             "head",
             f"{stage.head.name} answers {listed(stage.head.reads)}, and this dataset is {setting.family}; heads that "
@@ -151,21 +154,21 @@ def _check_body(stage: Stage) -> Problem | None:
     """The head's demands on the body, and the length of its rows."""
     if stage.backbone is None or stage.head is None:  # it starts from another recipe's stage
         return None
-    if lacking := stage.head.needs_body - stage.backbone.offers:
+    if lacking := stage.head.needs_abilities - stage.backbone.offers:
         return (
             "head",
             f"{stage.head.name} needs a body that is {listed(lacking)}, and this one ({stage.backbone.described}) is "
-            f"{listed(stage.backbone.offers)}; bodies that fit: {', '.join(stage.backbone.fitting(stage.head.needs_body))}",
+            f"{listed(stage.backbone.offers)}; bodies that fit: {', '.join(stage.backbone.fitting(stage.head.needs_abilities))}",
         )
-    if stage.kind.reads_plain_text and (lacking := stage.layout.needs_body - stage.backbone.offers):
+    if stage.kind.reads_plain_text and (lacking := stage.layout.needs_abilities - stage.backbone.offers):
         return (
             "layout",
             f"{stage.layout.name} needs a body that is {listed(lacking)}, and this one ({stage.backbone.described}) is not; "
-            f"bodies that fit: {', '.join(stage.backbone.fitting(stage.layout.needs_body))}",
+            f"bodies that fit: {', '.join(stage.backbone.fitting(stage.layout.needs_abilities))}",
         )
     for objective in stage.objective:
         for signal in sorted(objective.needs_signals):
-            ability = stage.head.needs_body_for.get(signal)
+            ability = stage.head.needs_ability_for.get(signal)
             if ability is not None and ability not in stage.backbone.offers:
                 fits = ", ".join(stage.backbone.fitting(frozenset({ability})))
                 return (
@@ -192,7 +195,7 @@ def _checklisted(stage: Stage, setting: Setting) -> Problem | None:
         return None
     found = stage.segmentation.languages
     finds = listed(found) if found is not None else "languages written with spaces"
-    fits = fitting(Segmentation, lambda one: _finds_words(one, setting.language))
+    fits = matching_members(Segmentation, lambda one: _finds_words(one, setting.language))
     return (
         "segmentation",
         f"{stage.segmentation.name} finds the words of {finds}, and this dataset's language is {setting.language}; what "
@@ -216,7 +219,7 @@ def _check_supply(stage: Stage, setting: Setting) -> Problem | None:
             fields |= stage.segmentation.provides
         pieces = next((one.name for one in stage.corruption if one.segments > 1), None)
         if pieces is not None and stage.layout.provides:
-            fits = fitting(Layout, lambda layout: not layout.provides)
+            fits = matching_members(Layout, lambda layout: not layout.provides)
             why = "go on from batch to batch" if Field.MEMORY in stage.layout.provides else "hold several documents"
             return (
                 "layout",
@@ -232,7 +235,7 @@ def _check_supply(stage: Stage, setting: Setting) -> Problem | None:
         if lacking := corruption.needs - fields:
             offers = _providing(lacking) + [
                 f"segmentation: {name}"
-                for name in fitting(
+                for name in matching_members(
                     Segmentation, lambda one: lacking <= one.provides and _finds_words(one, setting.language)
                 )
             ]
@@ -261,7 +264,7 @@ def _check_supply(stage: Stage, setting: Setting) -> Problem | None:
             return key, f"{name} needs {listed(lacking)}, which nothing here provides{_hint(offers)}"
     for objective in stage.objective:
         if unsaid := objective.needs_signals - stage.head.provides:
-            says = fitting(Head, partial(_says, unsaid))
+            says = matching_members(Head, partial(_says, unsaid))
             return (
                 "objective",
                 f"{objective.name} needs {listed(unsaid)}, which the head {stage.head.name} does not say; heads that do: "
@@ -283,10 +286,10 @@ def _hint(offers: list[str]) -> str:
 def _providing(lacking: Iterable[Field]) -> list[str]:
     """The corruptions that provide the fields `lacking`."""
     wanted = set(lacking)
-    return fitting(Corruption, lambda corruption: wanted <= corruption.provides)
+    return matching_members(Corruption, lambda corruption: wanted <= corruption.provides)
 
 
 def _labelling(lacking: Iterable[Field]) -> list[str]:
     """The heads whose encoding adds the fields `lacking` to a labelled batch."""
     wanted = set(lacking)
-    return fitting(Head, lambda head: wanted <= head.labels)
+    return matching_members(Head, lambda head: wanted <= head.labels)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.components import discover
 from pipelines.errors import RecipeError
-from pipelines.models.foreign import WEIGHTS, refuse_harm, safetensors_header
+from pipelines.models.untrusted import WEIGHTS, refuse_unsafe, safetensors_header
 from pipelines.parts.backbones import Backbone
 
 PACKAGE = "package:"
@@ -31,11 +31,11 @@ def resolve_checkpoint(reference: str) -> Path:
             f"checkpoint {reference!r}: no config.json in {folder}; give a Hugging Face model folder, or the hub name of a "
             "model that is in the local cache (huggingface-cli download)"
         )
-    refuse_harm(folder)
+    refuse_unsafe(folder)
     return folder
 
 
-def body_of(reference: str) -> Backbone:
+def backbone_of(reference: str) -> Backbone:
     """The body that a checkpoint holds.
 
     Raises RecipeError when the folder is not there, when its architecture is none of ours, or when its weights are not those

@@ -19,7 +19,7 @@ def claim_of(recipe: Recipe, name: str) -> Claim:
     return recipe.claims[name]
 
 
-def narrowed(recipe: Recipe, name: str, seeds: int | None = None) -> Recipe:
+def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None) -> Recipe:
     """The recipe that measures the claim `name`, over `seeds` seeds where given."""
     claim = claim_of(recipe, name)
     wanted = tuple(range(seeds or claim.seeds))
@@ -27,7 +27,7 @@ def narrowed(recipe: Recipe, name: str, seeds: int | None = None) -> Recipe:
     for compared in (claim.baseline, claim.system):
         stages[compared] = stages[compared].model_copy(update={"seeds": wanted})
     judged = {
-        "name": Evaluation.usual,
+        "name": Evaluation.default_name,
         "ladder": [claim.baseline, claim.system],
         "metric": claim.metric,
     }

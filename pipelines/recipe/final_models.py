@@ -13,11 +13,11 @@ from typing import Any, Self
 from pipelines.lineage.weights import PLAIN_TEXT
 from pipelines.recipe.plan import Plan
 
-ANSWERS = ("finetune", "compress")
+ANSWERING_KINDS = ("finetune", "compress")
 
 
 @dataclass(frozen=True)
-class Made:
+class LineageStep:
     """A step of an execution, as far as it says what came of what."""
 
     stage: str
@@ -33,16 +33,17 @@ class Made:
         return cls(step["stage"], int(step["seed"]), step["kind"], step["fingerprint"], step.get("parents", {}))
 
 
-def planned(plan: Plan) -> list[Made]:
+def lineage_steps(plan: Plan) -> list[LineageStep]:
     """The steps of a plan."""
     return [
-        Made(step.name, step.seed, step.stage.kind.value, step.fingerprint, dict(step.parents)) for step in plan.steps
+        LineageStep(step.name, step.seed, step.stage.kind.value, step.fingerprint, dict(step.parents))
+        for step in plan.steps
     ]
 
 
-def final_model(steps: Sequence[Made]) -> Made | None:
+def final_model(steps: Sequence[LineageStep]) -> LineageStep | None:
     """The model that answers the task, of steps in the order they ran; None where none does."""
-    answering = {step.fingerprint: step for step in steps if step.kind in ANSWERS}
+    answering = {step.fingerprint: step for step in steps if step.kind in ANSWERING_KINDS}
     judged = [
         [answering[parent] for parent in step.parents.values() if parent in answering]
         for step in steps
@@ -56,7 +57,7 @@ def final_model(steps: Sequence[Made]) -> Made | None:
     return min((step for step in candidates if step.stage == last), key=lambda step: step.seed)
 
 
-def final_body(steps: Sequence[Made]) -> Made | None:
+def final_backbone(steps: Sequence[LineageStep]) -> LineageStep | None:
     """The model trained on plain text that the final one continues, else the last such model; None where there is none."""
     by_fingerprint = {step.fingerprint: step for step in steps}
     current = final_model(steps)

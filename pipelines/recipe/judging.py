@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pipelines.components import did_you_mean
 from pipelines.judging.evaluations import Evaluation
 from pipelines.parts.heads import Head
-from pipelines.recipe.fitting import Problem, fitting, listed
+from pipelines.recipe.problems import Problem, listed, matching_members
 from pipelines.recipe.schema import Stage
 
 
@@ -61,7 +61,7 @@ def _undefined(evaluation: Evaluation, family: str) -> str | None:
     """Why an evaluation says nothing of a task of `family`."""
     if evaluation.reads is None or family in evaluation.reads:
         return None
-    fits = fitting(
+    fits = matching_members(
         Evaluation, lambda one: one.judges == evaluation.judges and (one.reads is None or family in one.reads)
     )
     return (
@@ -73,7 +73,7 @@ def _undefined(evaluation: Evaluation, family: str) -> str | None:
 def _unfit(evaluation: Evaluation, judged: Stage) -> str | None:
     """Why a stage on plain text cannot be judged."""
     if judged.head is not None and (unsaid := evaluation.needs_signals - judged.head.provides):
-        says = fitting(Head, lambda head: unsaid <= head.provides)
+        says = matching_members(Head, lambda head: unsaid <= head.provides)
         return f"its head {judged.head.name} does not say {listed(unsaid)}; heads that do: {listed(says)}"
     limit, longest = judged.backbone.longest if judged.backbone else None, evaluation.longest_row
     if limit is not None and longest is not None and longest > limit:

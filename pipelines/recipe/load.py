@@ -26,9 +26,9 @@ from pydantic import ValidationError
 from pipelines.components import UNKNOWN_KEY, did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.recipe.check import Setting, check
-from pipelines.recipe.checkpoint import body_of
+from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.kinds import Kind
-from pipelines.recipe.places import FILE_KEYS, Place, read_recipe
+from pipelines.recipe.recipe_file import FILE_KEYS, KeyPath, read_recipe
 from pipelines.recipe.schema import Recipe, Stage
 
 MERGED = ("budget", "optimizer")
@@ -59,9 +59,9 @@ class Document:
 
     name: str
     values: dict[str, Any]
-    places: dict[Place, str] = field(default_factory=dict)
+    places: dict[KeyPath, str] = field(default_factory=dict)
 
-    def error(self, path: Place, message: str) -> RecipeError:
+    def error(self, path: KeyPath, message: str) -> RecipeError:
         """The message, preceded by the file and line of the longest known prefix of `path`."""
         for end in range(len(path), -1, -1):
             if path[:end] in self.places:
@@ -71,7 +71,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecipeOptions:
     """What a dataset asks of a recipe."""
 
     variants: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Library:
     what is looked at on a dataset are the models that were trained on it.
     """
 
-    def __init__(self, folder: Path, asked: Mapping[str, Asked] | None = None) -> None:
+    def __init__(self, folder: Path, asked: Mapping[str, RecipeOptions] | None = None) -> None:
         self.folder, self.asked = folder, asked or {}
 
     def names(self) -> list[str]:
@@ -107,7 +107,7 @@ class Library:
         Raises RecipeError, naming file, line and key, for anything that is misspelt, missing, circular, or that cannot work
         together.
         """
-        asked = self.asked.get(name, Asked())
+        asked = self.asked.get(name, RecipeOptions())
         document = self._document(name, tuple(asked.variants if variants is None else variants))
         for stage, changes in (asked.budget if budget is None else budget).items():
             self._require_stage(document, ("budget", stage), stage)
@@ -227,12 +227,12 @@ class Library:
             result[key] = value
         if isinstance(start, dict) and "checkpoint" in start and "backbone" not in result:
             try:
-                result["backbone"] = body_of(str(start["checkpoint"])).model_dump()
+                result["backbone"] = backbone_of(str(start["checkpoint"])).model_dump()
             except RecipeError as error:
                 raise document.error((*place, "start", "checkpoint"), str(error)) from None
         return result
 
-    def _parent(self, document: Document, place: Place, start: str, seen: tuple[str, ...]) -> dict[str, Any]:
+    def _parent(self, document: Document, place: KeyPath, start: str, seen: tuple[str, ...]) -> dict[str, Any]:
         owner, _, stage = start.rpartition("/")
         if owner:
             other = self._document(owner, ())
@@ -241,12 +241,12 @@ class Library:
         self._require_stage(document, place, start)
         return self._inherit(document, start, seen)
 
-    def _require_stage(self, document: Document, place: Place, stage: str) -> None:
+    def _require_stage(self, document: Document, place: KeyPath, stage: str) -> None:
         stages = document.values["stages"]
         if stage not in stages:
             raise document.error(place, f"no stage is called {stage!r}.{did_you_mean(stage, stages)}")
 
-    def _explain(self, document: Document, place: Place, error: ValidationError) -> RecipeError:
+    def _explain(self, document: Document, place: KeyPath, error: ValidationError) -> RecipeError:
         first = error.errors()[0]
         # union branches put type names into the location: keep the parts that were written in the file
         written = tuple(str(part) for part in first["loc"])
@@ -262,7 +262,7 @@ class Library:
         return document.error((*place, *written), message)
 
 
-def _overlay(document: Document, stages: Any, places: dict[Place, str], prefix: Place) -> None:
+def _overlay(document: Document, stages: Any, places: dict[KeyPath, str], prefix: KeyPath) -> None:
     """Lay `stages` (a mapping of partial stages) over the document's, and remember where each key was written."""
     if not isinstance(stages, dict):
         raise document.error(prefix, "expected a mapping of stage names to changes")

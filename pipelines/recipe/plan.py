@@ -109,7 +109,7 @@ def plan(
 
     Raises RecipeError for a checkpoint that is not there, DataError never: tables were validated before.
     """
-    return _Planner(recipe, library, data, family or TaskFamily.usually(), profile).plan()
+    return _Planner(recipe, library, data, family or TaskFamily.default(), profile).plan()
 
 
 class _Planner:
@@ -176,10 +176,10 @@ class _Planner:
             tables = sorted({table for one in stage.probes for table in one.tables})
         data = {table: self.data[table] for table in dict.fromkeys(tables)}
         checkpoint = resolve_checkpoint(stage.start.checkpoint) if isinstance(stage.start, Checkpoint) else None
-        return identified(recipe, name, stage, seed, several, parents, data, self.family, checkpoint)
+        return identify_step(recipe, name, stage, seed, several, parents, data, self.family, checkpoint)
 
 
-def identified(
+def identify_step(
     recipe: str,
     name: str,
     stage: Stage,

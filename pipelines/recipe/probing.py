@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pipelines.judging.probes import Probe
-from pipelines.recipe.fitting import Problem, fitting, listed
+from pipelines.recipe.problems import Problem, listed, matching_members
 from pipelines.recipe.schema import Stage
 from pipelines.task_families.encoding import MULTIPLE
 
@@ -13,7 +13,10 @@ from pipelines.task_families.encoding import MULTIPLE
 def check_probing(stage: Stage, resolve: Callable[[str], Stage], family: str | None) -> Problem | None:
     """The first thing wrong with a probe stage on a dataset of `family` (None: not known), or None."""
     if not stage.probes:
-        return "probes", f"a probe stage needs at least one probe; known: {listed(fitting(Probe, lambda _: True))}"
+        return (
+            "probes",
+            f"a probe stage needs at least one probe; known: {listed(matching_members(Probe, lambda _: True))}",
+        )
     names = [probe.name for probe in stage.probes]
     if twice := next((name for name in names if names.count(name) > 1), None):
         return "probes", f"{twice} is asked twice; put the second into a probe stage of its own"
@@ -40,7 +43,7 @@ def check_probing(stage: Stage, resolve: Callable[[str], Stage], family: str | N
             )
     for probe in stage.probes:
         if family is not None and probe.reads is not None and family not in probe.reads:
-            fits = fitting(Probe, lambda one: one.reads is None or family in one.reads)
+            fits = matching_members(Probe, lambda one: one.reads is None or family in one.reads)
             return (
                 "probes",
                 f"{probe.name} asks about {listed(probe.reads)}; this dataset is {family}; probes that fit: {listed(fits)}",
@@ -56,9 +59,9 @@ def _blind(probe: Probe, looked: Stage) -> str | None:
     for ability, instead in probe.cannot.items():
         if ability in body.offers:
             return f"its body ({body.described}) has {instead}"
-    if lacking := probe.needs_body - body.offers:
+    if lacking := probe.needs_abilities - body.offers:
         return (
             f"it needs a body that is {listed(lacking)}, and this one ({body.described}) is {listed(body.offers)}; bodies that "
-            f"fit: {', '.join(body.fitting(probe.needs_body))}"
+            f"fit: {', '.join(body.fitting(probe.needs_abilities))}"
         )
     return None

@@ -11,7 +11,7 @@ Problem: TypeAlias = tuple[str, str]
 """The key that is wrong, and a sentence that says why and what would fit."""
 
 
-def fitting(family: type[Component], fits: Callable[..., bool]) -> list[str]:
+def matching_members(family: type[Component], fits: Callable[..., bool]) -> list[str]:
     """The names of the members of a family for which `fits` holds, sorted."""
     discover(family.__module__)
     return [name for name, member in sorted(family.members.items()) if fits(member)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.recipe.schema import Budget, Limits, NewWords, Recipe, Stage
+from pipelines.recipe.schema import Budget, NewWords, Recipe, Stage, TokenizerLimits
 
 SMOKE_STEPS = 4
 SMOKE_BATCH_TOKENS = 2048
@@ -33,7 +33,7 @@ def _tiny(stage: Stage) -> Stage:
     if stage.vocabulary is not None:
         update["vocabulary"] = NewWords(tokens=min(stage.vocabulary.tokens, SMOKE_WORDS), sample_bytes=SMOKE_BYTES)
     # a tiny vocabulary leaves much unknown, and cuts words into many tokens
-    update["limits"] = Limits(unknown=1.0)
+    update["limits"] = TokenizerLimits(unknown=1.0)
     if stage.tokenizer is not None:
         update["tokenizer"] = stage.tokenizer.tiny()
     return stage.model_copy(update=update)

@@ -15,12 +15,12 @@ from pipelines.components.plain_yaml import refuse_tags
 from pipelines.errors import RecipeError
 
 FILE_KEYS = ("name", "paper", "settings", "base", "variants", "stages", "claims")
-Place: TypeAlias = tuple[str, ...]
+KeyPath: TypeAlias = tuple[str, ...]
 """The keys that lead to a value."""
 
 
 @lru_cache(maxsize=256)
-def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[Place, str]]:
+def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[KeyPath, str]]:
     try:
         loaded = YAML(typ="rt").load(path.read_bytes().decode())
     except MarkedYAMLError as error:
@@ -33,16 +33,16 @@ def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[Place,
     if not isinstance(loaded, CommentedMap):
         raise RecipeError(f"{path}:1: a recipe is a mapping with the keys {', '.join(FILE_KEYS)}")
     refuse_tags(loaded, path)
-    places: dict[Place, str] = {(): f"{path}:1"}
+    places: dict[KeyPath, str] = {(): f"{path}:1"}
     return _plain(loaded, (), path, places), places
 
 
-def read_recipe(path: Path) -> tuple[dict[str, Any], dict[Place, str]]:
+def read_recipe(path: Path) -> tuple[dict[str, Any], dict[KeyPath, str]]:
     """The file's content, and `file:line` of every key. RecipeError, with the line, for what is no mapping in YAML."""
     return _read_cached(path, path.stat().st_mtime_ns)
 
 
-def _plain(node: Any, at: Place, path: Path, places: dict[Place, str]) -> Any:
+def _plain(node: Any, at: KeyPath, path: Path, places: dict[KeyPath, str]) -> Any:
     """ruamel's round-trip node as plain Python values; the line of every key is noted in `places`."""
     if isinstance(node, CommentedMap):
         result = {}

@@ -59,7 +59,7 @@ class NewWords(StrictModel):
     """UTF-8 bytes of text that they are looked for in."""
 
 
-class Limits(StrictModel):
+class TokenizerLimits(StrictModel):
     """What a tokenizer must not exceed on the text of a stage; it is told before anything trains, and changes no result."""
 
     unknown: float | None = Field(None, ge=0, le=1)
@@ -99,7 +99,7 @@ class Stage(StrictModel):
     tokenizer: SerializeAsAny[Tokenizer] | None = None
     vocabulary: NewWords | None = None
     """Words to add to the tokenizer of the start."""
-    limits: Limits = Limits()
+    limits: TokenizerLimits = TokenizerLimits()
     segmentation: SerializeAsAny[Segmentation] | None = None
     """Where words begin, for corruptions that treat a word as one thing."""
     layout: SerializeAsAny[Layout] = Field(default_factory=Layout.usually)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.parts.tokenizers import Tokenizer
-from pipelines.recipe.fitting import Problem, fitting, listed
+from pipelines.recipe.problems import Problem, listed, matching_members
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.starts import Checkpoint
 
@@ -12,7 +12,7 @@ def check_tokens(stage: Stage, part: str, needed: frozenset[str]) -> str | None:
     """Why the stage's tokenizer cannot serve `part`. That of a checkpoint is not known yet."""
     if stage.tokenizer is None or needed <= stage.tokenizer.offers:
         return None
-    fits = fitting(Tokenizer, lambda tokenizer: needed <= tokenizer.offers)
+    fits = matching_members(Tokenizer, lambda tokenizer: needed <= tokenizer.offers)
     return (
         f"{part} needs a tokenizer with {listed(needed)}; {stage.tokenizer.name} has "
         f"{listed(stage.tokenizer.offers)}; tokenizers that fit: {listed(fits)}"

@@ -14,7 +14,7 @@ from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import Setting
 from pipelines.recipe.lattice import lattice_of
-from pipelines.recipe.load import Asked, Library
+from pipelines.recipe.load import Library, RecipeOptions
 from pipelines.recipe.plan import Plan, plan
 from pipelines.recipe.profiles import smoke as smoke_profile
 from pipelines.recipe.schema import Recipe
@@ -78,7 +78,7 @@ def lattice_request(
 def recipes_for(root: Path, dataset: str) -> Library:
     """The recipes, of which the dataset's own is meant as the dataset asks for it, by whichever recipe looks at its models."""
     chosen = load_settings(root)[dataset]
-    return Library(root / "recipes", {chosen.recipe: Asked(tuple(chosen.variants), chosen.budget)})
+    return Library(root / "recipes", {chosen.recipe: RecipeOptions(tuple(chosen.variants), chosen.budget)})
 
 
 def load_recipe(root: Path, request: Request) -> Recipe:

@@ -26,7 +26,7 @@ from typing import Any
 from pipelines.errors import CursusError
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
-from pipelines.recipe.offered import Made, final_model
+from pipelines.recipe.final_models import LineageStep, final_model
 from pipelines.task_families import TaskFamily
 from tasks.datasets.prepared import dvc_digest
 
@@ -120,7 +120,7 @@ def _latest_execution(root: Path) -> list[dict[str, Any]]:
 
 def latest_model(root: Path) -> str:
     """The fingerprint of the model that the latest execution ends in. Raises CursusError where there is none yet."""
-    found = final_model([Made.read(step) for step in _latest_execution(root)])
+    found = final_model([LineageStep.read(step) for step in _latest_execution(root)])
     if found is None:
         raise CursusError(
             "the latest execution trained no model that answers a task, or there was none: `cursus run`, or name one with "

@@ -22,11 +22,11 @@ from pipelines.judging.evaluations.stage import PREDICTIONS
 from pipelines.judging.gate.evidence import CANDIDATE, CHAMPION
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
-from pipelines.models.opening import RECORD
+from pipelines.models.opening import CONFIG_KEY
 from pipelines.networks.folder import read_json
+from pipelines.recipe.final_models import ANSWERING_KINDS
 from pipelines.recipe.kinds import Kind
-from pipelines.recipe.offered import ANSWERS
-from pipelines.recipe.plan import Step, identified
+from pipelines.recipe.plan import Step, identify_step
 from pipelines.recipe.schema import Stage
 from pipelines.serving.answering.examples import family_of
 from pipelines.task_families import TaskFamily
@@ -71,7 +71,7 @@ class Side:
     def labels(self) -> list[str]:
         """The classes or tags that it knows, sorted; none where answers are open."""
         config = read_json(self.folder / "config.json")
-        noted = (config.get(RECORD) or {}).get("labels")
+        noted = (config.get(CONFIG_KEY) or {}).get("labels")
         return sorted(noted if noted is not None else config.get("id2label", {}).values())
 
 
@@ -150,7 +150,7 @@ def judging(contest: Contest, prepared: Prepared, settings: PromotionSettings, r
     )
     parents = {f"subject:{name}@{side.record.seed}": side.record.fingerprint for name, side in present.items()}
     tables = {name: source for name, source in sources(root, prepared).items() if name in LABELLED}
-    return identified(RECIPE, STAGE, stage, 0, False, parents, tables, family, None)
+    return identify_step(RECIPE, STAGE, stage, 0, False, parents, tables, family, None)
 
 
 def check_predictions(folder: Path, prepared: Prepared, contest: Contest) -> None:
@@ -173,7 +173,7 @@ def check_predictions(folder: Path, prepared: Prepared, contest: Contest) -> Non
 def _side(store: Store, fingerprint: str) -> Side:
     lineage = ancestry(store, fingerprint)
     record, folder = lineage[fingerprint], store.folder(fingerprint)
-    if record.kind not in ANSWERS:
+    if record.kind not in ANSWERING_KINDS:
         raise DataError(
             f"{record.recipe}/{label(record)} ({fingerprint[:8]}) answers no task, so there is nothing to judge it by; name the "
             "model that was fine-tuned from it"
@@ -212,7 +212,7 @@ def _suite(settings: PromotionSettings, family: TaskFamily, champion: bool) -> l
     discover("pipelines.judging.evaluations")
     found: dict[str, dict[str, Any]] = {}
     # whatever is asked, the answers are scored: they are what a person looks at
-    scores = {"name": Evaluation.usual}
+    scores = {"name": Evaluation.default_name}
     for asked in [one for criterion in settings.criteria for one in criterion.evaluations(champion)] + [scores]:
         member = Evaluation.members.get(asked["name"])
         # what is not measured here is told by the criterion that asks for it

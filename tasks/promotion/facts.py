@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from pipelines.corpora.leaks.clean_rows import leaked
+from pipelines.corpora.leaks.leaked_rows import leaked_rows
 from pipelines.corpora.leaks.ledger import LEDGER, totals
 from pipelines.corpora.shards.tables import read_rows
 from pipelines.errors import DataError, StoreError
-from pipelines.judging.gate.evidence import Descent, Overlaps
+from pipelines.judging.gate.evidence import LeakageEvidence, LineageEvidence
 from pipelines.lineage.fingerprint import fingerprint as identified_by
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
@@ -18,7 +18,7 @@ from tasks.models.ancestry import label
 from tasks.reproduction.record import proof
 
 
-def overlaps(prepared: Prepared, lineage: dict[str, Provenance]) -> Overlaps:
+def overlaps(prepared: Prepared, lineage: dict[str, Provenance]) -> LeakageEvidence:
     """What the ledger of a prepared dataset says. Raises DataError where it is not there."""
     from pyarrow import parquet
 
@@ -39,17 +39,17 @@ def overlaps(prepared: Prepared, lineage: dict[str, Provenance]) -> Overlaps:
         for table, source in record.data.items()
         if (prepared.folder.name == Path(source.path).parent.name)
     }
-    return Overlaps(
+    return LeakageEvidence(
         dataset=prepared.name,
         left_in=dict(left_in),
         removed=removed,
-        leaked=len(leaked(prepared.tables["test"])),
+        leaked=len(leaked_rows(prepared.tables["test"])),
         tested=parquet.read_metadata(prepared.tables["test"]).num_rows,
         trained_on_this=all(prepared.digests.get(table) == digest for table, digest in read.items()),
     )
 
 
-def descent(store: Store, model: str) -> Descent:
+def descent(store: Store, model: str) -> LineageEvidence:
     """The lineage of an artifact: every file of every ancestor is read and compared with what was published."""
     flaws: list[str] = []
     commits: dict[str, str | None] = {}
@@ -74,7 +74,7 @@ def descent(store: Store, model: str) -> Descent:
         commits[label(record)] = record.environment.commit
         waiting += record.parents.values()
     found = proof(store, model)
-    return Descent(
+    return LineageEvidence(
         steps=len(seen),
         flaws=tuple(flaws),
         commits=commits,

@@ -20,7 +20,7 @@ from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 from great_expectations.validator.metric_configuration import MetricConfiguration
 
-from pipelines.corpora.evidence.drift import CHANCE, drift
+from pipelines.corpora.evidence.drift import SIGNIFICANCE, drift
 from pipelines.corpora.evidence.study import is_language
 
 TABLE = "table.measures"
@@ -181,7 +181,7 @@ class ExpectUnknownTokenShare(Aggregate):
         if not tokens:
             return True, UNTOLD
         chance = float(binom.sf(unknown - 1, tokens, self.at_most))
-        return chance >= CHANCE, f"{unknown:,} of {tokens:,} tokens ({unknown / max(1, tokens):.3%})"
+        return chance >= SIGNIFICANCE, f"{unknown:,} of {tokens:,} tokens ({unknown / max(1, tokens):.3%})"
 
 
 class ExpectFertility(Aggregate):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pipelines.corpora.evidence.drift import CHANCE
-from pipelines.corpora.evidence.judged import columns_of
+from pipelines.corpora.evidence.dataset_evidence import columns_of
+from pipelines.corpora.evidence.drift import SIGNIFICANCE
 from pipelines.corpora.evidence.study import KNOWN_LANGUAGES
 from pipelines.corpora.settings.dataset import DatasetSettings
 from pipelines.corpora.settings.task import has_classes
@@ -140,7 +140,7 @@ def of_drift(table: str, settings: DatasetSettings, accepted: Mapping[str, Any] 
             "ExpectNoDrift",
             {"column": column, "at_most": most, "earlier": accepted[key] if accepted else None},
             f"{what} are spread as in the last accepted version: Jensen-Shannon distance at most {most:g}, or no more than "
-            f"chance (chi-square, p at least {CHANCE:g})",
+            f"chance (chi-square, p at least {SIGNIFICANCE:g})",
         )
         for column, (key, what) in columns.items()
     ]

@@ -1,6 +1,6 @@
 """The verdict on a dataset: Great Expectations asks every table its questions before anything trains on it.
 
-    tables ─▶ measures, a file at a time (pipelines.corpora.evidence.judged) ─▶ rows that stand for each table ─▶ expectations
+    tables ─▶ measures, a file at a time (pipelines.corpora.evidence.dataset_evidence) ─▶ rows that stand for each table ─▶ expectations
                                                                                                     ├─▶ Data Docs
        accepted.json: the profile of the version before ◀── profile.json ◀── verdict.json ◀─────────┘
 
@@ -13,12 +13,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.corpora.evidence.judged import Judged, judged
-from pipelines.corpora.evidence.profile import profiled
+from pipelines.corpora.evidence.dataset_evidence import DatasetEvidence, gather_evidence
+from pipelines.corpora.evidence.profile import dataset_profile
 from pipelines.corpora.settings.task import has_classes
 from pipelines.corpora.shards.tables import origin
-from pipelines.corpora.shards.writing import read_json, write_json, written_aside
-from pipelines.corpora.steps.step import LABELLED, TABLES, Step, begin, run_step
+from pipelines.corpora.shards.writing import read_json, replaced_atomically, write_json
+from pipelines.corpora.steps.step import LABELLED, TABLES, DataStep, begin, run_step
 from pipelines.errors import QualityError
 from tasks.quality.data_docs import asked, index_page, refuses
 from tasks.quality.questions import questions
@@ -34,12 +34,12 @@ def validate(dataset: str, root: Path) -> None:
     """Write verdict.json, profile.json and the Data Docs. QualityError names the first failed expectation with five rows."""
     step = begin("validate", dataset, root)
     summary = read_json(step.home / "summary.json")
-    found = judged(step, summary)
-    profile = profiled(found)
+    found = gather_evidence(step, summary)
+    profile = dataset_profile(found)
     before = compared_with(step.home / ACCEPTED, profile)
     suites = {name: questions(name, step.settings, before and before["tables"].get(name)) for name in TABLES}
     documents = root / "data" / "docs" / dataset
-    with written_aside(documents) as folder:
+    with replaced_atomically(documents) as folder:
         results = asked(suites, lambda name: frame(name, found, step), folder)
         (folder / "index.html").write_text(index_page(dataset, results, folder), encoding="utf-8")
     verdict = {
@@ -68,7 +68,7 @@ def compared_with(path: Path, profile: dict[str, Any]) -> dict[str, Any] | None:
     return found
 
 
-def frame(table: str, found: Judged, step: Step) -> DataFrame:
+def frame(table: str, found: DatasetEvidence, step: DataStep) -> DataFrame:
     """The rows that stand for a table, with the columns its questions ask about."""
     rows = found.frame(table)
     family = step.settings.task.family

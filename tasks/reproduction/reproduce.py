@@ -26,8 +26,8 @@ from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.job import Runtime
-from pipelines.recipe.plan import Step, identified
-from pipelines.recipe.schema import Limits, Stage
+from pipelines.recipe.plan import Step, identify_step
+from pipelines.recipe.schema import Stage, TokenizerLimits
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import TaskFamily
 from tasks.datasets.prepared import dvc_digest
@@ -79,7 +79,7 @@ def rebuild(root: Path, store: Store, model: str) -> list[Remake]:
         tables = {table: _table(root, source, record) for table, source in record.data.items()}
         digests |= {path: dvc_digest(path) for path in tables.values() if path not in digests}
         stage, family = _stage(record)
-        step = identified(
+        step = identify_step(
             record.recipe,
             record.stage,
             stage,
@@ -192,7 +192,7 @@ def _stage(record: Provenance) -> tuple[Stage, TaskFamily]:
     identity = record.identity
     try:
         stage = Stage.model_validate(identity["stage"])
-        family = TaskFamily.model_validate(identity.get("family") or TaskFamily.usual)
+        family = TaskFamily.model_validate(identity.get("family") or TaskFamily.default_name)
         start: str | Checkpoint | Untrained | None = record.parents.get("start")
         if start is not None and identity.get("untrained"):
             start = Untrained(untrained=start)
@@ -207,7 +207,7 @@ def _stage(record: Provenance) -> tuple[Stage, TaskFamily]:
             f"made at commit {record.environment.commit or 'unknown'}; check that out and run again"
         ) from None
     # what would have been refused was not, and whoever stands in `teacher` is among the parents
-    return stage.model_copy(update={"start": start, "limits": Limits(unknown=1.0)}), family
+    return stage.model_copy(update={"start": start, "limits": TokenizerLimits(unknown=1.0)}), family
 
 
 def _contradiction(name: str, record: Provenance) -> str | None:

@@ -10,7 +10,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
-from pipelines.recipe.offered import final_body, final_model, planned
+from pipelines.recipe.final_models import final_backbone, final_model, lineage_steps
 from pipelines.recipe.plan import Plan
 from pipelines.reports.elements.wording import metric_name
 from tasks.datasets.prepared import Prepared
@@ -51,8 +51,8 @@ def register_models(plan: Plan, context: Context) -> dict[str, str]:
         for step in plan.steps
         if step.fingerprint in context.artifacts
     }
-    steps = [step for step in planned(plan) if step.fingerprint in records]
-    answering, body = (found.fingerprint if found else None for found in (final_model(steps), final_body(steps)))
+    steps = [step for step in lineage_steps(plan) if step.fingerprint in records]
+    answering, body = (found.fingerprint if found else None for found in (final_model(steps), final_backbone(steps)))
     headline = {
         name: float(value)
         for record in records.values()

@@ -24,9 +24,9 @@ from pipelines.errors import CursusError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from pipelines.parts.backbones import Backbone
-from pipelines.recipe.offered import ANSWERS
-from pipelines.serving.answering.examples import asked_columns, family_of
-from pipelines.serving.answering.inference import weighs_classes
+from pipelines.recipe.final_models import ANSWERING_KINDS
+from pipelines.serving.answering.examples import family_of, input_columns
+from pipelines.serving.answering.inference import has_class_probabilities
 from pipelines.vocabulary import Ability
 from tasks.environment import state_folder
 from tasks.tracking.projection import run_of
@@ -104,7 +104,7 @@ class Registry:
         version = self.version_of(name, provenance.fingerprint)
         if version is None:
             run = run_of(self.recorder, provenance, folder)
-            if provenance.kind in ANSWERS:
+            if provenance.kind in ANSWERING_KINDS:
                 model = self._pack(name, provenance, folder, run)
             else:
                 model = self.recorder.model_of(provenance.fingerprint) or self.recorder.log_model(
@@ -174,7 +174,7 @@ class Registry:
 
     def _pack(self, name: str, provenance: Provenance, folder: Path, run: str) -> str:
         """The id of a model that MLflow can serve: the artifact's folder, our code, and nothing pickled."""
-        asked = {"text": "string"} if name == CLASSIFIER else asked_columns(family_of(folder))
+        asked = {"text": "string"} if name == CLASSIFIER else input_columns(family_of(folder))
         with (
             warnings.catch_warnings(),
             tempfile.TemporaryDirectory(dir=state_folder(self.recorder.root)) as aside,
@@ -209,7 +209,7 @@ class Registry:
 def task_model_name(folder: Path) -> str:
     """What a model that answers a task is called: a classifier where it weighs the classes of a text, else after its task."""
     family = family_of(folder)
-    return CLASSIFIER if family.of_one_text and weighs_classes(folder) else f"cursus-{family.name.replace('_', '-')}"
+    return CLASSIFIER if family.is_single_text and has_class_probabilities(folder) else f"cursus-{family.name.replace('_', '-')}"
 
 
 def body_name(provenance: Provenance) -> str:

@@ -16,11 +16,11 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from flows.cli.app import app
-from pipelines.corpora.vectors.encoder import Encoder
+from pipelines.corpora.vectors.encoder import EncoderVectors
 from pipelines.errors import DataError, RecipeError
-from pipelines.models.foreign import refuse_harm, safetensors_header
 from pipelines.models.opening import open_config, open_tokenizer
-from pipelines.recipe.checkpoint import body_of, resolve_checkpoint
+from pipelines.models.untrusted import refuse_unsafe, safetensors_header
+from pipelines.recipe.checkpoint import backbone_of, resolve_checkpoint
 from pipelines.serving.answering.inference import open_compute
 
 BERT: dict[str, Any] = {
@@ -73,12 +73,12 @@ def test_a_pickle_is_refused_by_everything_that_opens_a_folder(
     if not beside:
         (folder / "model.safetensors").unlink()
     reason = r"a pickle, which can run code when it is read; only safetensors are read"
-    for opens in (resolve_checkpoint, body_of):
+    for opens in (resolve_checkpoint, backbone_of):
         with pytest.raises(RecipeError, match=reason):
             opens(str(folder))
     if beside:
         with pytest.raises(RecipeError, match=reason):
-            Encoder(checkpoint=str(folder)).encoder(folder, folder.parent)
+            EncoderVectors(checkpoint=str(folder)).encoder(folder, folder.parent)
     answer = CliRunner().invoke(app, ["predict", "--model", str(folder), "a text"])
     assert answer.exit_code == 2 and name in answer.stderr and "a pickle" in answer.stderr
     assert not marker.exists()
@@ -119,19 +119,19 @@ def test_a_link_out_of_the_folder_is_refused_and_the_cache_of_the_hub_is_not(fol
     (tmp_path / "secret.json").write_text("{}")
     (folder / "special_tokens_map.json").symlink_to(tmp_path / "secret.json")
     with pytest.raises(RecipeError, match=r"special_tokens_map.json: leads out of .*theirs, to .*secret.json"):
-        refuse_harm(folder)
+        refuse_unsafe(folder)
     (folder / "special_tokens_map.json").unlink()
     (folder / "same.json").symlink_to(folder / "config.json")
-    refuse_harm(folder)
+    refuse_unsafe(folder)
     snapshot, blobs = tmp_path / "models--x" / "snapshots" / "1", tmp_path / "models--x" / "blobs"
     snapshot.mkdir(parents=True)
     blobs.mkdir()
     (blobs / "config").write_text("{}")
     (snapshot / "config.json").symlink_to(Path("..", "..", "blobs", "config"))
-    refuse_harm(snapshot)
+    refuse_unsafe(snapshot)
     (snapshot / "other.json").symlink_to(tmp_path / "secret.json")
     with pytest.raises(RecipeError, match="other.json: leads out of"):
-        refuse_harm(snapshot)
+        refuse_unsafe(snapshot)
 
 
 @pytest.mark.parametrize("length", [2**63, 2**40, 99_999_999, 1_000])
@@ -140,7 +140,7 @@ def test_a_header_longer_than_its_file_is_refused_without_making_room_for_it(len
     with pytest.raises(ValueError, match=f"its header claims {length:,} bytes, the file has 10"):
         safetensors_header(folder / "model.safetensors")
     with pytest.raises(RecipeError, match="is damaged or not a safetensors file"):
-        body_of(str(folder))
+        backbone_of(str(folder))
 
 
 def test_json_that_is_nested_without_end_is_refused(folder: Path) -> None:

@@ -13,7 +13,7 @@ def paragraphs(text: str) -> list[str]:
     return found if len(found) > 1 else text.split("\n")
 
 
-def without(text: str, numbers: set[int]) -> str:
+def without_paragraphs(text: str, numbers: set[int]) -> str:
     """The text without some of its paragraphs, by their place."""
     found = paragraphs(text)
     mark = "\n\n" if _BLANK.search(text) else "\n"

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 
-class Published(NamedTuple):
+class PublishedExample(NamedTuple):
     """One example: the key its text shares with the same texts, its part, and its answer."""
 
     key: bytes
@@ -16,7 +16,7 @@ class Published(NamedTuple):
     answer: str
 
 
-def published_leaks(examples: Sequence[Published], parts: Sequence[str]) -> dict[str, Any]:
+def published_leaks(examples: Sequence[PublishedExample], parts: Sequence[str]) -> dict[str, Any]:
     """`repeats`: further copies inside each part. `across`: examples of the second part whose text stands in the first.
 
     `two_answers`: texts that stand anywhere with more than one answer. What is zero is left out.

@@ -23,7 +23,7 @@ PARAGRAPHS_OF_A_TEXT = 2**20
 
 
 @dataclass(frozen=True)
-class Sketched:
+class SketchedShard:
     """A unit of work: what one shard of `documents` texts says of them.
 
     Written are 24 bytes a text and, where near copies are sought, twice `bands.values` and 16 for each band, and 24 a

@@ -25,7 +25,7 @@ COPIES = "copies.npy"
 
 
 @dataclass(frozen=True)
-class Judged:
+class DuplicateVerdicts:
     """A unit of work: `verdicts.npy` with a byte for every text, and what goes of each shard's paragraphs.
 
     A verdict is 0 for what stays; else 1 + the place of the table in `ends` that holds the text it repeats, and 128 more when
@@ -106,7 +106,7 @@ def repeated_paragraphs(judged: Path, shard: int) -> dict[int, set[int]]:
     return found
 
 
-def tables_held(names: Sequence[str]) -> dict[int, str]:
+def drop_reasons(names: Sequence[str]) -> dict[int, str]:
     """The reason for every verdict but that a text stays, in words; `names` are those of the tables."""
     same = {1 + place: f"same text in {name}" for place, name in enumerate(names)}
     return same | {NEAR + verdict: f"near copy in {names[verdict - 1]}" for verdict in same}

@@ -15,15 +15,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.corpora.engines.work import ALONE_BELOW, worked
+from pipelines.corpora.engines.work import ALONE_BELOW, run_units
 from pipelines.corpora.evidence.measures import MeasuredFile
 from pipelines.corpora.evidence.repeats import KeyFile, RepeatedKeys, ranges_of
-from pipelines.corpora.evidence.rows import EvidenceOfFile, Limits
+from pipelines.corpora.evidence.rows import FailureLimits, FileEvidence
 from pipelines.corpora.evidence.study import Study
 from pipelines.corpora.shards.folders import table_files
 from pipelines.corpora.shards.tables import labelled, origin
 from pipelines.corpora.shards.writing import read_json
-from pipelines.corpora.steps.step import LABELLED, TABLES, Step, table_path
+from pipelines.corpora.steps.step import LABELLED, TABLES, DataStep, table_path
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.task_families import TaskFamily
 
@@ -35,7 +35,7 @@ RANKED = tuple(reversed(TABLES))
 
 
 @dataclass(frozen=True)
-class Judged:
+class DatasetEvidence:
     """Where the measured rows of each table stand, file by file, and what the sample says."""
 
     evidence: Mapping[str, tuple[Path, ...]]
@@ -75,7 +75,7 @@ class Judged:
         return found
 
 
-def judged(step: Step, summary: Mapping[str, Any]) -> Judged:
+def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEvidence:
     """Measure all tables of a prepared dataset; what is done already is not done again."""
     settings, family, labels = step.settings, step.settings.task.family, tuple(summary["labels"])
     files = {table: table_files(table_path(step.home, table)) for table in TABLES}
@@ -86,7 +86,7 @@ def judged(step: Step, summary: Mapping[str, Any]) -> Judged:
     all_files = [(table, number, path) for table in RANKED for number, path in enumerate(files[table])]
     of_family = {table: family if table in LABELLED else None for table in TABLES}
     against = {table: _against(step.home, table) for table in TABLES}
-    measured = worked(
+    measured = run_units(
         [
             MeasuredFile(
                 f"measures-{table}-{number:05d}",
@@ -117,14 +117,14 @@ def judged(step: Step, summary: Mapping[str, Any]) -> Judged:
     )
     rows = [_rows_in(path) for _, _, path in all_files]
     parts = ranges_of(sum(rows))
-    repeats = worked([RepeatedKeys(keys, part, parts) for part in range(parts)], home, processes)
+    repeats = run_units([RepeatedKeys(keys, part, parts) for part in range(parts)], home, processes)
     documents = {
         table: sum(many for (of, _, _), many in zip(all_files, rows, strict=True) if of == table) for table in TABLES
     }
-    limits = Limits(settings.clean.max_characters, settings.decontaminate.overlap)
-    evidence = worked(
+    limits = FailureLimits(settings.clean.max_characters, settings.decontaminate.overlap)
+    evidence = run_units(
         [
-            EvidenceOfFile(
+            FileEvidence(
                 f"evidence-{table}-{number:05d}",
                 path,
                 folder,
@@ -148,8 +148,8 @@ def judged(step: Step, summary: Mapping[str, Any]) -> Judged:
         for table in TABLES
     }
     samples = tuple((table, tuple(folder / "sample.parquet" for folder in of_table[table])) for table in TABLES)
-    study = worked([Study(samples, settings.language, settings.quality.tokenizer)], home, 1)
-    return Judged(of_table, study[0])
+    study = run_units([Study(samples, settings.language, settings.quality.tokenizer)], home, 1)
+    return DatasetEvidence(of_table, study[0])
 
 
 def _against(home: Path, table: str) -> tuple[Path, ...]:

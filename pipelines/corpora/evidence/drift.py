@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-CHANCE = 0.001
+SIGNIFICANCE = 0.001
 """Below this probability chance is no explanation."""
 
 
@@ -23,7 +23,7 @@ class Drift:
 
     def exceeds(self, threshold: float) -> bool:
         """Whether the difference is larger than `threshold`, and more than chance."""
-        return self.distance > threshold and self.chance < CHANCE
+        return self.distance > threshold and self.chance < SIGNIFICANCE
 
 
 def drift(before: Mapping[str, float], now: Mapping[str, float]) -> Drift:

@@ -6,18 +6,18 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from pipelines.corpora.evidence.judged import Judged
+from pipelines.corpora.evidence.dataset_evidence import DatasetEvidence
 from pipelines.corpora.shards.writing import read_json
 from pipelines.corpora.steps.step import TABLES
 
 
-def profiled(found: Judged) -> dict[str, Any]:
+def dataset_profile(found: DatasetEvidence) -> dict[str, Any]:
     """By table: exact documents, characters, lengths by bin and answers; of a sample languages, tokens, word sequences."""
     told = read_json(found.study / "study.json")
     return {"tables": {table: found.totals(table) | _sampled(found, table) | told[table] for table in TABLES}}
 
 
-def _sampled(found: Judged, table: str) -> dict[str, Any]:
+def _sampled(found: DatasetEvidence, table: str) -> dict[str, Any]:
     """Documents by language (`unknown`: too short to tell), and sums of tokens, unknown tokens and words."""
     study = pq.read_table(found.study / f"{table}.parquet")
     languages: dict[str, int] = {}

@@ -54,7 +54,7 @@ def repeated(files: tuple[KeyFile, ...], part: int, parts: int) -> NDArray[np.vo
     keys, rows, owner = [], [], []
     for number, file in enumerate(files):
         mapped = np.load(file.folder / "keys.npy", mmap_mode="r")
-        begin, end = (_place(mapped[:, 0], edge, parts) for edge in (part, part + 1))
+        begin, end = (_range_begin(mapped[:, 0], edge, parts) for edge in (part, part + 1))
         keys.append(np.array(mapped[begin:end]))
         rows.append(np.array(np.load(file.folder / "order.npy", mmap_mode="r")[begin:end]))
         owner.append(np.full(end - begin, number, dtype=np.int32))
@@ -82,7 +82,7 @@ def repeated(files: tuple[KeyFile, ...], part: int, parts: int) -> NDArray[np.vo
     return table[np.lexsort((table["row"], table["file"]))]
 
 
-def of_file(folders: tuple[Path, ...], number: int) -> NDArray[np.void]:
+def repeats_of_file(folders: tuple[Path, ...], number: int) -> NDArray[np.void]:
     """The repeats of file `number`, out of every range."""
     found = []
     for folder in folders:
@@ -92,6 +92,6 @@ def of_file(folders: tuple[Path, ...], number: int) -> NDArray[np.void]:
     return np.concatenate(found)
 
 
-def _place(keys: NDArray[np.uint64], edge: int, parts: int) -> int:
+def _range_begin(keys: NDArray[np.uint64], edge: int, parts: int) -> int:
     """Where range `edge` begins among ascending first halves of keys."""
     return len(keys) if edge >= parts else int(np.searchsorted(keys, np.uint64((edge << 64) // parts)))

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from pipelines.corpora.evidence.lengths import length_bins
 from pipelines.corpora.evidence.measures import Measures, problem_of, unknown_label
-from pipelines.corpora.evidence.repeats import of_file
+from pipelines.corpora.evidence.repeats import repeats_of_file
 from pipelines.corpora.shards.tables import ROWS_IN_A_GROUP
 from pipelines.corpora.shards.writing import write_json
 from pipelines.task_families import TaskFamily
 
-ROWS_ASKED = 100_000
+ROWS_JUDGED_WHOLE = 100_000
 """A table of at most so many rows is asked about whole."""
 GROUPS_EXPECTED = 30
 """Groups of a file, by experience: a bin of lengths each, and few failures."""
@@ -37,7 +37,7 @@ SAMPLE_CHARACTERS = 4000
 
 
 @dataclass(frozen=True)
-class Limits:
+class FailureLimits:
     """What makes a row a failure."""
 
     characters: int
@@ -45,7 +45,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class EvidenceOfFile:
+class FileEvidence:
     """A unit of work: the rows that stand for one file, the sample, and the file's totals."""
 
     name: str
@@ -60,7 +60,7 @@ class EvidenceOfFile:
     """Of the whole table."""
     files: int
     """Of the whole table."""
-    limits: Limits
+    limits: FailureLimits
     family: TaskFamily | None
     labels: tuple[str, ...]
     copies: tuple[tuple[str, int], ...] = ()
@@ -70,15 +70,17 @@ class EvidenceOfFile:
         found = Measures.read(self.measures)
         count = len(found.order)
         copies, also = np.ones(count, dtype=np.int32), np.full(count, -1, dtype=np.int8)
-        elsewhere = of_file(self.repeats, self.number)
+        elsewhere = repeats_of_file(self.repeats, self.number)
         copies[elsewhere["row"]], also[elsewhere["row"]] = elsewhere["copies"], elsewhere["also"]
         allowed = np.array([dict(self.copies).get(name, 1) for name in [*found.names, ""]], dtype=np.int32)
         surplus = np.maximum(0, copies - allowed[found.kinds])
         groups = self._groups(found, surplus, also)
         share = -(-SAMPLE * count // max(1, self.documents))
         sampled = np.sort(found.order[:share])
-        most = max(1, ROWS_ASKED // (GROUPS_EXPECTED * self.files)) if self.documents > ROWS_ASKED else count
-        kept, weights = stand_for(groups, found.order, sampled, most)
+        most = (
+            max(1, ROWS_JUDGED_WHOLE // (GROUPS_EXPECTED * self.files)) if self.documents > ROWS_JUDGED_WHOLE else count
+        )
+        kept, weights = representative_rows(groups, found.order, sampled, most)
         bins = length_bins(found.characters)
         columns: dict[str, list[Any]] = {
             "row_number": kept.tolist(),
@@ -157,7 +159,7 @@ class EvidenceOfFile:
                 begin = end
 
 
-def stand_for(
+def representative_rows(
     groups: NDArray[np.int64], order: NDArray[np.uint32], sampled: NDArray[np.uint32], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows [K], ascending, and for how many rows of its group each stands.

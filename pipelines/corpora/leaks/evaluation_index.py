@@ -20,7 +20,7 @@ NEAR_WORDS = 5
 """Length of the runs whose sets near copies nearly share."""
 
 
-class Evaluated(NamedTuple):
+class EvaluationText(NamedTuple):
     """An evaluation text and where it stands."""
 
     text: str
@@ -29,7 +29,7 @@ class Evaluated(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rules:
+class OverlapRules:
     """From when on texts overlap: share of runs of `words` units, and Jaccard index of sets of runs of five."""
 
     words: int
@@ -49,7 +49,7 @@ class Hit(NamedTuple):
 class EvaluationIndex:
     """Evaluation texts in memory, asked about batches of other texts."""
 
-    def __init__(self, texts: Sequence[str], rules: Rules) -> None:
+    def __init__(self, texts: Sequence[str], rules: OverlapRules) -> None:
         self._rules = rules
         self.grams = OverlapIndex(texts, rules.words, rules.unit)
         self._keys: dict[bytes, int] = {}
@@ -124,7 +124,7 @@ def with_hits(rows: Iterable[Row], index: EvaluationIndex) -> Iterator[tuple[Row
 
 
 @cache
-def indexed(path: Path, rules: Rules) -> tuple[list[Evaluated], EvaluationIndex]:
+def load_index(path: Path, rules: OverlapRules) -> tuple[list[EvaluationText], EvaluationIndex]:
     """The evaluation texts in a table of `text`, `source` and `part`, and their index; made once a process."""
-    found = [Evaluated(*row) for row in read_rows(path)]
+    found = [EvaluationText(*row) for row in read_rows(path)]
     return found, EvaluationIndex([each.text for each in found], rules)

@@ -30,14 +30,14 @@ LEAKS_COLUMNS = pa.schema(
 LEAKED = b"leaked"
 
 
-def marked(schema: pa.Schema, decontaminated: Path, part: str) -> pa.Schema:
+def with_leaked_rows(schema: pa.Schema, decontaminated: Path, part: str) -> pa.Schema:
     """The schema of the table `part` with the places of its rows that leaked, if any did."""
     found = pq.read_table(decontaminated / LEAKS, columns=["part", "row"]).to_pylist()
     rows = sorted({row["row"] for row in found if row["part"] == part})
     return schema.with_metadata({LEAKED: json.dumps(rows)}) if rows else schema
 
 
-def leaked(table: Path) -> list[int]:
+def leaked_rows(table: Path) -> list[int]:
     """The places of the rows of a labelled table that stand elsewhere in its set."""
     metadata = pq.read_schema(table).metadata or {}
     found: list[int] = json.loads(metadata.get(LEAKED, b"[]"))

@@ -37,7 +37,7 @@ EVALUATION = pa.schema([("text", pa.string()), ("source", pa.string()), ("part",
 
 
 @dataclass(frozen=True)
-class Overlapping:
+class LedgerEntry:
     """A text that overlaps an evaluation text.
 
     `overlap` is 1 for `exact`, the overlap coefficient of runs of words for `ngram`, and the estimated Jaccard index of runs
@@ -78,11 +78,11 @@ def totals(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [dict(zip(names, key, strict=True)) | {"texts": count} for key, count in sorted(counts.items())]
 
 
-def complaint(dataset: str, rows: Iterable[Row]) -> str:
+def overlap_message(dataset: str, rows: Iterable[Row]) -> str:
     """What is wrong with a dataset whose plain text must not overlap its evaluation, with counts and examples."""
     rows = list(rows)
     counts = ", ".join(f"{each['texts']} {each['table']}/{each['part']} ({each['kind']})" for each in totals(rows))
-    shown = [Overlapping(*row) for row in rows[:SHOWN]]
+    shown = [LedgerEntry(*row) for row in rows[:SHOWN]]
     examples = "".join(
         f"\n{each.source} overlaps {each.evaluation_source} ({each.kind} {each.overlap:.2f}): {each.excerpt[:100]}"
         for each in shown

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Unit(Protocol):
+class SelectionUnit(Protocol):
     """A picklable piece of work: an instance of a frozen dataclass of some module."""
 
     @property
@@ -37,7 +37,7 @@ class Pool:
     """File → number of its texts, in the order in which texts are numbered."""
     own: Mapping[Path, int]
     """The same of the task's own texts."""
-    worked: Callable[[Sequence[Unit], str, int], list[Path]]
+    worked: Callable[[Sequence[SelectionUnit], str, int], list[Path]]
     """The finished folders of some units of work, in their order; the word names where they stand, the number says how
     many bytes of memory each takes."""
     root: Path
@@ -50,7 +50,7 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Selected:
+class SelectionResult:
     """What was selected, and what is to be known of it."""
 
     chosen: NDArray[np.bool_]
@@ -65,7 +65,7 @@ class Selection(Component):
     """A way of selecting. Each text is selected once, whatever number of times it is found."""
 
     @abstractmethod
-    def select(self, pool: Pool) -> Selected:
+    def select(self, pool: Pool) -> SelectionResult:
         """The texts of the domain that join the task's own; DataError when that cannot be done."""
 
     def parts(self) -> tuple[Component, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.corpora.vectors import Vectors
+from pipelines.corpora.vectors import TextVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,11 +29,11 @@ _VECTORS, _SHAPE = "vectors.f16", "shape.json"
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedVectors:
     """A unit of work: the vectors learn from texts evenly drawn from `own` (at most half of them) and `domain`."""
 
     name: str
-    vectors: Vectors
+    vectors: TextVectors
     own: Mapping[Path, int]
     domain: Mapping[Path, int]
 
@@ -46,11 +46,11 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedFile:
     """A unit of work: the vectors of one file's `count` texts."""
 
     name: str
-    vectors: Vectors
+    vectors: TextVectors
     learned: Path
     root: Path
     path: Path

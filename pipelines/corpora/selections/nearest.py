@@ -8,8 +8,8 @@ from typing import Literal
 from pydantic import Field, SerializeAsAny
 
 from pipelines.components import Component
-from pipelines.corpora.selections import Pool, Selected, Selection
-from pipelines.corpora.vectors import Vectors
+from pipelines.corpora.selections import Pool, Selection, SelectionResult
+from pipelines.corpora.vectors import TextVectors
 from pipelines.errors import DataError
 
 
@@ -24,13 +24,13 @@ class Nearest(Selection, name="nearest"):
 
     neighbours: int = Field(default=50, ge=1, le=2000)
     """Of each text of the task; one that is near to several is selected once."""
-    vectors: SerializeAsAny[Vectors] = Field(default_factory=Vectors.usually)
+    vectors: SerializeAsAny[TextVectors] = Field(default_factory=TextVectors.usually)
     """What makes two texts near."""
     index: Literal["flat", "inverted_lists"] | None = None
     """Compare with every text, or only with those in the nearest of the lists that the domain is cut into. None: lists
     where that saves work, for hundreds of thousands of texts and thousands of questions."""
 
-    def select(self, pool: Pool) -> Selected:
+    def select(self, pool: Pool) -> SelectionResult:
         from pipelines.corpora.selections.neighbourhood import Neighbourhood
 
         if not pool.documents:

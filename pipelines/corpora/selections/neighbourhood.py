@@ -13,10 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.corpora.selections import Pool, Selected
-from pipelines.corpora.selections.encoding import Encoded, Learned, evenly, shape_of, texts_at
-from pipelines.corpora.selections.searching import CHOSEN, FIGURES, SHOWN, Centres, Listed, Recall, Searched, list_count
-from pipelines.corpora.vectors import Vectors
+from pipelines.corpora.selections import Pool, SelectionResult
+from pipelines.corpora.selections.encoding import EncodedFile, LearnedVectors, evenly, shape_of, texts_at
+from pipelines.corpora.selections.searching import (
+    CHOSEN,
+    FIGURES,
+    SHOWN,
+    Centroids,
+    InvertedLists,
+    NeighbourSearch,
+    RecallCheck,
+    list_count,
+)
+from pipelines.corpora.vectors import TextVectors
 
 QUESTIONS = 1024
 """Questions asked at once."""
@@ -38,18 +47,18 @@ class Neighbourhood:
     """The neighbours of a pool's own texts."""
 
     pool: Pool
-    vectors: Vectors
+    vectors: TextVectors
     neighbours: int
     index: str | None
 
-    def select(self) -> Selected:
+    def select(self) -> SelectionResult:
         """The texts that are among the nearest of any of the task's, and how near they are."""
         own, domain = self._encoded()
         questions = sum(self.pool.own.values())
         listed = self._listed(domain, questions)
         shown = tuple(evenly(questions, SHOWN_QUESTIONS))
         units = [
-            Searched(
+            NeighbourSearch(
                 f"{begin:09d}",
                 own,
                 begin,
@@ -78,17 +87,17 @@ class Neighbourhood:
         }
         if listed:
             told["recall"] = self._recall(own, domain, listed, questions)
-        return Selected(chosen, told, self._shown(found))
+        return SelectionResult(chosen, told, self._shown(found))
 
     def _encoded(self) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
         """The folders with the vectors of the task's texts, and of the domain's."""
         pool, vectors = self.pool, self.vectors
-        (learned,) = pool.worked([Learned("learned", vectors, pool.own, pool.domain)], "learned", vectors.memory)
+        (learned,) = pool.worked([LearnedVectors("learned", vectors, pool.own, pool.domain)], "learned", vectors.memory)
         own, domain = (
             tuple(
                 pool.worked(
                     [
-                        Encoded(f"{n:05d}", vectors, learned, pool.root, path, count)
+                        EncodedFile(f"{n:05d}", vectors, learned, pool.root, path, count)
                         for n, (path, count) in enumerate(files.items())
                     ],
                     f"encoded-{name}",
@@ -106,15 +115,15 @@ class Neighbourhood:
         pays = count >= LISTS_FROM and questions > QUESTIONS_A_LIST * list_count(count, dimensions)
         if not (self.index == "inverted_lists" or (self.index is None and pays)):
             return ()
-        (centres,) = self.pool.worked([Centres("centres", domain)], "centres", _SEARCH_MEMORY)
-        units = [Listed(f"{n:05d}", encoded, centres) for n, encoded in enumerate(domain)]
+        (centres,) = self.pool.worked([Centroids("centres", domain)], "centres", _SEARCH_MEMORY)
+        units = [InvertedLists(f"{n:05d}", encoded, centres) for n, encoded in enumerate(domain)]
         return tuple(self.pool.worked(units, "listed", _SEARCH_MEMORY))
 
     def _recall(
         self, own: tuple[Path, ...], domain: tuple[Path, ...], listed: tuple[Path, ...], questions: int
     ) -> float:
         some = tuple(evenly(questions, QUESTIONS_CHECKED))
-        unit = Recall("recall", own, some, domain, self.neighbours, listed)
+        unit = RecallCheck("recall", own, some, domain, self.neighbours, listed)
         (folder,) = self.pool.worked([unit], "recall", _SEARCH_MEMORY)
         return round(float(json.loads((folder / FIGURES).read_text())), 4)
 

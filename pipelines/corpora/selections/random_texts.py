@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from pipelines.components import Component
-from pipelines.corpora.selections import Pool, Selected, Selection
+from pipelines.corpora.selections import Pool, Selection, SelectionResult
 from pipelines.errors import DataError
 
 
@@ -33,7 +33,7 @@ class RandomTexts(Selection, name="random_texts"):
             raise ValueError("say either texts (a number) or matching (the selection whose size it takes)")
         return self
 
-    def select(self, pool: Pool) -> Selected:
+    def select(self, pool: Pool) -> SelectionResult:
         import numpy as np
 
         figures = {}
@@ -57,7 +57,7 @@ class RandomTexts(Selection, name="random_texts"):
         for size, share in zip(sizes, shares, strict=True):
             chosen[begin + draw.choice(size, int(share), replace=False)] = True
             begin += size
-        return Selected(chosen, figures)
+        return SelectionResult(chosen, figures)
 
     def parts(self) -> tuple[Component, ...]:
         return (self, *(self.matching.parts() if self.matching else ()))

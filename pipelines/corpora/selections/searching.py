@@ -23,7 +23,7 @@ from pipelines.corpora.selections.encoding import blocks, rows_between, shape_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Found = tuple[NDArray[np.float32], NDArray[np.int64]]
+    Neighbours = tuple[NDArray[np.float32], NDArray[np.int64]]
     """Cosines and numbers of the nearest, [Q, k], the nearest first; −inf and −1 where there are fewer."""
 
 FIGURES = "figures.json"
@@ -38,7 +38,7 @@ _A_LIST = 39
 
 
 @dataclass(frozen=True)
-class Centres:
+class Centroids:
     """A unit of work: lists without vectors, their centres learned from a sample."""
 
     name: str
@@ -61,7 +61,7 @@ class Centres:
 
 
 @dataclass(frozen=True)
-class Listed:
+class InvertedLists:
     """A unit of work: the vectors of one file in their lists."""
 
     name: str
@@ -79,7 +79,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Searched:
+class NeighbourSearch:
     """A unit of work: which vectors are among the `neighbours` nearest of the questions from `begin` to `end`."""
 
     name: str
@@ -119,7 +119,7 @@ class Searched:
 
 
 @dataclass(frozen=True)
-class Recall:
+class RecallCheck:
     """A unit of work: how many of the truly nearest vectors the lists find, for some questions."""
 
     name: str
@@ -140,7 +140,9 @@ class Recall:
         (folder / FIGURES).write_text(json.dumps(float(np.mean(shares))))
 
 
-def nearest(questions: NDArray[np.float32], domain: Sequence[Path], neighbours: int, listed: Sequence[Path]) -> Found:
+def nearest(
+    questions: NDArray[np.float32], domain: Sequence[Path], neighbours: int, listed: Sequence[Path]
+) -> Neighbours:
     """The nearest vectors of `domain` by inner product; by its lists, in the same order, where there are any."""
     best = (
         np.full((len(questions), neighbours), -np.inf, np.float32),
@@ -157,7 +159,7 @@ def nearest(questions: NDArray[np.float32], domain: Sequence[Path], neighbours: 
     return best
 
 
-def _flat(questions: NDArray[np.float32], domain: Sequence[Path], neighbours: int) -> Iterator[Found]:
+def _flat(questions: NDArray[np.float32], domain: Sequence[Path], neighbours: int) -> Iterator[Neighbours]:
     import faiss
 
     first = 0
@@ -170,7 +172,7 @@ def _flat(questions: NDArray[np.float32], domain: Sequence[Path], neighbours: in
             first += len(part)
 
 
-def _in_lists(questions: NDArray[np.float32], listed: Sequence[Path], neighbours: int) -> Iterator[Found]:
+def _in_lists(questions: NDArray[np.float32], listed: Sequence[Path], neighbours: int) -> Iterator[Neighbours]:
     import faiss
 
     first = 0

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.cleaning import Judgement
+from pipelines.corpora.cleaning import FilterResult
 from pipelines.corpora.settings.cleaning import CleanSettings
-from pipelines.corpora.shards.folders import mapped
+from pipelines.corpora.shards.folders import map_shards
 from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled_parts, read_rows, row_of, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
@@ -39,7 +39,9 @@ def clean(dataset: str, root: Path) -> None:
         tables: dict[str, Any] = {"task": counts | tally.counts()}
         for name in PLAIN:
             change = Cleaning(settings, language, root)
-            tables[name] = mapped(before / name, folder / name, TEXTS, change, step.unfinished(name), step.processes)
+            tables[name] = map_shards(
+                before / name, folder / name, TEXTS, change, step.unfinished(name), step.processes
+            )
         for name, table in tables.items():
             if table["dropped"] and not table["documents"] and name != "unlabelled":
                 reasons = ", ".join(f"{count} {reason}" for reason, count in table["dropped"].items())
@@ -56,8 +58,8 @@ class Cleaning:
     root: Path
 
     def __call__(self, rows: Iterator[Row], tally: Tally) -> Iterator[Row]:
-        repair, mask = repairing(self.settings, self.language), masking(self.settings)
-        judge = judging(self.settings, self.language, self.root)
+        repair, mask = make_repair(self.settings, self.language), make_mask(self.settings)
+        judge = make_filter(self.settings, self.language, self.root)
         for text, where, *others in rows:
             changes: Counter[str] = Counter()
             stays = repair(text, changes)
@@ -65,7 +67,7 @@ class Cleaning:
             if reason:
                 tally.drop(reason, stays, where)
                 continue
-            parts = pieces(mask(stays, changes), self.settings.max_characters)
+            parts = split_text(mask(stays, changes), self.settings.max_characters)
             changes["cut into pieces"] += len(parts) > 1
             for change, count in changes.items():
                 tally.change(change, count)
@@ -80,7 +82,7 @@ def cleaned_examples(
     A single text that is too long keeps its beginning. Of an example that consists of several columns nothing can be cut
     without changing what is asked: it goes.
     """
-    repair, mask = repairing(settings, language, whole_documents=False), masking(settings)
+    repair, mask = make_repair(settings, language, whole_documents=False), make_mask(settings)
     changes: Counter[str] = Counter()
 
     def mend(text: str) -> str:
@@ -88,7 +90,7 @@ def cleaned_examples(
 
     for row in rows:
         changes.clear()
-        example = family.repaired(example_of(family, row), mend)
+        example = family.repair_texts(example_of(family, row), mend)
         text, where = family.text(example), row[-2]
         if not text.strip():
             tally.drop("empty", row[0], where)
@@ -100,25 +102,25 @@ def cleaned_examples(
             if "text" not in family.columns:
                 tally.drop("too long", text, where)
                 continue
-            example = example | {"text": pieces(text, settings.max_characters)[0]}
+            example = example | {"text": split_text(text, settings.max_characters)[0]}
             changes["cut to max_characters"] += 1
         for change, count in changes.items():
             tally.change(change, count)
         yield row_of(family, example, *row[-2:])
 
 
-Changing = Callable[[str, "Counter[str]"], str]
+TextChange = Callable[[str, "Counter[str]"], str]
 """A text → the text that takes its place; what was done is counted."""
 
 
-def repairing(settings: CleanSettings, language: str, whole_documents: bool = True) -> Changing:
+def make_repair(settings: CleanSettings, language: str, whole_documents: bool = True) -> TextChange:
     """All repairs, again and again until none finds anything: what they leave, they would leave as it is.
 
     Without `whole_documents` those rest that take away lines.
     """
     see = visible(language)
     repairs = [
-        (f"repaired: {repair.name}", repair.repairing(language))
+        (f"repaired: {repair.name}", repair.make_repair(language))
         for repair in settings.repairs
         if whole_documents or not repair.of_documents
     ]
@@ -141,11 +143,11 @@ def repairing(settings: CleanSettings, language: str, whole_documents: bool = Tr
     return repaired
 
 
-def judging(settings: CleanSettings, language: str, root: Path) -> Callable[[str, Counter[str]], Judgement]:
+def make_filter(settings: CleanSettings, language: str, root: Path) -> Callable[[str, Counter[str]], FilterResult]:
     """All filters, each on what the one before it leaves of a text, which must stay long enough."""
-    judges = [(judge.name, judge.judging(language, root)) for judge in settings.filters]
+    judges = [(judge.name, judge.make_filter(language, root)) for judge in settings.filters]
 
-    def judged(text: str, changes: Counter[str]) -> Judgement:
+    def judged(text: str, changes: Counter[str]) -> FilterResult:
         if len(text) < settings.min_characters:
             return text, "too short"
         for name, judge in judges:
@@ -161,9 +163,9 @@ def judging(settings: CleanSettings, language: str, root: Path) -> Callable[[str
     return judged
 
 
-def masking(settings: CleanSettings) -> Changing:
+def make_mask(settings: CleanSettings) -> TextChange:
     """All masks, again and again until none finds anything."""
-    masks = [(f"masked: {mask.name}", mask.masking()) for mask in settings.masks]
+    masks = [(f"masked: {mask.name}", mask.make_mask()) for mask in settings.masks]
 
     def masked(text: str, changes: Counter[str]) -> str:
         found = True
@@ -178,7 +180,7 @@ def masking(settings: CleanSettings) -> Changing:
     return masked
 
 
-def pieces(text: str, longest: int) -> list[str]:
+def split_text(text: str, longest: int) -> list[str]:
     """The text in pieces of at most `longest` characters, cut after a paragraph, a line or a word if it can."""
     found = []
     while len(text) > longest:

@@ -15,18 +15,18 @@ from pipelines.corpora.examples.tagged_words import named, sentences, tagged_lin
 from pipelines.corpora.reading import EXAMPLE_FORMATS, find_files
 from pipelines.corpora.settings.sources import DocumentationSource, Source
 from pipelines.corpora.settings.task import DocumentationTask, FileTask, TaggedWordsTask, Task, TextsOfLabelTask
-from pipelines.corpora.shards.folders import joined
+from pipelines.corpora.shards.folders import table_from_units
 from pipelines.corpora.shards.tables import labelled_parts, row_of, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import write_json
-from pipelines.corpora.steps.drawing import parts
+from pipelines.corpora.steps.drawing import assign_parts
 from pipelines.corpora.steps.pinned_sources import check_unchanged
 from pipelines.corpora.steps.sources import texts, units_of
 from pipelines.corpora.steps.step import COUNTS, PLAIN, begin, history, run_step
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 
-Placed = tuple[Example, str, str]
+LocatedExample = tuple[Example, str, str]
 """An example, where it stands, and its part: train, validation or test."""
 
 
@@ -50,14 +50,14 @@ def collect(dataset: str, root: Path) -> None:
         }
         for name in PLAIN:
             units, size = units_of(sources[name], root)
-            tables[name] = joined(units, folder / name, step.unfinished(name), step.processes, size)
+            tables[name] = table_from_units(units, folder / name, step.unfinished(name), step.processes, size)
             if sources[name] and not tables[name]["documents"]:
                 places = ", ".join(source.described for source in sources[name])
                 raise DataError(f"{dataset}: the corpus {name!r} is empty: {places} holds no text")
         write_json(folder / COUNTS, history([], "collect", tables))
 
 
-def examples_of(task: Task, root: Path, tally: Tally) -> Iterator[Placed]:
+def examples_of(task: Task, root: Path, tally: Tally) -> Iterator[LocatedExample]:
     """The labelled examples of any kind of task; `tally` hears of rows that were left out, by part and reason."""
     if isinstance(task, DocumentationTask):
         return documented_examples(task)
@@ -72,11 +72,11 @@ def examples_of(task: Task, root: Path, tally: Tally) -> Iterator[Placed]:
     return _placed(found, task.family, shares)
 
 
-def _of_files(task: FileTask, root: Path, tally: Tally) -> Iterator[Placed]:
+def _of_files(task: FileTask, root: Path, tally: Tally) -> Iterator[LocatedExample]:
     """Without a validation file, some training examples become validation."""
     paths = {"train": task.train, "test": task.test} | ({"validation": task.validation} if task.validation else {})
     tables = read_side_tables(task.family, task.side_tables, root)
-    placed: list[Placed] = []
+    placed: list[LocatedExample] = []
     for part, path in paths.items():
         reader = ExampleReader(
             task.family,
@@ -95,7 +95,7 @@ def _of_files(task: FileTask, root: Path, tally: Tally) -> Iterator[Placed]:
         placed += [
             (one, where, held if held != "train" else part) for one, where, held in _placed(found, task.family, shares)
         ]
-    task.family.completed({part: [one for one, _, each in placed if each == part] for part in PARTS})
+    task.family.complete({part: [one for one, _, each in placed if each == part] for part in PARTS})
     yield from placed
 
 
@@ -121,8 +121,10 @@ def _of_tagged_words(task: TaggedWordsTask, root: Path, tally: Tally) -> Iterato
                 yield {"tokens": tokens, "tags": tags}, f"{where}.{number}"
 
 
-def _placed(found: Sequence[tuple[Example, str]], family: TaskFamily, shares: Mapping[str, float]) -> Iterator[Placed]:
-    held = parts([one for one, _ in found], family, shares)
+def _placed(
+    found: Sequence[tuple[Example, str]], family: TaskFamily, shares: Mapping[str, float]
+) -> Iterator[LocatedExample]:
+    held = assign_parts([one for one, _ in found], family, shares)
     for (one, where), part in zip(found, held, strict=True):
         yield one, where, part
 

@@ -17,20 +17,27 @@ from typing import Any
 import numpy as np
 
 from pipelines.corpora.duplicates.minhash import Bands
-from pipelines.corpora.duplicates.paragraphs import without
-from pipelines.corpora.duplicates.published import Published, published_leaks
+from pipelines.corpora.duplicates.paragraphs import without_paragraphs
+from pipelines.corpora.duplicates.published import PublishedExample, published_leaks
 from pipelines.corpora.duplicates.shingles import Letters, Shingle, batches, unit_of
-from pipelines.corpora.duplicates.sketches import TEXTS_KEYS, Sketched
+from pipelines.corpora.duplicates.sketches import TEXTS_KEYS, SketchedShard
 from pipelines.corpora.duplicates.sorted_keys import write_sorted
-from pipelines.corpora.duplicates.verdicts import COPIES, STAYS, VERDICTS, Judged, repeated_paragraphs, tables_held
-from pipelines.corpora.engines.work import ALONE_BELOW, worked
-from pipelines.corpora.leaks.ledger import EVALUATION, LEDGER, Overlapping, excerpt, write_ledger
+from pipelines.corpora.duplicates.verdicts import (
+    COPIES,
+    STAYS,
+    VERDICTS,
+    DuplicateVerdicts,
+    drop_reasons,
+    repeated_paragraphs,
+)
+from pipelines.corpora.engines.work import ALONE_BELOW, run_units
+from pipelines.corpora.leaks.ledger import EVALUATION, LEDGER, LedgerEntry, excerpt, write_ledger
 from pipelines.corpora.settings.dataset import DatasetSettings
-from pipelines.corpora.shards.folders import Written, manifest, sealed
+from pipelines.corpora.shards.folders import ShardsUnit, manifest, table_from_folders
 from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled_parts, read_rows, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
-from pipelines.corpora.steps.step import COUNTS, PLAIN, Step, begin, history, run_step
+from pipelines.corpora.steps.step import COUNTS, PLAIN, DataStep, begin, history, run_step
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 
@@ -58,19 +65,19 @@ def deduplicate(dataset: str, root: Path) -> None:
         firsts = list(accumulate((shard["documents"] for _, shard in shards), initial=ends[2]))
         processes = step.processes if sum(table["bytes"] for table in plain.values()) > ALONE_BELOW else 1
         labelled = [row for rows in by_part for row in rows]
-        judged = _judged(step, labelled, shards, firsts, ends, processes)
+        judged = _verdicts(step, labelled, shards, firsts, ends, processes)
         evaluation, names = step.unfinished("labelled") / "evaluation.parquet", (*KEEPS_FIRST, *PLAIN_FIRST)
         write_rows(evaluation, EVALUATION, ((row[0], row[-2], row[-1]) for row in labelled[: ends[1]]))
         units = [
-            Kept(f"{number:05d}", path, judged, number, pair, evaluation, names, rules.paragraphs)
+            DeduplicatedShard(f"{number:05d}", path, judged, number, pair, evaluation, names, rules.paragraphs)
             for number, ((path, _), pair) in enumerate(zip(shards, pairwise(firsts), strict=True))
         ]
-        kept = iter(worked(units, step.unfinished("kept"), processes))
+        kept = iter(run_units(units, step.unfinished("kept"), processes))
         overlapping: list[Path] = []
         for name in PLAIN_FIRST:
             found = [next(kept) for _ in plain[name]["shards"]]
             overlapping += [each / LEDGER for each in found]
-            tables[name] = sealed(found, folder / name)
+            tables[name] = table_from_folders(found, folder / name)
             if tables[name]["dropped"] and not tables[name]["documents"] and name != "unlabelled":
                 raise DataError(
                     f"{dataset}: every text of {name!r} also stands in another table; give it other sources"
@@ -84,8 +91,8 @@ def shingle_of(settings: DatasetSettings) -> Shingle:
     return Shingle(unit_of(settings.language), settings.deduplicate.words)
 
 
-def _judged(
-    step: Step,
+def _verdicts(
+    step: DataStep,
     task: Sequence[Row],
     shards: Sequence[tuple[Path, dict[str, Any]]],
     firsts: Sequence[int],
@@ -96,19 +103,21 @@ def _judged(
     rules = step.settings.deduplicate
     bands = Bands.for_threshold(rules.near) if rules.near else None
     units = [
-        Sketched(f"{number:05d}", path, shard["documents"], shingle_of(step.settings), bands, rules.paragraphs)
+        SketchedShard(f"{number:05d}", path, shard["documents"], shingle_of(step.settings), bands, rules.paragraphs)
         for number, (path, shard) in enumerate(shards)
     ]
-    sketches = worked(units, step.unfinished("sketches"), processes)
+    sketches = run_units(units, step.unfinished("sketches"), processes)
     known = step.unfinished("labelled")
     known.mkdir(parents=True, exist_ok=True)
     write_sorted(known, TEXTS_KEYS, _keys([row[0] for row in task]), np.arange(len(task)))
-    judge = Judged("all", (known, *sketches), (0, *firsts), tuple(ends), ends[1], bands, rules.paragraphs is not None)
-    return worked([judge], step.unfinished("judged"), 1)[0]
+    judge = DuplicateVerdicts(
+        "all", (known, *sketches), (0, *firsts), tuple(ends), ends[1], bands, rules.paragraphs is not None
+    )
+    return run_units([judge], step.unfinished("judged"), 1)[0]
 
 
 @dataclass(frozen=True)
-class Kept:
+class DeduplicatedShard:
     """A unit of work: the texts of one shard that stay, and which of the others copy an evaluation text."""
 
     name: str
@@ -122,19 +131,19 @@ class Kept:
     least: int | None
 
     def __call__(self, folder: Path) -> None:
-        Written(self.name, TEXTS, self.rows)(folder)
+        ShardsUnit(self.name, TEXTS, self.rows)(folder)
         write_ledger(folder / LEDGER, self._overlapping())
 
     def rows(self, tally: Tally) -> Iterator[Row]:
         """What stays; of a text that loses paragraphs, the rest."""
-        reasons = tables_held(self.tables)
+        reasons = drop_reasons(self.tables)
         verdicts = np.load(self.judged / VERDICTS, mmap_mode="r")[slice(*self.numbers)]
         again = repeated_paragraphs(self.judged, self.shard)
         for number, (row, verdict) in enumerate(zip(read_rows(self.path), verdicts.tolist(), strict=True)):
             if verdict != STAYS:
                 tally.drop(reasons[verdict], row[0], row[1])
             elif number in again:
-                text = without(row[0], again[number])
+                text = without_paragraphs(row[0], again[number])
                 if len(text) < (self.least or 1):
                     tally.drop("repeated paragraphs", row[0], row[1])
                 else:
@@ -153,7 +162,7 @@ class Kept:
         for number, row in enumerate(read_rows(self.path)):
             if number in same:
                 text, source, part = evaluation[same[number]]
-                yield Overlapping(excerpt(row[0]), table, row[1], part, source, "exact", 1.0, excerpt(text), "drop").row
+                yield LedgerEntry(excerpt(row[0]), table, row[1], part, source, "exact", 1.0, excerpt(text), "drop").row
 
 
 def unique_examples(rows: list[Row], family: TaskFamily, tally: Tally) -> list[Row]:
@@ -184,10 +193,10 @@ def unique_examples(rows: list[Row], family: TaskFamily, tally: Tally) -> list[R
     return [row for number, row in enumerate(rows) if number in kept]
 
 
-def _published(rows: list[Row], family: TaskFamily) -> list[Published]:
+def _published(rows: list[Row], family: TaskFamily) -> list[PublishedExample]:
     examples = [example_of(family, row) for row in rows]
     return [
-        Published(key.tobytes(), row[-1], repr([one[name] for name in family.target]))
+        PublishedExample(key.tobytes(), row[-1], repr([one[name] for name in family.target]))
         for key, row, one in zip(_keys([row[0] for row in rows]), rows, examples, strict=True)
     ]
 

@@ -16,7 +16,7 @@ from pipelines.errors import DataError
 from pipelines.task_families import Row, TaskFamily
 
 
-def parts(rows: Sequence[Row], family: TaskFamily, shares: Mapping[str, float]) -> list[str]:
+def assign_parts(rows: Sequence[Row], family: TaskFamily, shares: Mapping[str, float]) -> list[str]:
     """The part of every row: of each label the `shares` in the order given, at least one text each, the rest 'train'.
 
     Rows about one text go to one part; without classes all rows are drawn together.
@@ -37,7 +37,7 @@ def parts(rows: Sequence[Row], family: TaskFamily, shares: Mapping[str, float]) 
     return [part.get(key, "train") for key in keys]
 
 
-def drawn(rows: Sequence[Row], family: TaskFamily, per_class: int | None, examples: int | None) -> set[int]:
+def draw_labelled(rows: Sequence[Row], family: TaskFamily, per_class: int | None, examples: int | None) -> set[int]:
     """The numbers of the training examples that keep their labels: `per_class` of each label, or `examples` in all.
 
     Among `examples` every label has one, before the others are taken in the order of their hashes. DataError when there are

@@ -80,7 +80,7 @@ def key_of(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredShard:
     """A unit of work: the keys and lengths of one shard's texts by collection, as arrays."""
 
     name: str
@@ -117,7 +117,7 @@ def shares(mixture: Mixture, measured: Sequence[Path]) -> dict[str, Share]:
             of_collection[collection].characters += counts["characters"]
     found = {name: share for name, share in found.items() if share.documents}
     sizes: dict[str, int] = {name: getattr(share, settings.unit) for name, share in found.items()}
-    proportions = asked_shares(settings, sizes)
+    proportions = requested_shares(settings, sizes)
     for name, share in found.items():
         wanted = proportions[name] * settings.size * sum(sizes.values())
         whole = int(wanted // sizes[name])
@@ -132,7 +132,9 @@ def most_copies(measured: Path, copies: Mapping[str, Copies]) -> int:
     return max([1, *(copies[collection].most for collection in read_json(measured / COUNTS))])
 
 
-def told(counts: Sequence[Mapping[str, Any]], members: Mapping[str, Share] | None, unit: str) -> list[dict[str, Any]]:
+def mixture_report(
+    counts: Sequence[Mapping[str, Any]], members: Mapping[str, Share] | None, unit: str
+) -> list[dict[str, Any]]:
     """What each member of a mixture (None: each collection, as it is) holds, and has become.
 
     `counts` says how many documents and characters of each collection were written. `epochs` is how many times a source
@@ -166,7 +168,7 @@ def told(counts: Sequence[Mapping[str, Any]], members: Mapping[str, Share] | Non
     return found
 
 
-def asked_shares(mixture: MixtureSettings, sizes: Mapping[str, int]) -> dict[str, float]:
+def requested_shares(mixture: MixtureSettings, sizes: Mapping[str, int]) -> dict[str, float]:
     """The share of every member, by its weight or by p ∝ n^α; they sum to one."""
     if mixture.weights is not None:
         parts = {name: mixture.weights[name] for name in sizes}

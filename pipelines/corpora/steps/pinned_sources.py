@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.corpora.documentation.installation import versions
 from pipelines.corpora.reading import EXAMPLE_FORMATS
-from pipelines.corpora.reading.places import find
+from pipelines.corpora.reading.source_files import find
 from pipelines.corpora.settings.dataset import DatasetSettings
 from pipelines.corpora.settings.sources import DocumentationSource, Source
 from pipelines.corpora.settings.task import DocumentationTask, FileTask, TaggedWordsTask, Task, TextsOfLabelTask

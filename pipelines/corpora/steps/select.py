@@ -15,15 +15,15 @@ import numpy as np
 
 from pipelines.corpora.duplicates.overlap import text_key
 from pipelines.corpora.engines.memory import PARENT
-from pipelines.corpora.engines.work import ALONE_BELOW, Unit, worked
-from pipelines.corpora.selections import Pool, Selected, Selection
+from pipelines.corpora.engines.work import ALONE_BELOW, WorkUnit, run_units
+from pipelines.corpora.selections import Pool, Selection, SelectionResult
 from pipelines.corpora.settings.dataset import line_of
-from pipelines.corpora.shards.folders import Written, joined, manifest, table_files, written
+from pipelines.corpora.shards.folders import ShardsUnit, manifest, table_files, table_from_units, write_table
 from pipelines.corpora.shards.tables import TEXTS, Row, read_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
-from pipelines.corpora.steps.step import COUNTS, Step, begin, history, run_step
-from pipelines.corpora.steps.task_text import drawn_examples
+from pipelines.corpora.steps.step import COUNTS, DataStep, begin, history, run_step
+from pipelines.corpora.steps.task_text import draw_examples
 from pipelines.errors import RecipeError
 
 SELECTION = "selection.json"
@@ -42,7 +42,7 @@ def select(dataset: str, root: Path) -> None:
     told: dict[str, Any] | None = None
     with step.writing("selected") as folder:
         if selection is None:
-            table = written(folder / "task_text", TEXTS, [], Tally())
+            table = write_table(folder / "task_text", TEXTS, [], Tally())
         else:
             table, told = _selected(step, selection, before, folder / "task_text")
         write_json(folder / SELECTION, told)
@@ -59,18 +59,18 @@ def check_files(selection: Selection, dataset: str, root: Path) -> dict[str, Pat
 
 
 def _selected(
-    step: Step, selection: Selection, before: Path, destination: Path
+    step: DataStep, selection: Selection, before: Path, destination: Path
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Write the table of what is selected. Returns its manifest, and what is told of it."""
     check_files(selection, step.dataset, step.root)
-    drawn = drawn_examples(list(read_rows(before / "task.parquet")), step.settings, before / "unlabelled")
+    drawn = draw_examples(list(read_rows(before / "task.parquet")), step.settings, before / "unlabelled")
     rest = drawn.write(step.unfinished("own"))
     own, domain = _counted([before / "unlabelled", rest]), _counted([before / "domain"])
     size = sum(manifest(table)["bytes"] for table in (before / "unlabelled", rest, before / "domain"))
 
-    def at_work(units: Sequence[Unit], name: str, each: int) -> list[Path]:
+    def at_work(units: Sequence[WorkUnit], name: str, each: int) -> list[Path]:
         at_once = min(step.processes, (step.runtime.memory - PARENT) // each) if size > ALONE_BELOW else 1
-        return worked(units, step.unfinished(name), max(1, at_once))
+        return run_units(units, step.unfinished(name), max(1, at_once))
 
     found = selection.select(Pool(domain, own, at_work, step.root))
     keys = step.unfinished("keys.npy")
@@ -81,9 +81,11 @@ def _selected(
     for number, (path, count) in enumerate(domain.items()):
         mask = home / f".{number:05d}.npy"
         np.save(mask, found.chosen[first : first + count])
-        units.append(Written(f"{number:05d}", TEXTS, Chosen(path, mask, keys if step.settings.task_text.own else None)))
+        units.append(
+            ShardsUnit(f"{number:05d}", TEXTS, Chosen(path, mask, keys if step.settings.task_text.own else None))
+        )
         first += count
-    table = joined(units, destination, home, step.processes, size)
+    table = table_from_units(units, destination, home, step.processes, size)
     return table, _told(selection, found, table, own)
 
 
@@ -111,7 +113,7 @@ class Chosen:
                 yield row
 
 
-def _told(selection: Selection, found: Selected, table: dict[str, Any], own: dict[Path, int]) -> dict[str, Any]:
+def _told(selection: Selection, found: SelectionResult, table: dict[str, Any], own: dict[Path, int]) -> dict[str, Any]:
     return {
         "selection": selection.model_dump(mode="json"),
         "own_texts": sum(own.values()),

@@ -34,7 +34,7 @@ def selection_libraries(settings: DatasetSettings) -> dict[str, str]:
 
 def mixture_identity(settings: DatasetSettings) -> dict[str, Any]:
     """What shapes the tables of plain text: the mixtures, and which source is of which language."""
-    mixed = settings.mixtures.of_corpora()
+    mixed = settings.mixtures.by_corpus()
     languages = {name: [[source.collection, source.language] for source in getattr(settings, name)] for name in mixed}
     return {
         "language": settings.language,

@@ -22,14 +22,23 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipelines.corpora.engines.work import ALONE_BELOW, worked
-from pipelines.corpora.shards.folders import SHARD_BYTES, Written, joined, manifest, table_files
+from pipelines.corpora.engines.work import ALONE_BELOW, run_units
+from pipelines.corpora.shards.folders import SHARD_BYTES, ShardsUnit, manifest, table_files, table_from_units
 from pipelines.corpora.shards.held_out import REASON as HELD_OUT_REASON
 from pipelines.corpora.shards.held_out import key_of as held_out_key
 from pipelines.corpora.shards.tables import ROWS_IN_A_GROUP, TEXTS, Row
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
-from pipelines.corpora.steps.mixture import Copies, Measured, Mixture, Share, key_of, most_copies, shares, told
+from pipelines.corpora.steps.mixture import (
+    Copies,
+    MeasuredShard,
+    Mixture,
+    Share,
+    key_of,
+    mixture_report,
+    most_copies,
+    shares,
+)
 
 ROWS = "rows.arrow"
 COUNTS = "counts.json"
@@ -45,7 +54,7 @@ BUCKET_BYTES = SHARD_BYTES * 9 // 10
 
 
 @dataclass(frozen=True)
-class Scattered:
+class ScatteredShard:
     """A unit of work: one shard's copies number `copy`, by bucket. Also counts what it writes by collection."""
 
     name: str
@@ -105,7 +114,7 @@ class Scattered:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class GatheredBucket:
     """The rows of one bucket of all scattered shards, sorted."""
 
     scattered: tuple[Path, ...]
@@ -135,7 +144,7 @@ def position(text: str, copy: int) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8, salt=copy.to_bytes(4, "big")).digest(), "big")
 
 
-def shuffled(
+def shuffle_tables(
     tables: Sequence[Path],
     destination: Path,
     home: Path,
@@ -155,28 +164,28 @@ def shuffled(
     times = [1] * len(files)
     members: dict[str, Share] | None = None
     if mixture is not None:
-        measured = worked(
-            [Measured(f"{n:05d}", file, held_out) for n, file in enumerate(files)], home / "measured", at_once
+        measured = run_units(
+            [MeasuredShard(f"{n:05d}", file, held_out) for n, file in enumerate(files)], home / "measured", at_once
         )
         members = shares(mixture, measured)
         copies = {name: share.copies for share in members.values() for name in share.collections}
         times = [most_copies(folder, copies) for folder in measured]
         size = int(size * mixture.settings.size)
     buckets = max(1, -(-size // BUCKET_BYTES))
-    scattered = worked(
+    scattered = run_units(
         [
-            Scattered(f"{number:05d}.{copy}", file, buckets, copies, copy, held_out)
+            ScatteredShard(f"{number:05d}.{copy}", file, buckets, copies, copy, held_out)
             for number, file in enumerate(files)
             for copy in range(times[number])
         ],
         home / "scattered",
         at_once,
     )
-    gather = [Gathered(tuple(scattered), bucket, buckets) for bucket in range(buckets)]
-    units = [Written(f"{unit.bucket:05d}", TEXTS, unit) for unit in gather]
-    whole = joined(units, destination, home / "gathered", processes, size)
+    gather = [GatheredBucket(tuple(scattered), bucket, buckets) for bucket in range(buckets)]
+    units = [ShardsUnit(f"{unit.bucket:05d}", TEXTS, unit) for unit in gather]
+    whole = table_from_units(units, destination, home / "gathered", processes, size)
     counts = [count for folder in scattered for count in read_json(folder / COUNTS)["collections"]]
-    return whole, told(counts, members, mixture.settings.unit if mixture else "documents")
+    return whole, mixture_report(counts, members, mixture.settings.unit if mixture else "documents")
 
 
 def _bucket(keys: NDArray[np.uint64], buckets: int) -> NDArray[np.uint64]:

@@ -10,16 +10,16 @@ from pathlib import Path
 from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.corpora.examples.tagged_words import tagged_line
 from pipelines.corpora.reading import parts_of, read_texts
-from pipelines.corpora.reading.flaws import counted, refused_unless_skipped
-from pipelines.corpora.reading.parts import Part, grouped
-from pipelines.corpora.reading.places import find, find_files
+from pipelines.corpora.reading.flaws import count_flaws, refuse_and_suggest_skipping
+from pipelines.corpora.reading.parts import Part, group_parts
 from pipelines.corpora.reading.remote import RemoteFile
+from pipelines.corpora.reading.source_files import find, find_files
 from pipelines.corpora.settings.sources import DocumentationSource, FileSource, PackageSource, Source
-from pipelines.corpora.shards.folders import Written
+from pipelines.corpora.shards.folders import ShardsUnit
 from pipelines.corpora.shards.tables import TEXTS, Row
 from pipelines.corpora.shards.tally import Tally
 from pipelines.errors import DataError
-from pipelines.task_families.writing_systems import joined
+from pipelines.task_families.writing_systems import join_words
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,19 @@ class SourceTexts:
         return ((text, where, named) for text, where in found)
 
 
-def units_of(sources: Iterable[Source], root: Path) -> tuple[list[Written], int]:
+def units_of(sources: Iterable[Source], root: Path) -> tuple[list[ShardsUnit], int]:
     """Units of work that read some sources, in the order they are named, and about how many bytes of text they read.
 
     A large file makes several units, small files make one together. DataError for a source without files.
     """
-    units: list[Written] = []
+    units: list[ShardsUnit] = []
     total = 0
     for source in sources:
         if isinstance(source, DocumentationSource):
-            units.append(Written(f"{len(units):05d}", TEXTS, SourceTexts(source)))
+            units.append(ShardsUnit(f"{len(units):05d}", TEXTS, SourceTexts(source)))
             continue
-        for group in grouped(parts_of_source(source, root)):
-            units.append(Written(f"{len(units):05d}", TEXTS, SourceTexts(source, group)))
+        for group in group_parts(parts_of_source(source, root)):
+            units.append(ShardsUnit(f"{len(units):05d}", TEXTS, SourceTexts(source, group)))
             total += sum(part.weight for part in group)
     return units, total
 
@@ -99,9 +99,9 @@ def texts(source: FileSource | PackageSource, root: Path, tally: Tally) -> Itera
 
 
 def _read(source: FileSource | PackageSource, parts: Iterable[Part], tally: Tally) -> Iterator[tuple[str, str]]:
-    flawed = counted(tally.drop) if source.bad_records == "skip" else refused_unless_skipped
+    flawed = count_flaws(tally.drop) if source.bad_records == "skip" else refuse_and_suggest_skipping
     for part in parts:
         for text, where in read_texts(part, source.options, flawed):
             if source.takes(text):
                 tagged = source.format == "tagged_words"
-                yield joined([word for word, _ in tagged_line(text)]) if tagged else text, where
+                yield join_words([word for word, _ in tagged_line(text)]) if tagged else text, where

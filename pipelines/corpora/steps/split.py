@@ -10,18 +10,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.leaks.clean_rows import marked
+from pipelines.corpora.leaks.leaked_rows import with_leaked_rows
 from pipelines.corpora.settings.mixture import members_of
 from pipelines.corpora.settings.task import has_classes
 from pipelines.corpora.shards.held_out import HELD_OUT, held_out
 from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled, origin, read_rows, write_rows
-from pipelines.corpora.shards.writing import read_json, write_json, written_aside
+from pipelines.corpora.shards.writing import read_json, replaced_atomically, write_json
 from pipelines.corpora.steps.collect import check_labels
 from pipelines.corpora.steps.mixture import Mixture
 from pipelines.corpora.steps.select import SELECTION
-from pipelines.corpora.steps.shuffle import shuffled
-from pipelines.corpora.steps.step import COUNTS, LABELLED, TABLES, Step, begin, run_step, table_path
-from pipelines.corpora.steps.task_text import Drawn, drawn_examples
+from pipelines.corpora.steps.shuffle import shuffle_tables
+from pipelines.corpora.steps.step import COUNTS, LABELLED, TABLES, DataStep, begin, run_step, table_path
+from pipelines.corpora.steps.task_text import LabelledDraw, draw_examples
 from pipelines.errors import DataError
 from pipelines.lineage.disk import written_whole
 from pipelines.task_families import TaskFamily
@@ -40,12 +40,12 @@ def split(dataset: str, root: Path) -> None:
     for part in ("validation", "test"):
         if not examples[part]:
             raise DataError(f"{dataset}: nothing of the {part} split is left; give it more examples")
-    drawn = drawn_examples(rows, step.settings, home / "decontaminated" / "unlabelled")
+    drawn = draw_examples(rows, step.settings, home / "decontaminated" / "unlabelled")
     examples["train"] = drawn.labelled
     last, kept_back = held_out(home / "decontaminated" / "general", step.unfinished(HELD_OUT), step.processes)
     counts, sources = _corpora(step, drawn, last)
     for name, found in examples.items():
-        schema = marked(labelled(family), home / "decontaminated", name)
+        schema = with_leaked_rows(labelled(family), home / "decontaminated", name)
         with written_whole(table_path(home, name)) as aside:
             counts[name] = write_rows(aside, schema, (row[:-1] for row in found))
     with written_whole(table_path(home, HELD_OUT)) as aside:
@@ -71,7 +71,7 @@ def split(dataset: str, root: Path) -> None:
     step.finished()
 
 
-def _corpora(step: Step, drawn: Drawn, held_out: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def _corpora(step: DataStep, drawn: LabelledDraw, held_out: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Write the tables of plain text. Returns their manifests, and what each source holds and has become."""
     before, settings = step.home / "decontaminated", step.settings
     tables = {"general": [before / "general"], "domain": [before / "domain"]}
@@ -81,18 +81,20 @@ def _corpora(step: Step, drawn: Drawn, held_out: int) -> tuple[dict[str, Any], d
     manifests: dict[str, Any] = {}
     told: dict[str, Any] = {}
     for name, parts in tables.items():
-        chosen = settings.mixtures.of_corpora().get(name)
+        chosen = settings.mixtures.by_corpus().get(name)
         mixture = None
         if chosen is not None:
             mixture = Mixture(chosen, members_of(chosen, getattr(settings, name), settings.language))
-        with written_aside(table_path(step.home, name)) as folder:
+        with replaced_atomically(table_path(step.home, name)) as folder:
             folder.rmdir()
             last = held_out if name == "general" else -1
-            manifests[name], told[name] = shuffled(parts, folder, step.unfinished(name), step.processes, mixture, last)
+            manifests[name], told[name] = shuffle_tables(
+                parts, folder, step.unfinished(name), step.processes, mixture, last
+            )
     return manifests, told
 
 
-def _task_text_from(step: Step, drawn: Drawn) -> str:
+def _task_text_from(step: DataStep, drawn: LabelledDraw) -> str:
     """In words, what the text for task adaptation is."""
     own = "unlabelled texts" if drawn.unlabelled else "training texts"
     if step.settings.task_text.selection is None:

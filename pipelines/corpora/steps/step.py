@@ -18,10 +18,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pipelines.corpora.engines.work import computed_on
+from pipelines.corpora.engines.work import using_engine
 from pipelines.corpora.settings.dataset import DatasetSettings, load_dataset
 from pipelines.corpora.settings.runtime import DataRuntime, load_runtime
-from pipelines.corpora.shards.writing import read_json, written_aside
+from pipelines.corpora.shards.writing import read_json, replaced_atomically
 from pipelines.errors import CursusError, DataError, StoreError
 from pipelines.lineage.fingerprint import fingerprint
 
@@ -41,7 +41,7 @@ _SHARDS = "shards"
 
 
 @dataclass(frozen=True)
-class Step:
+class DataStep:
     """One step of one dataset, and where its unfinished work stands."""
 
     dataset: str
@@ -68,7 +68,7 @@ class Step:
     @contextmanager
     def writing(self, name: str) -> Iterator[Path]:
         """A folder that takes the place of `home/name` when the block ends well. Unfinished work is then forgotten."""
-        with written_aside(self.home / name) as folder:
+        with replaced_atomically(self.home / name) as folder:
             yield folder
         self.finished()
 
@@ -79,7 +79,7 @@ class Step:
             self.work.parent.parent.rmdir()
 
 
-def begin(name: str, dataset: str, root: Path, before: str | tuple[str, ...] = ()) -> Step:
+def begin(name: str, dataset: str, root: Path, before: str | tuple[str, ...] = ()) -> DataStep:
     """The step `name`, which reads the folders `before`; unfinished work on other inputs, settings or code is thrown away."""
     pinned = read_json(root / "data" / "pins" / f"{dataset}.json")["steps"][name]
     folders = (before,) if isinstance(before, str) else before
@@ -94,7 +94,7 @@ def begin(name: str, dataset: str, root: Path, before: str | tuple[str, ...] = (
     for other in unfinished.glob("*"):
         if other != work:
             shutil.rmtree(other)
-    return Step(dataset, root, load_dataset(dataset, root), load_runtime(root), work)
+    return DataStep(dataset, root, load_dataset(dataset, root), load_runtime(root), work)
 
 
 def history(before: list[Any], step: str, tables: Mapping[str, Mapping[str, Any]]) -> list[Any]:
@@ -117,7 +117,7 @@ def run_step(step: Callable[[str, Path], None]) -> NoReturn:
         print(f"usage: python -m {step.__module__} DATASET", file=sys.stderr)
         raise SystemExit(2)
     try:
-        with computed_on(load_runtime(Path.cwd()).engine):
+        with using_engine(load_runtime(Path.cwd()).engine):
             _importable(step)(sys.argv[1], Path.cwd())
     except CursusError as mistake:
         fail(mistake)

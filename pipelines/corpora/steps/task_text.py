@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.corpora.settings.dataset import DatasetSettings
-from pipelines.corpora.shards.folders import manifest, written
+from pipelines.corpora.shards.folders import manifest, write_table
 from pipelines.corpora.shards.tables import TEXTS, Row, example_of
 from pipelines.corpora.shards.tally import Tally
-from pipelines.corpora.steps.drawing import drawn
+from pipelines.corpora.steps.drawing import draw_labelled
 
 FROM_TRAIN = "train"
 """What the column `collection` calls texts of the training examples."""
 
 
 @dataclass(frozen=True)
-class Drawn:
+class LabelledDraw:
     """The training examples with labels, and rows of plain text of the others."""
 
     labelled: list[Row]
@@ -30,19 +30,23 @@ class Drawn:
     def write(self, folder: Path) -> Path:
         """The table of texts without labels, written anew: a start that was killed may have left half of it."""
         shutil.rmtree(folder, ignore_errors=True)
-        written(folder, TEXTS, self.without_labels, Tally())
+        write_table(folder, TEXTS, self.without_labels, Tally())
         return folder
 
 
-def drawn_examples(rows: Sequence[Row], settings: DatasetSettings, unlabelled: Path) -> Drawn:
+def draw_examples(rows: Sequence[Row], settings: DatasetSettings, unlabelled: Path) -> LabelledDraw:
     """Draw from the training rows of a task. Where nothing else is without labels, the labelled texts are its own text.
 
     DataError when a class, or the whole task, has too few examples left.
     """
     task, family = settings.task, settings.task.family
     train = [row for row in rows if row[-1] == "train"]
-    kept = drawn([example_of(family, row) for row in train], family, task.labels_per_class, task.labelled_examples)
+    kept = draw_labelled(
+        [example_of(family, row) for row in train], family, task.labels_per_class, task.labelled_examples
+    )
     labelled = [row for number, row in enumerate(train) if number in kept]
     others = [row for number, row in enumerate(train) if number not in kept]
     has_others = bool(others or manifest(unlabelled)["documents"])
-    return Drawn(labelled, [(row[0], row[-2], FROM_TRAIN) for row in (others if has_others else labelled)], has_others)
+    return LabelledDraw(
+        labelled, [(row[0], row[-2], FROM_TRAIN) for row in (others if has_others else labelled)], has_others
+    )

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     """N texts → [N, D]: rows of length one, whose inner product is their cosine; zeros for a text that says nothing."""
 
 
-class Vectors(Component):
+class TextVectors(Component):
     """A way of turning texts into vectors. The same texts give the same vectors, however many are asked at once."""
 
-    usual: ClassVar[str] = "hashed_ngrams"
+    default_name: ClassVar[str] = "hashed_ngrams"
     libraries: ClassVar[tuple[str, ...]] = ("numpy",)
     """Installed distributions that shape the vectors."""
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from pipelines.corpora.vectors import Vectors
+from pipelines.corpora.vectors import TextVectors
 from pipelines.errors import RecipeError
-from pipelines.models.foreign import refuse_harm
+from pipelines.models.untrusted import refuse_unsafe
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ _TOKENIZERS = (
 )
 
 
-class Encoder(Vectors, name="encoder"):
+class EncoderVectors(TextVectors, name="encoder"):
     """The last hidden states of a checkpoint, averaged over the tokens of a text (Reimers & Gurevych 2019, §3).
 
     Any folder that transformers opens as a model with a tokenizer: the checkpoint that is to be adapted, or one that was
@@ -64,7 +64,7 @@ class Encoder(Vectors, name="encoder"):
                 f"checkpoint: {folder} has no tokenizer (one of {', '.join(_TOKENIZERS)}); save the tokenizer there too: "
                 "tokenizer.save_pretrained(folder)"
             )
-        refuse_harm(folder)
+        refuse_unsafe(folder)
         return names
 
     def encoder(self, folder: Path, root: Path) -> Encode:
@@ -76,7 +76,7 @@ class Encoder(Vectors, name="encoder"):
 
         register()
         where = root / Path(self.checkpoint).expanduser()
-        refuse_harm(where)
+        refuse_unsafe(where)
         safely: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
         tokenizer = AutoTokenizer.from_pretrained(where, **safely)
         network, loaded = AutoModel.from_pretrained(where, use_safetensors=True, output_loading_info=True, **safely)

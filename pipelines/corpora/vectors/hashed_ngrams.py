@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from pipelines.corpora.vectors import Vectors
+from pipelines.corpora.vectors import TextVectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ WORD = rf"[{_HAN_AND_KANA}]|[^\W_{_HAN_AND_KANA}]+"
 """A run of letters and digits; every Han or kana character is a word of its own."""
 
 
-class HashedNgrams(Vectors, name="hashed_ngrams"):
+class HashedNgrams(TextVectors, name="hashed_ngrams"):
     """Counts of hashed n-grams, tf-idf, and the directions in which they vary most (latent semantic analysis).
 
     Hashing (Weinberger et al. 2009) needs no vocabulary, and the singular vectors of a sample (Deerwester et al. 1990) put

@@ -37,7 +37,7 @@ PREDICTIONS = "predictions.parquet"
 PROBABILITY_DIGITS = 6
 
 
-class Suite(Protocol):
+class SuiteStage(Protocol):
     """The stage of such a job."""
 
     @property
@@ -48,7 +48,7 @@ class EvaluateJob(JudgingJob, Protocol):
     """A job that runs a suite of evaluations."""
 
     @property
-    def stage(self) -> Suite: ...
+    def stage(self) -> SuiteStage: ...
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Split:
         return len(self.texts)
 
 
-class Evaluated:
+class EvaluationContext:
     """What an evaluation may ask about: the judged models, the labelled tables, and what the models predict."""
 
     def __init__(self, job: JudgingJob) -> None:
@@ -103,7 +103,7 @@ class Evaluated:
     def labels(self) -> list[str]:
         """The classes: those of the models, or, when none is judged, those of the training table."""
         for models in self.answering.values():
-            if self.weighs_classes(models[0]):
+            if self.has_class_probabilities(models[0]):
                 return self.predictor(models[0]).labels
         return self.family.labels(self.examples("train"))
 
@@ -119,11 +119,11 @@ class Evaluated:
         index = {label: position for position, label in enumerate(self.labels)}
         return np.asarray([index[label] for label in self.test.labels], dtype=np.int64)
 
-    def weighs_classes(self, subject: Subject) -> bool:
+    def has_class_probabilities(self, subject: Subject) -> bool:
         """Whether `subject` gives each class of a text a probability."""
-        from pipelines.serving.answering.inference import weighs_classes
+        from pipelines.serving.answering.inference import has_class_probabilities
 
-        return self.family.of_one_text and weighs_classes(subject.folder)
+        return self.family.is_single_text and has_class_probabilities(subject.folder)
 
     def predictor(self, subject: Subject) -> Predictor:
         """The served form of `subject`, on this job's threads."""
@@ -187,9 +187,9 @@ class Evaluated:
         """bool [N]: which test examples overlap nothing else of their published set; None when that is all of them."""
         import numpy as np
 
-        from pipelines.corpora.leaks.clean_rows import leaked
+        from pipelines.corpora.leaks.leaked_rows import leaked_rows
 
-        found = leaked(self._tables["test"])
+        found = leaked_rows(self._tables["test"])
         return None if not found else ~np.isin(np.arange(len(self.rows)), found)
 
     @cached_property
@@ -200,7 +200,7 @@ class Evaluated:
     def answers(self, subject: Subject) -> list[Answer]:
         """What `subject` answers to each test example; computed once."""
         if subject.folder not in self._answers:
-            if self.weighs_classes(subject):
+            if self.has_class_probabilities(subject):
                 self._answers[subject.folder] = [self.labels[choice] for choice in self.predictions(subject)]
             else:
                 self._answers[subject.folder] = self.answers_to(subject, self.rows)
@@ -210,7 +210,7 @@ class Evaluated:
         """What `subject` answers to any examples of the family."""
         from pipelines.serving.answering.answerer import Answerer
 
-        if self.weighs_classes(subject):
+        if self.has_class_probabilities(subject):
             predictor = self.predictor(subject)
             chosen = predictor.predict([str(row["text"]) for row in rows]).argmax(axis=1)
             return [predictor.labels[index] for index in chosen]
@@ -231,7 +231,7 @@ def evaluate(job: EvaluateJob) -> Result:
     Raises RecipeError when an evaluation names a stage that is not judged, DataError when a table or a model cannot be
     used; both before anything is written.
     """
-    evaluated = Evaluated(job)
+    evaluated = EvaluationContext(job)
     for evaluation in job.stage.suite:
         for stage in evaluation.subjects:
             if stage not in evaluated.subjects:
@@ -252,7 +252,7 @@ def evaluate(job: EvaluateJob) -> Result:
     return Result(metrics=headline)
 
 
-def _counts(evaluated: Evaluated) -> dict[str, Any]:
+def _counts(evaluated: EvaluationContext) -> dict[str, Any]:
     tables = {name: evaluated.examples(name) for name in ("train", "validation", "test")}
     counts: dict[str, Any] = {
         "language": evaluated.language,
@@ -261,7 +261,7 @@ def _counts(evaluated: Evaluated) -> dict[str, Any]:
         "texts": {name: len(rows) for name, rows in tables.items()},
         "per_label": {},
     }
-    if evaluated.family.of_one_text:
+    if evaluated.family.is_single_text:
         counted = {name: Counter(str(row["label"]) for row in rows) for name, rows in tables.items()}
         counts["per_label"] = {
             name: {label: labels[label] for label in evaluated.labels} for name, labels in counted.items()
@@ -269,7 +269,7 @@ def _counts(evaluated: Evaluated) -> dict[str, Any]:
     return counts
 
 
-def _write_predictions(evaluated: Evaluated, path: Path) -> None:
+def _write_predictions(evaluated: EvaluationContext, path: Path) -> None:
     """One row a test example and model; answers that are no text are JSON, probabilities are those of a text's classes."""
     import pyarrow
     from pyarrow import parquet
@@ -284,7 +284,7 @@ def _write_predictions(evaluated: Evaluated, path: Path) -> None:
             columns["seed"] += [subject.seed] * size
             columns["index"] += range(size)
             columns["label"] += [_written(answer) for answer in evaluated.gold]
-            if evaluated.weighs_classes(subject):
+            if evaluated.has_class_probabilities(subject):
                 columns["predicted"] += [evaluated.labels[choice] for choice in evaluated.predictions(subject)]
                 columns["probabilities"] += evaluated.probabilities(subject).round(PROBABILITY_DIGITS).tolist()
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipelines.corpora.leaks.ledger import Overlapping, totals
+from pipelines.corpora.leaks.ledger import LedgerEntry, totals
 from pipelines.corpora.shards.tables import Row
 from pipelines.reports.style import STYLE
 
@@ -70,11 +70,11 @@ def page(dataset: str, rows: Iterable[Row]) -> str:
     """A self-contained page; the first rows of each table, part and kind are shown, all are counted."""
     from jinja2 import Environment
 
-    shown: dict[tuple[str, str, str], list[Overlapping]] = {}
+    shown: dict[tuple[str, str, str], list[LedgerEntry]] = {}
 
     def seen() -> Iterable[Row]:
         for row in rows:
-            entry = Overlapping(*row)
+            entry = LedgerEntry(*row)
             some = shown.setdefault((entry.table, entry.part, entry.kind), [])
             if len(some) < SHOWN_OF_EACH:
                 some.append(entry)

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpora.reading import read_texts
-from pipelines.corpora.reading.finding import find_local, too_many
+from pipelines.corpora.reading.finding import find_local, too_many_files
 from pipelines.corpora.reading.options import ReadOptions
-from pipelines.corpora.reading.parts import whole
+from pipelines.corpora.reading.parts import whole_file
 from pipelines.corpora.settings.sources import FileSource
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.collect import collect
@@ -62,7 +62,7 @@ def test_the_advice_to_pack_files_works(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number in range(3):
         (tmp_path / "in" / f"{number}.txt").write_text(f"text {number}\nmore")
-    command = too_many("in", 1).partition("python -c ")[2].removesuffix(")").replace("FOLDER", "in")
+    command = too_many_files("in", 1).partition("python -c ")[2].removesuffix(")").replace("FOLDER", "in")
     subprocess.run(f"{sys.executable} -c {command}", shell=True, check=True, cwd=tmp_path)
     assert sorted(read(tmp_path / "all.jsonl")) == [f"text {number}\nmore" for number in range(3)]
 
@@ -147,7 +147,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path, name: 
         pq.write_table(pa.table({"text": ["text"] * 20}), path)
     else:
         path.write_text('{"text": "text"}\n' * 20)
-    before = whole(name, path)
+    before = whole_file(name, path)
     found = read_texts(before, ReadOptions())
     next(found)
     with path.open("ab") as file:

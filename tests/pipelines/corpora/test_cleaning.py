@@ -14,16 +14,16 @@ from pipelines.corpora.duplicates.overlap import OverlapIndex, text_key, words
 from pipelines.corpora.settings.cleaning import CleanSettings
 from pipelines.corpora.shards.tables import example_of, row_of
 from pipelines.corpora.shards.tally import Tally
-from pipelines.corpora.steps.clean import Cleaning, cleaned_examples, pieces, repairing
+from pipelines.corpora.steps.clean import Cleaning, cleaned_examples, make_repair, split_text
 from pipelines.corpora.steps.deduplicate import unique_examples
 from pipelines.task_families import TaskFamily
 from tests.pipelines.corpora.small_dataset import documents
 
-CLASSES = TaskFamily.usually()
+CLASSES = TaskFamily.default()
 
 
 def repaired(text: str, language: str = "en", **fields: Any) -> str:
-    return repairing(CleanSettings(**fields), language)(text, Counter())
+    return make_repair(CleanSettings(**fields), language)(text, Counter())
 
 
 ENGLAND = "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
@@ -110,10 +110,10 @@ def test_no_filter_looks_at_examples_and_none_loses_lines() -> None:
 
 def test_pieces_keep_every_word_and_the_limit() -> None:
     text = "\n\n".join(documents("asyncio"))
-    found = pieces(text, 500)
+    found = split_text(text, 500)
     assert max(map(len, found)) <= 500
     assert " ".join(found).split() == text.split()
-    assert max(map(len, pieces("x" * 1201, 500))) <= 500
+    assert max(map(len, split_text("x" * 1201, 500))) <= 500
 
 
 def test_short_and_empty_texts_go_but_labelled_ones_stay_whole_or_cut() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pipelines.corpora.documentation.docstrings import task_rows
-from pipelines.corpora.documentation.documented_tasks import documented_examples, made_of
-from pipelines.corpora.documentation.numpydoc import documented
+from pipelines.corpora.documentation.documented_tasks import documented_examples, examples_of
+from pipelines.corpora.documentation.numpydoc import parse_docstring
 from pipelines.corpora.settings.dataset import load_settings
 from pipelines.corpora.settings.task import DocumentationTask
 from pipelines.errors import DataError
@@ -51,18 +51,18 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 @cache
 def examples(name: str) -> list[tuple[dict[str, Any], str, str]]:
-    return list(made_of(rows(), TaskFamily.model_validate(name)))
+    return list(examples_of(rows(), TaskFamily.model_validate(name)))
 
 
 def test_a_documentation_string_is_taken_apart() -> None:
-    parts = documented(TEXT)
+    parts = parse_docstring(TEXT)
     assert parts.summary == "Solve a thing on two lines."
     assert parts.body == "A longer description.\n\nThe description goes on."
     assert [(each.names, each.type, each.description) for each in parts.parameters] == [
         (("x", "*args"), "array_like, shape (n,)", "What they are. More words."),
         (("mode",), "{'a', 'b'}, optional", "After a blank line."),
     ]
-    assert documented("Only a summary.") == documented("Only a summary.\n") and documented("Only a summary.").body == ""
+    assert parse_docstring("Only a summary.") == parse_docstring("Only a summary.\n") and parse_docstring("Only a summary.").body == ""
 
 
 @pytest.mark.parametrize("name", sorted(ASKED))
@@ -74,7 +74,7 @@ def test_every_family_has_valid_examples_in_parts_of_whole_modules(name: str) ->
     assert sizes["train"] > 100 and sizes["test"] > 100 and sizes["validation"] > 40
     part_of = {where.partition(":")[0]: part for _, where, part in found}
     assert all(part_of[where.partition(":")[0]] == part for _, where, part in found)
-    assert list(made_of(rows(), family)) == found, "the same documentation gives the same examples"
+    assert list(examples_of(rows(), family)) == found, "the same documentation gives the same examples"
 
 
 def test_a_family_that_the_documentation_has_nothing_for_is_told() -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from pipelines.corpora.settings.mixture import MixtureSettings
 from pipelines.corpora.shards import held_out as module
-from pipelines.corpora.shards.folders import manifest, written
+from pipelines.corpora.shards.folders import manifest, write_table
 from pipelines.corpora.shards.held_out import HELD_OUT, REASON, held_out, key_of
 from pipelines.corpora.shards.tables import TEXTS, Row, read_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.mixture import Mixture
-from pipelines.corpora.steps.shuffle import shuffled
+from pipelines.corpora.steps.shuffle import shuffle_tables
 from pipelines.corpora.steps.step import prepared, table_path
 from tests.pipelines.corpora.rows_of_tables import table_rows
 from tests.pipelines.corpora.test_steps import root, run
@@ -28,7 +28,7 @@ def rows() -> list[Row]:
 
 
 def table(folder: Path, found: list[Row]) -> Path:
-    written(folder, TEXTS, found, Tally())
+    write_table(folder, TEXTS, found, Tally())
     return folder
 
 
@@ -98,7 +98,7 @@ def test_what_is_held_out_is_not_written_and_the_rest_is(
     if mixture is not None:
         settings = MixtureSettings.model_validate({"size": 2.0, **mixture})
         mixed = Mixture(settings, {"email": ["email"], "asyncio": ["asyncio"]})
-    _, told = shuffled([whole], tmp_path / "out", tmp_path / "shuffle", 1, mixed, last)
+    _, told = shuffle_tables([whole], tmp_path / "out", tmp_path / "shuffle", 1, mixed, last)
     texts = {row[0] for row in table_rows(tmp_path / "out")}
     assert kept and not texts & {row[0] for row in kept}
     if mixture is None:

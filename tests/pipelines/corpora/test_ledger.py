@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.corpora.duplicates.published import Published, published_leaks
+from pipelines.corpora.duplicates.published import PublishedExample, published_leaks
 from pipelines.corpora.duplicates.shingles import Letters
-from pipelines.corpora.leaks.clean_rows import leaked as marks_of
-from pipelines.corpora.leaks.evaluation_index import EvaluationIndex, Rules, with_hits
+from pipelines.corpora.leaks.evaluation_index import EvaluationIndex, OverlapRules, with_hits
+from pipelines.corpora.leaks.leaked_rows import leaked_rows as marks_of
 from pipelines.corpora.shards.tables import read_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json
 from pipelines.corpora.steps.clean import clean
 from pipelines.corpora.steps.collect import collect
-from pipelines.corpora.steps.decontaminate import apart, decontaminate, leaks
+from pipelines.corpora.steps.decontaminate import decontaminate, leaks, without_overlap
 from pipelines.corpora.steps.deduplicate import deduplicate
 from pipelines.corpora.steps.pin import pin
 from pipelines.corpora.steps.select import select
@@ -30,7 +30,7 @@ from pipelines.errors import DataError
 from pipelines.reports.cards.ledger_page import page
 from tests.pipelines.corpora.small_dataset import documents, write_small_dataset
 
-RULES = Rules(13, 0.5, 0.8, "words")
+RULES = OverlapRules(13, 0.5, 0.8, "words")
 
 
 def long_tests() -> list[str]:
@@ -119,10 +119,10 @@ def test_a_published_set_may_stay_whole_and_says_which_rows_are_clean(tmp_path: 
     assert sum(told["across"].values()) >= 1
     found = pq.read_table(home / "decontaminated/leaks.parquet").to_pylist()
     test = [row for row in before if row[-1] == "test"]
-    leaked = {row["row"] for row in found if row["part"] == "test"}
-    assert {test[row][0] for row in leaked} >= {copied, extended} and len(leaked) < len(test) / 2
+    leaked_rows = {row["row"] for row in found if row["part"] == "test"}
+    assert {test[row][0] for row in leaked_rows} >= {copied, extended} and len(leaked_rows) < len(test) / 2
     assert {row["action"] for row in ledger(home) if row["table"] == "train"} == {"keep"}
-    assert set(marks_of(home / "test.parquet")) == leaked and not marks_of(home / "train.parquet")
+    assert set(marks_of(home / "test.parquet")) == leaked_rows and not marks_of(home / "train.parquet")
 
 
 def test_train_gives_way_to_validation_and_validation_to_test() -> None:
@@ -135,8 +135,8 @@ def test_train_gives_way_to_validation_and_validation_to_test() -> None:
         (three, "a", "test:1", "test"),
     ]
     tally = Tally()
-    left, found = apart(rows, "validation", ("test",), RULES, "drop", tally)
-    left, more = apart(left, "train", ("validation", "test"), RULES, "drop", tally)
+    left, found = without_overlap(rows, "validation", ("test",), RULES, "drop", tally)
+    left, more = without_overlap(left, "train", ("validation", "test"), RULES, "drop", tally)
     assert [row[-2] for row in left] == ["train:1", "validation:2", "test:1"]
     assert tally.dropped == {"validation: overlap": 1, "train: overlap": 1}
     assert {(row[2], row[4]) for row in found + more} == {("validation:1", "test:1"), ("train:2", "validation:2")}
@@ -146,7 +146,7 @@ def test_train_gives_way_to_validation_and_validation_to_test() -> None:
 @settings(deadline=None)
 @given(st.lists(st.sampled_from("ab一二 "), max_size=30), st.data())
 def test_a_batch_says_what_each_text_says_alone(letters: list[str], data: st.DataObject) -> None:
-    rules = Rules(3, 0.5, 0.8, "words")
+    rules = OverlapRules(3, 0.5, 0.8, "words")
     evaluated = ["a b a b a", "一二一二二", "b", ""]
     texts = ["".join(letters), data.draw(st.sampled_from(evaluated)), "a b a 一", ""]
     index = EvaluationIndex(evaluated, rules)
@@ -170,7 +170,7 @@ def test_copies_inside_a_set_are_counted_as_the_field_counts_them() -> None:
         ("z", "dev", "a"),
     ]
     found = published_leaks(
-        [Published(key.encode(), part, answer) for key, part, answer in examples], ["train", "dev", "test"]
+        [PublishedExample(key.encode(), part, answer) for key, part, answer in examples], ["train", "dev", "test"]
     )
     assert found == {"repeats": {"train": 1, "test": 1}, "across": {"train/test": 2}, "two_answers": 1}
 

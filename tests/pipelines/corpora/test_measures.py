@@ -15,8 +15,8 @@ from pipelines.corpora.duplicates.shingles import Letters
 from pipelines.corpora.evidence.drift import drift
 from pipelines.corpora.evidence.lengths import EDGES, bin_begins, length_bins
 from pipelines.corpora.evidence.measures import MeasuredFile, Measures, kind_of_answer
-from pipelines.corpora.evidence.repeats import KeyFile, of_file, repeated
-from pipelines.corpora.evidence.rows import stand_for
+from pipelines.corpora.evidence.repeats import KeyFile, repeated, repeats_of_file
+from pipelines.corpora.evidence.rows import representative_rows
 from pipelines.corpora.evidence.study import KNOWN_LANGUAGES, commonest, is_language, language_of
 from pipelines.corpora.shards.tables import TEXTS, write_rows
 from pipelines.task_families import TaskFamily
@@ -78,7 +78,7 @@ def test_repeats_are_those_that_counting_finds_however_the_keys_are_cut(
         times = Counter(texts)
         nearer = [next((near for near in range(rank) if text in tables[near]), -1) for text in texts]
         expected = [(row, times[text], nearer[row]) for row, text in enumerate(texts)]
-        found = of_file(tuple(ranges), rank)
+        found = repeats_of_file(tuple(ranges), rank)
         rows = sorted((int(one["row"]), int(one["copies"]), int(one["also"])) for one in found)
         assert rows == [one for one in expected if one[1] > 1 or one[2] >= 0]
 
@@ -88,7 +88,7 @@ def test_repeats_are_those_that_counting_finds_however_the_keys_are_cut(
 def test_kept_rows_stand_for_all_rows_of_their_group(groups: list[int], most: int, sampled: int) -> None:
     numbers = np.unique(np.array(groups, dtype=np.int64), return_inverse=True)[1].reshape(-1)
     order = np.random.default_rng(0).permutation(len(groups)).astype(np.uint32)
-    kept, weights = stand_for(numbers, order, order[:sampled], most)
+    kept, weights = representative_rows(numbers, order, order[:sampled], most)
     assert sorted(set(kept)) == kept.tolist() and set(order[:sampled].tolist()) <= set(kept.tolist())
     assert (weights > 0).all()
     for group, size in Counter(numbers.tolist()).items():

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from pipelines.corpora.settings.dataset import load_settings
 from pipelines.corpora.settings.mixture import MixtureSettings
-from pipelines.corpora.shards.folders import written
+from pipelines.corpora.shards.folders import write_table
 from pipelines.corpora.shards.tables import TEXTS
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.mixture import Mixture
-from pipelines.corpora.steps.shuffle import LESS_THAN_ONCE, shuffled
+from pipelines.corpora.steps.shuffle import LESS_THAN_ONCE, shuffle_tables
 from pipelines.errors import RecipeError
 from tests.pipelines.corpora.rows_of_tables import table_rows
 from tests.pipelines.corpora.small_dataset import PARAMS
@@ -34,7 +34,7 @@ def mixed(
     folder: Path, amounts: dict[str, int], members: dict[str, list[str]] | None = None, **said: Any
 ) -> tuple[dict[str, list[str]], dict[str, dict[str, Any]], dict[str, Any]]:
     """Texts by collection after mixing, what was told of each member, and the manifest."""
-    written(
+    write_table(
         folder / "in",
         TEXTS,
         [
@@ -45,7 +45,7 @@ def mixed(
         Tally(),
     )
     mixture = Mixture(MixtureSettings(**said), members or {name: [name] for name in amounts})
-    whole, told = shuffled([folder / "in"], folder / "out", folder / "work", 1, mixture)
+    whole, told = shuffle_tables([folder / "in"], folder / "out", folder / "work", 1, mixture)
     found: dict[str, list[str]] = {name: [] for name in amounts}
     for text, _, name in table_rows(folder / "out"):
         found[name].append(text)

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from pipelines.corpora.duplicates import near_duplicates, sorted_keys
 from pipelines.corpora.duplicates.minhash import Bands, signatures, similarity
 from pipelines.corpora.duplicates.near_duplicates import Sketches, clusters
-from pipelines.corpora.duplicates.paragraphs import paragraphs, without
+from pipelines.corpora.duplicates.paragraphs import paragraphs, without_paragraphs
 from pipelines.corpora.duplicates.shingles import Letters, Shingle, folded, shingles, unit_of
-from pipelines.corpora.duplicates.sketches import Sketched
+from pipelines.corpora.duplicates.sketches import SketchedShard
 from pipelines.corpora.duplicates.sorted_keys import SortedKeys, repeated, write_sorted
 from pipelines.corpora.shards import folders as shards
 from pipelines.corpora.shards.folders import manifest
@@ -135,7 +135,7 @@ def sketched(folder: Path, texts: list[str], parts: int) -> list[Sketches]:
         mine = folder / f"{parts}-{part}"
         mine.mkdir()
         write_rows(mine / "table.parquet", TEXTS, [(text, "", "") for text in texts[begin:end]])
-        Sketched("", mine / "table.parquet", end - begin, Shingle("words", 5), BANDS, None)(mine)
+        SketchedShard("", mine / "table.parquet", end - begin, Shingle("words", 5), BANDS, None)(mine)
         found.append(Sketches(mine, begin))
     return found
 
@@ -171,7 +171,7 @@ def test_paragraphs_taken_out_leave_the_others(parts: list[str], mark: str, gone
     text = mark.join(parts)
     assert paragraphs(text) == parts
     left = [part for number, part in enumerate(parts) if number not in gone]
-    assert without(text, gone).split("\n\n" if len(mark) > 1 else "\n") == (left or [""])
+    assert without_paragraphs(text, gone).split("\n\n" if len(mark) > 1 else "\n") == (left or [""])
 
 
 def dataset(root: Path, extra: str = "") -> Path:

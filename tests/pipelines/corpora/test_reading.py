@@ -18,11 +18,11 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.corpora.reading import content, parts_of, read_texts
+from pipelines.corpora.reading import parts_of, read_bytes, read_texts
 from pipelines.corpora.reading.finding import find_local
-from pipelines.corpora.reading.flaws import Flaw, refused
+from pipelines.corpora.reading.flaws import Flaw, refuse
 from pipelines.corpora.reading.options import ReadOptions
-from pipelines.corpora.reading.parts import Part, grouped, whole
+from pipelines.corpora.reading.parts import Part, group_parts, whole_file
 from pipelines.errors import DataError
 
 TEXTS = ["Größe ist, was zählt.", "second, with a comma\nand a line", '"quoted" 汉字']
@@ -143,7 +143,7 @@ def test_row_groups_are_the_parts_of_parquet(count: int, size: int) -> None:
 @given(weights=st.lists(st.integers(0, 50), max_size=30), most=st.integers(1, 5))
 def test_groups_hold_every_part_once_and_no_more_than_they_may(weights: list[int], most: int) -> None:
     parts = [Part(f"{number}", Path(f"{number}.txt"), weight, 0) for number, weight in enumerate(weights)]
-    groups = list(grouped(parts, 60, most))
+    groups = list(group_parts(parts, 60, most))
     assert [part for group in groups for part in group] == parts
     assert all(len(group) <= most and sum(part.weight for part in group) <= 60 for group in groups)
 
@@ -166,11 +166,11 @@ def test_a_file_that_is_one_value_is_read_whole_or_refused(tmp_path: Path, packi
     path = tmp_path / f"a.json{packing}"
     value = json.dumps(TEXTS * 50).encode()
     path.write_bytes(packed(value, path.name))
-    assert content(whole(path.name, path), refused) == value
+    assert read_bytes(whole_file(path.name, path), refuse) == value
     if packing:
         path.write_bytes(path.read_bytes()[:-9])
         with pytest.raises(DataError, match="damaged or cut short"):
-            content(whole(path.name, path), refused)
+            read_bytes(whole_file(path.name, path), refuse)
 
 
 def test_a_folder_a_glob_and_a_file_name_the_same_file(tmp_path: Path) -> None:
@@ -254,8 +254,8 @@ def test_a_damaged_file_is_read_refused_or_counted(name: str, place: int, junk: 
         path.write_bytes(content[:place] + (b"" if cut else junk + content[place + len(junk) :]))
         flaws: list[Flaw] = []
         how = ReadOptions()
-        skipped = list(read_texts(whole(name, path), how, flaws.append))
+        skipped = list(read_texts(whole_file(name, path), how, flaws.append))
         try:
-            assert list(read_texts(whole(name, path), how)) == skipped and not flaws
+            assert list(read_texts(whole_file(name, path), how)) == skipped and not flaws
         except DataError as told:
             assert flaws and flaws[0].told.partition("\n")[0][:40] in str(told)

@@ -20,9 +20,9 @@ import zstandard
 from moto.server import ThreadedMotoServer
 
 from pipelines.corpora.reading import fetching
-from pipelines.corpora.reading.fetching import fetched
-from pipelines.corpora.reading.places import REMOTE, find, find_files
+from pipelines.corpora.reading.fetching import fetch_files
 from pipelines.corpora.reading.remote import RemoteFile
+from pipelines.corpora.reading.source_files import REMOTE, find, find_files
 from pipelines.corpora.settings.sources import FileSource
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.pinned_files import pinned_files
@@ -145,8 +145,8 @@ def test_s3_pins_by_etag_and_reads_again_without_the_server(tmp_path: Path, s3: 
     (file,) = before.values()
     assert isinstance(file, RemoteFile) and file.tag.startswith("etag ")
     assert pinned_files(before, tmp_path) == pinned_files(find(path, tmp_path, storage=s3), tmp_path)
-    (here,) = fetched([file], s3, tmp_path)
-    assert fetched([file], {"endpoint_url": "http://127.0.0.1:9"}, tmp_path) == [here]
+    (here,) = fetch_files([file], s3, tmp_path)
+    assert fetch_files([file], {"endpoint_url": "http://127.0.0.1:9"}, tmp_path) == [here]
     bucket = fsspec.filesystem("s3", skip_instance_cache=True, **s3)
     try:
         bucket.pipe_file("texts/corpus/part-0.jsonl.zst", zstandard.compress(LINES[35].encode()))
@@ -154,7 +154,7 @@ def test_s3_pins_by_etag_and_reads_again_without_the_server(tmp_path: Path, s3: 
         assert pinned_files(before, tmp_path)["sha256"] != pinned_files(after, tmp_path)["sha256"]
         assert [text for text, _ in read(tmp_path, path=path, storage=s3)] == [DOCUMENTS[35]]
         with pytest.raises(DataError, match="part-0.jsonl.zst: the file changed on the server while it was fetched"):
-            fetched([RemoteFile(file.address, file.bytes, "etag before")], s3, tmp_path)
+            fetch_files([RemoteFile(file.address, file.bytes, "etag before")], s3, tmp_path)
     finally:
         bucket.pipe_file("texts/corpus/part-0.jsonl.zst", zstandard.compress("".join(LINES[:10]).encode()))
 
@@ -170,7 +170,7 @@ def test_a_file_of_many_pieces_comes_whole(tmp_path: Path, s3: dict[str, Any]) -
     found = find("s3://texts/large/all.jsonl", tmp_path, storage=s3)
     (large,) = found.values()
     assert isinstance(large, RemoteFile) and large.tag.endswith(("-2", "-3")) and large.bytes == len(content)
-    (here,) = fetched([large], s3, tmp_path)
+    (here,) = fetch_files([large], s3, tmp_path)
     assert here.read_bytes() == content
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.corpora.duplicates.overlap import text_key
 from pipelines.corpora.settings.dataset import load_dataset, load_settings
-from pipelines.corpora.shards.folders import manifest, written
+from pipelines.corpora.shards.folders import manifest, write_table
 from pipelines.corpora.shards.tables import TEXTS
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.clean import clean
@@ -100,7 +100,7 @@ def test_a_selected_text_that_the_task_has_itself_is_left_out_and_counted(root: 
         for path in own.iterdir():
             path.unlink()
         own.rmdir()
-        written(own, TEXTS, [(text.upper(), "mine:1", "mine") for text, *_ in domain[:5]], Tally())
+        write_table(own, TEXTS, [(text.upper(), "mine:1", "mine") for text, *_ in domain[:5]], Tally())
         select("near", root)
         table = manifest(prepared("near", root) / "selected" / "task_text")
         assert table["dropped"] == {IN_OWN_TEXT: 5} and len(table["samples"][IN_OWN_TEXT]) == 5
@@ -118,7 +118,7 @@ def test_without_a_domain_there_are_no_neighbours(root: Path) -> None:
         for path in domain.iterdir():
             path.unlink()
         domain.rmdir()
-        written(domain, TEXTS, [], Tally())
+        write_table(domain, TEXTS, [], Tally())
         with pytest.raises(DataError, match="the domain corpus is empty, so there are no neighbours to find"):
             select("near", root)
     finally:

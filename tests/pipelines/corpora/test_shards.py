@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.corpora.engines.work import worked
+from pipelines.corpora.engines.work import run_units
 from pipelines.corpora.shards import folders as shards
-from pipelines.corpora.shards.folders import MANIFEST, manifest, mapped, table_files, written
+from pipelines.corpora.shards.folders import MANIFEST, manifest, map_shards, table_files, write_table
 from pipelines.corpora.shards.tables import TEXTS, Row
 from pipelines.corpora.shards.tally import SAMPLES, Tally
 from pipelines.corpora.shards.writing import read_json
@@ -61,10 +61,10 @@ def digest(table: Path) -> dict[str, str]:
 
 @pytest.mark.usefixtures("small_shards")
 def test_any_number_of_processes_writes_the_same_bytes(tmp_path: Path) -> None:
-    found = written(tmp_path / "in", TEXTS, rows(400), Tally())
+    found = write_table(tmp_path / "in", TEXTS, rows(400), Tally())
     assert len(found["shards"]) > 3 and found["documents"] == 400
     for processes in (1, 3):
-        mapped(
+        map_shards(
             tmp_path / "in",
             tmp_path / f"out{processes}",
             TEXTS,
@@ -85,8 +85,8 @@ def test_any_number_of_processes_writes_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_an_empty_table_still_has_its_columns(tmp_path: Path) -> None:
-    written(tmp_path / "in", TEXTS, [], Tally())
-    mapped(tmp_path / "in", tmp_path / "out", TEXTS, WithoutShort(1), tmp_path / "u", 1)
+    write_table(tmp_path / "in", TEXTS, [], Tally())
+    map_shards(tmp_path / "in", tmp_path / "out", TEXTS, WithoutShort(1), tmp_path / "u", 1)
     assert pq.read_table(tmp_path / "out").schema.equals(TEXTS) and list(table_rows(tmp_path / "out")) == []
     (tmp_path / "out" / MANIFEST).unlink()
     with pytest.raises(DataError, match="this is no table; run the step that writes it again"):
@@ -136,7 +136,7 @@ def test_what_is_finished_when_the_work_is_killed_is_not_computed_again(tmp_path
         time.sleep(0.05)
     finished = {folder.name: (folder / "began").read_text() for folder in home.iterdir() if folder.name[0] != "."}
     assert 0 < len(finished) < len(UNITS)
-    folders = worked(UNITS, home, 1)
+    folders = run_units(UNITS, home, 1)
     assert [(folder / "whole").read_text() for folder in folders] == [unit.name for unit in UNITS]
     assert {name: (home / name / "began").read_text() for name in finished} == finished
     assert not [folder for folder in home.iterdir() if folder.name[0] == "."]
@@ -166,16 +166,16 @@ class Failing:
 
 def test_a_mistake_ends_the_work_and_leaves_nothing_half_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="^b: the file is damaged$"):
-        worked([Slow("a", 0), Failing("b"), Failing("c")], tmp_path / "one", 2)
+        run_units([Slow("a", 0), Failing("b"), Failing("c")], tmp_path / "one", 2)
     assert {path.name for path in (tmp_path / "one").iterdir()} == {"a"}
     with pytest.raises(DataError, match=r"was killed, most likely for want of memory: lower runtime\.processes"):
-        worked([Slow("a", 0), Failing("b", killed=True)], tmp_path / "two", 2)
+        run_units([Slow("a", 0), Failing("b", killed=True)], tmp_path / "two", 2)
     assert [read_json(path) for path in (tmp_path / "two").glob("b/*")] == []
 
 
 def test_a_group_of_rows_is_bounded_by_bytes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.corpora.shards.tables.BYTES_IN_A_GROUP", 10_000)
-    written(tmp_path / "in", TEXTS, rows(200), Tally())
+    write_table(tmp_path / "in", TEXTS, rows(200), Tally())
     (file,) = table_files(tmp_path / "in")
     groups = pq.ParquetFile(file).metadata
     sizes = [groups.row_group(number).num_rows for number in range(groups.num_row_groups)]

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from pipelines.corpora.settings.mixture import MixtureSettings
 from pipelines.corpora.shards import folders as shards
-from pipelines.corpora.shards.folders import table_files, written
+from pipelines.corpora.shards.folders import table_files, write_table
 from pipelines.corpora.shards.tables import TEXTS, Row
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps import shuffle
 from pipelines.corpora.steps.mixture import Mixture
-from pipelines.corpora.steps.shuffle import shuffled
+from pipelines.corpora.steps.shuffle import shuffle_tables
 from tests.pipelines.corpora.rows_of_tables import table_rows
 from tests.small_corpus import documents
 
@@ -34,8 +34,8 @@ def shuffled_rows(found: list[Row], folder: Path, cut: int | None = None) -> lis
     tables = []
     for number, part in enumerate(parts):
         tables.append(folder / f"in{number}")
-        written(tables[-1], TEXTS, part, Tally())
-    shuffled(tables, folder / "out", folder / "work", 1)
+        write_table(tables[-1], TEXTS, part, Tally())
+    shuffle_tables(tables, folder / "out", folder / "work", 1)
     return list(table_rows(folder / "out"))
 
 
@@ -72,26 +72,26 @@ def test_any_number_of_processes_writes_the_same_bytes(tmp_path: Path, monkeypat
     monkeypatch.setattr(shuffle, "BUCKET_BYTES", 40_000)
     for module in (shuffle, shards):
         monkeypatch.setattr(module, "ALONE_BELOW", 0)
-    written(tmp_path / "a", TEXTS, rows()[::2], Tally())
-    written(tmp_path / "b", TEXTS, rows()[1::2], Tally())
+    write_table(tmp_path / "a", TEXTS, rows()[::2], Tally())
+    write_table(tmp_path / "b", TEXTS, rows()[1::2], Tally())
     mixture = Mixture(
         MixtureSettings(weights={"email": 3, "asyncio": 1}), {name: [name] for name in ("email", "asyncio")}
     )
     digests = []
     for processes in (1, 2):
         out = tmp_path / f"out{processes}"
-        shuffled([tmp_path / "a", tmp_path / "b"], out, tmp_path / f"work{processes}", processes, mixture)
+        shuffle_tables([tmp_path / "a", tmp_path / "b"], out, tmp_path / f"work{processes}", processes, mixture)
         assert len(table_files(out)) > 3
         digests.append({path.name: sha256(path.read_bytes()).hexdigest() for path in out.iterdir()})
     assert digests[0] == digests[1]
 
 
 def test_copies_of_a_text_stand_far_apart(tmp_path: Path) -> None:
-    written(tmp_path / "in", TEXTS, rows(), Tally())
+    write_table(tmp_path / "in", TEXTS, rows(), Tally())
     mixture = Mixture(
         MixtureSettings(weights={"email": 1, "asyncio": 1}, size=4), {n: [n] for n in ("email", "asyncio")}
     )
-    whole, _ = shuffled([tmp_path / "in"], tmp_path / "out", tmp_path / "work", 1, mixture)
+    whole, _ = shuffle_tables([tmp_path / "in"], tmp_path / "out", tmp_path / "work", 1, mixture)
     found = [text for text, *_ in table_rows(tmp_path / "out")]
     assert len(found) == whole["documents"] == 4 * len(rows())
     beside = sum(one == other for one, other in pairwise(found))

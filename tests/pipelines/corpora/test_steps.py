@@ -16,7 +16,7 @@ from pipelines.corpora.steps.clean import clean
 from pipelines.corpora.steps.collect import collect
 from pipelines.corpora.steps.decontaminate import decontaminate
 from pipelines.corpora.steps.deduplicate import deduplicate
-from pipelines.corpora.steps.drawing import drawn, parts
+from pipelines.corpora.steps.drawing import assign_parts, draw_labelled
 from pipelines.corpora.steps.pin import pin, pin_path
 from pipelines.corpora.steps.select import select
 from pipelines.corpora.steps.split import split
@@ -92,7 +92,7 @@ def test_validation_is_held_out_of_each_label_whatever_the_order() -> None:
     rows = [{"text": record["sentence"], "label": record["topic"]} for record in examples(0, 20)]
 
     def held_out(found: list[dict[str, str]]) -> set[str]:
-        part = parts(found, TaskFamily.usually(), {"validation": 0.1})
+        part = assign_parts(found, TaskFamily.default(), {"validation": 0.1})
         return {row["text"] for row, each in zip(found, part, strict=True) if each == "validation"}
 
     assert held_out(rows[::-1]) == held_out(rows) and len(held_out(rows)) == 2 * len(LABELS)
@@ -103,7 +103,7 @@ def test_questions_about_one_text_stay_in_one_part() -> None:
     nothing: dict[str, list[str]] = {"answer_texts": [], "answer_starts": []}
     texts = documents("email")[:30]
     rows = [{"context": text, "question": question} | nothing for text in texts for question in ("who?", "when?")]
-    held = parts(rows, spans, {"test": 0.3, "validation": 0.2})
+    held = assign_parts(rows, spans, {"test": 0.3, "validation": 0.2})
     assert held[::2] == held[1::2]
     assert {name: held.count(name) for name in set(held)} == {"test": 18, "validation": 12, "train": 30}
 
@@ -112,14 +112,14 @@ def test_a_few_examples_hold_every_label() -> None:
     tagging = TaskFamily.model_validate("tagging")
     tags = [["O", "O"]] * 20 + [["B-x", "O"]] * 3 + [["B-y", "I-y"]]
     rows = [{"tokens": [f"word{number}", "end"], "tags": each} for number, each in enumerate(tags)]
-    chosen = drawn(rows, tagging, None, 4)
+    chosen = draw_labelled(rows, tagging, None, 4)
     assert len(chosen) == 4 and 23 in chosen
     assert tagging.labels([rows[number] for number in chosen]) == tagging.labels(rows)
-    assert drawn(rows, tagging, None, 4) == chosen and chosen < drawn(rows, tagging, None, 8)
+    assert draw_labelled(rows, tagging, None, 4) == chosen and chosen < draw_labelled(rows, tagging, None, 8)
     with pytest.raises(DataError, match="labelled_examples asks for 25 examples, but 24 are left to train on"):
-        drawn(rows, tagging, None, 25)
+        draw_labelled(rows, tagging, None, 25)
     with pytest.raises(DataError, match="fewer than it takes to show all labels: "):
-        drawn(rows, tagging, None, 1)
+        draw_labelled(rows, tagging, None, 1)
 
 
 def test_without_unlabelled_text_the_task_s_text_is_the_training_text(root: Path) -> None:

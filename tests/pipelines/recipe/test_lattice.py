@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RecipeError
-from pipelines.judging.evaluations.stage_effects import StageEffects
+from pipelines.judging.evaluations.stage_effects import StageEffectsEvaluation
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.lattice import LATTICE, lattice_of
 from pipelines.recipe.load import Library
@@ -19,9 +19,9 @@ from tests.steps import RECIPES, library_of
 BERT = Library(RECIPES).load("bert")
 
 
-def effects(recipe: Recipe) -> StageEffects:
+def effects(recipe: Recipe) -> StageEffectsEvaluation:
     found = recipe.stages[LATTICE].suite[0]
-    assert isinstance(found, StageEffects)
+    assert isinstance(found, StageEffectsEvaluation)
     return found
 
 
@@ -85,10 +85,10 @@ def test_a_recipe_without_stages_before_fine_tuning_is_refused(tmp_path: Path) -
 
 def test_effects_need_every_path() -> None:
     paths = [{"stage": "a", "through": []}, {"stage": "b", "through": ["general"]}]
-    assert StageEffects.model_validate({"factors": ["general"], "paths": paths}).sizes == [None]
+    assert StageEffectsEvaluation.model_validate({"factors": ["general"], "paths": paths}).sizes == [None]
     with pytest.raises(ValueError, match="no path goes through general"):
-        StageEffects.model_validate(
+        StageEffectsEvaluation.model_validate(
             {"factors": ["general", "task"], "paths": [*paths, {"stage": "c", "through": ["task"]}]}
         )
     with pytest.raises(ValueError, match="given twice"):
-        StageEffects.model_validate({"factors": ["general"], "paths": [*paths, paths[0]]})
+        StageEffectsEvaluation.model_validate({"factors": ["general"], "paths": [*paths, paths[0]]})

@@ -6,7 +6,7 @@ import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
-from pipelines.recipe.load import Asked, Library
+from pipelines.recipe.load import Library, RecipeOptions
 from pipelines.recipe.plan import plan
 from tests.steps import RECIPES
 
@@ -23,7 +23,7 @@ def models(library: Library, name: str) -> dict[str, str]:
 
 def test_the_models_that_are_attacked_are_those_that_a_run_of_the_dataset_trained() -> None:
     usual = Library(RECIPES)
-    asked = Library(RECIPES, {"bert": Asked(("hour",), {"general": {"tokens": 12_288}})})
+    asked = Library(RECIPES, {"bert": RecipeOptions(("hour",), {"general": {"tokens": 12_288}})})
     trained, attacked, others = models(asked, "bert"), models(asked, "robustness"), models(usual, "robustness")
     for stage in ("general", "domain", "task", "classify@2", "scratch@0"):
         assert attacked[stage] == trained[stage] != others[stage], stage
@@ -32,11 +32,11 @@ def test_the_models_that_are_attacked_are_those_that_a_run_of_the_dataset_traine
 
 
 def test_what_is_said_outright_goes_before_what_the_dataset_asks() -> None:
-    asked = Library(RECIPES, {"bert": Asked(("hour",), {"general": {"tokens": 12_288}})})
+    asked = Library(RECIPES, {"bert": RecipeOptions(("hour",), {"general": {"tokens": 12_288}})})
     assert asked.load("bert", (), {}).stages == Library(RECIPES).load("bert").stages
 
 
 def test_a_stage_that_the_recipe_has_not_got_is_told_wherever_it_is_looked_for() -> None:
-    library = Library(RECIPES, {"bert": Asked(budget={"genral": {"tokens": 1}})})
+    library = Library(RECIPES, {"bert": RecipeOptions(budget={"genral": {"tokens": 1}})})
     with pytest.raises(RecipeError, match="Did you mean 'general'"):
         library.load("robustness")

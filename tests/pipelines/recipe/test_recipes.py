@@ -59,7 +59,7 @@ def setting_of(recipe: Recipe) -> Setting:
         if stage.segmentation is not None and stage.segmentation.languages is not None:
             languages = set(stage.segmentation.languages)
     assert fits, f"{recipe.name}: no dataset has a task that all of its heads read"
-    return Setting(family=TaskFamily.usual if TaskFamily.usual in fits else sorted(fits)[0], language=min(languages))
+    return Setting(family=TaskFamily.default_name if TaskFamily.default_name in fits else sorted(fits)[0], language=min(languages))
 
 
 @cache

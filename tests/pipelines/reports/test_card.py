@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from ruamel.yaml import YAML
 
-from pipelines.corpora.evidence.judged import judged
-from pipelines.corpora.evidence.profile import profiled
+from pipelines.corpora.evidence.dataset_evidence import gather_evidence
+from pipelines.corpora.evidence.profile import dataset_profile
 from pipelines.corpora.shards.writing import read_json, write_json
 from pipelines.corpora.steps.clean import clean
 from pipelines.corpora.steps.collect import collect
@@ -37,7 +37,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         step("small", root)
     home = prepared("small", root)
     write_json(
-        home / "profile.json", profiled(judged(begin("validate", "small", root), read_json(home / "summary.json")))
+        home / "profile.json", dataset_profile(gather_evidence(begin("validate", "small", root), read_json(home / "summary.json")))
     )
     write_json(home / "verdict.json", {"success": True})
     return root

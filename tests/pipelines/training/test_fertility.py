@@ -11,7 +11,7 @@ from pipelines.errors import RecipeError
 from pipelines.parts.tokenizers.characters import Characters
 from pipelines.parts.tokenizers.wordpiece import WordPiece
 from pipelines.parts.tokenizers.words import Words
-from pipelines.recipe.schema import Limits, Stage
+from pipelines.recipe.schema import Stage, TokenizerLimits
 from pipelines.training.assembly import fertility
 from pipelines.training.assembly.fertility import check_suited, suited
 from pipelines.training.batches.reading_texts import beginning
@@ -45,13 +45,13 @@ def test_unknown_text_is_refused_with_examples(tokenizer: PreTrainedTokenizerFas
     )
     with pytest.raises(RecipeError, match=said):
         check_suited(STAGE, "general", tables, tokenizer, "en")
-    allowed = STAGE.model_copy(update={"limits": Limits(unknown=0.5)})
+    allowed = STAGE.model_copy(update={"limits": TokenizerLimits(unknown=0.5)})
     metrics = check_suited(allowed, "general", tables, tokenizer, "en")
     assert 0.01 < metrics["unknown/general"] < 0.5 and metrics["fertility/general"] > 1
     with pytest.raises(
         RecipeError, match=r"cuts a word of .* into \d\.\d\d tokens on average, at most 1\.00 are allowed"
     ):
-        strict = STAGE.model_copy(update={"limits": Limits(unknown=0.5, fertility=1.0)})
+        strict = STAGE.model_copy(update={"limits": TokenizerLimits(unknown=0.5, fertility=1.0)})
         check_suited(strict, "general", tables, tokenizer, "en")
 
 

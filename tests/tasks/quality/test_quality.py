@@ -58,7 +58,7 @@ def write(root: Path, table: str, rows: Rows) -> None:
         digest = sha256((path / "00000.parquet").read_bytes()).hexdigest()
         write_json(path / MANIFEST, {"shards": [{"file": "00000.parquet", "sha256": digest}]})
     else:
-        pq.write_table(pa.Table.from_pylist(rows, schema=labelled(TaskFamily.usually())), path)
+        pq.write_table(pa.Table.from_pylist(rows, schema=labelled(TaskFamily.default())), path)
 
 
 def test_a_clean_dataset_passes_with_a_page_for_every_table(root: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_large_table_is_judged_by_rows_that_stand_for_it_with_the_same_counts(
         write(root, "general", read(root, "general") + spoiled + [{"text": "", "source": "empty:1"}])
         found = []
         for rows_asked in (100_000, 30):
-            monkeypatch.setattr("pipelines.corpora.evidence.rows.ROWS_ASKED", rows_asked)
+            monkeypatch.setattr("pipelines.corpora.evidence.rows.ROWS_JUDGED_WHOLE", rows_asked)
             monkeypatch.setattr("pipelines.corpora.evidence.rows.SAMPLE", 100_000 if rows_asked > 30 else 10)
             shutil.rmtree(home / ".unfinished", ignore_errors=True)
             with pytest.raises(QualityError):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RecipeError
-from pipelines.recipe.claims import COMPARISON, narrowed
+from pipelines.recipe.claims import COMPARISON, recipe_of_claim
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.load import Library
 from tasks.records.claims import PAGE, RECORDS, render_page, verdict
@@ -36,7 +36,7 @@ def test_a_verdict_asks_for_the_whole_interval(low: float, high: float, at_least
 @pytest.mark.parametrize(("name", "claim"), CLAIMS, ids=[f"{name}-{claim}" for name, claim in CLAIMS])
 def test_a_claim_trains_what_it_compares_and_nothing_else(name: str, claim: str) -> None:
     recipe = LIBRARY.load(name)
-    stages = narrowed(recipe, claim, seeds=2).stages
+    stages = recipe_of_claim(recipe, claim, seeds=2).stages
     told = recipe.claims[claim]
     assert stages[told.system].seeds == stages[told.baseline].seeds == (0, 1)
     assert stages[COMPARISON].kind is Kind.EVALUATE and stages[COMPARISON].start == (told.baseline, told.system)
@@ -58,7 +58,7 @@ def test_a_claim_that_nobody_makes_is_told(tmp_path: Path) -> None:
     with pytest.raises(
         RecipeError, match=r"recipe adapter makes no claim 'within_a_pint'. Did you mean 'within_a_point'"
     ):
-        narrowed(LIBRARY.load("adapter"), "within_a_pint")
+        recipe_of_claim(LIBRARY.load("adapter"), "within_a_pint")
     text = (RECIPES / "adapter.yaml").read_text().replace("system: adapter", "system: adaptor")
     library = library_of(tmp_path, adapter=text, bert=(RECIPES / "bert.yaml").read_text())
     with pytest.raises(

@@ -27,7 +27,7 @@ CHINESE = "\n".join(ARTICLES)
 def judged(name: str, text: str, language: str = "en", **fields: Any) -> str | None:
     judge = Cleaner.model_validate({"name": name, **fields})
     assert isinstance(judge, Filter)
-    stays, rule = judge.judging(language, Path("."))(text)
+    stays, rule = judge.make_filter(language, Path("."))(text)
     assert rule is None or stays == text
     return rule
 
@@ -64,24 +64,24 @@ def test_c4_keeps_the_lines_that_are_sentences() -> None:
             "The town lies on the coast [1] of the sea.[citation needed]",
         ]
     )
-    stays, rule = C4().judging("en", Path("."))(page)
+    stays, rule = C4().make_filter("en", Path("."))(page)
     assert rule is None and stays == f"{PROSE}\nThe town lies on the coast  of the sea."
     loose = C4(terminal_marks=False, min_words_per_line=0, javascript=False, policy=False, citations=False)
-    assert loose.judging("en", Path("."))(page) == (page, None)
+    assert loose.make_filter("en", Path("."))(page) == (page, None)
 
 
 def test_c4_refuses_what_a_users_list_names(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("Hat\nred wine\n\n一律\n", encoding="utf-8")
     judge = C4(bad_words="bad.txt")
     assert judge.files == ("bad.txt",)
-    assert judge.judging("en", tmp_path)(PROSE)[1] == "bad word"
-    assert judge.judging("en", tmp_path)(PROSE.replace("hat", "hatter"))[1] is None
-    assert judge.judging("zh", tmp_path)(CHINESE)[1] == "bad word"
+    assert judge.make_filter("en", tmp_path)(PROSE)[1] == "bad word"
+    assert judge.make_filter("en", tmp_path)(PROSE.replace("hat", "hatter"))[1] is None
+    assert judge.make_filter("zh", tmp_path)(CHINESE)[1] == "bad word"
     with pytest.raises(DataError, match=r"none\.txt: the list of bad words cannot be read"):
-        C4(bad_words="none.txt").judging("en", tmp_path)
+        C4(bad_words="none.txt").make_filter("en", tmp_path)
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(DataError, match="is empty"):
-        C4(bad_words="empty.txt").judging("en", tmp_path)
+        C4(bad_words="empty.txt").make_filter("en", tmp_path)
 
 
 def lines(count: int, of: str) -> str:

@@ -25,7 +25,7 @@ from tests.small_corpus import documents
     ],
 )
 def test_html_goes(before: str, after: str) -> None:
-    assert Markup().repairing("en")(before) == after
+    assert Markup().make_repair("en")(before) == after
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,12 @@ def test_html_goes(before: str, after: str) -> None:
     ],
 )
 def test_what_only_looks_like_html_stays(text: str) -> None:
-    assert Markup().repairing("en")(text) == text
+    assert Markup().make_repair("en")(text) == text
 
 
 def test_code_and_references_can_be_chosen() -> None:
-    assert Markup(code=True).repairing("en")("`<b>x</b>`") == "`x`"
-    assert Markup(references=False).repairing("en")("a &amp; <b>b</b>") == "a &amp; b"
+    assert Markup(code=True).make_repair("en")("`<b>x</b>`") == "`x`"
+    assert Markup(references=False).make_repair("en")("a &amp; <b>b</b>") == "a &amp; b"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_code_and_references_can_be_chosen() -> None:
     ],
 )
 def test_a_line_of_a_page_goes(language: str, line: str) -> None:
-    repair = Boilerplate().repairing(language)
+    repair = Boilerplate().make_repair(language)
     assert repair(f"A sentence before.\n{line}\nA sentence after.") == "A sentence before.\nA sentence after."
 
 
@@ -90,20 +90,20 @@ def test_a_line_of_a_page_goes(language: str, line: str) -> None:
     ],
 )
 def test_a_sentence_about_the_same_thing_stays(language: str, line: str) -> None:
-    assert Boilerplate().repairing(language)(line) == line
+    assert Boilerplate().make_repair(language)(line) == line
 
 
 def test_real_text_has_no_boilerplate() -> None:
-    english, chinese = Boilerplate().repairing("en"), Boilerplate().repairing("zh")
+    english, chinese = Boilerplate().make_repair("en"), Boilerplate().make_repair("zh")
     texts = documents("asyncio", "email", "xml")
     assert [english(text) for text in texts] == texts and chinese("\n".join(ARTICLES)) == "\n".join(ARTICLES)
 
 
 def test_lines_of_the_user_and_lines_that_repeat() -> None:
     pages = "\n".join(f"THE LIFE OF BEES\nParagraph {number}." for number in range(4))
-    assert Boilerplate().repairing("en")(pages) == pages
+    assert Boilerplate().make_repair("en")(pages) == pages
     own = Boilerplate(repeated=4, lines=(r"paragraph 2\.",))
-    assert own.repairing("en")(pages) == "Paragraph 0.\nParagraph 1.\nParagraph 3."
-    assert Boilerplate(repeated=5).repairing("en")(pages) == pages
+    assert own.make_repair("en")(pages) == "Paragraph 0.\nParagraph 1.\nParagraph 3."
+    assert Boilerplate(repeated=5).make_repair("en")(pages) == pages
     with pytest.raises(ValidationError, match=r"'\(' is no regular expression"):
         Cleaner.model_validate({"name": "boilerplate", "lines": ["("]})

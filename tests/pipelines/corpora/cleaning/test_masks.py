@@ -17,7 +17,7 @@ MASKS = sorted(name for name, member in members("cleaning").items() if issubclas
 def mask(name: str, text: str) -> tuple[str, int]:
     found = Cleaner.model_validate(name)
     assert isinstance(found, Mask)
-    return found.masking()(text)
+    return found.make_mask()(text)
 
 
 FOUND = {
@@ -87,7 +87,7 @@ def test_documentation_of_code_has_no_telephones() -> None:
 
 def test_a_placeholder_is_chosen_and_would_not_be_masked() -> None:
     chosen = Cleaner.model_validate({"name": "email", "placeholder": "<mail>"})
-    assert isinstance(chosen, Mask) and chosen.masking()("a@b.org") == ("<mail>", 1)
+    assert isinstance(chosen, Mask) and chosen.make_mask()("a@b.org") == ("<mail>", 1)
     for wrong in ("me@example.org", "", "a\nb", "555"):
         with pytest.raises(ValidationError, match="placeholder"):
             Cleaner.model_validate({"name": "email", "placeholder": wrong})

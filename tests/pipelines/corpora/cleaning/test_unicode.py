@@ -15,7 +15,7 @@ from tests.chinese_text import ARTICLES
 EVERY_CHARACTER = "".join(chr(code) for code in range(0x30000) if not 0xD800 <= code < 0xE000)
 
 
-FOLDS_ALL = UnicodeForm(keep=(), punctuation="fold").repairing("en")
+FOLDS_ALL = UnicodeForm(keep=(), punctuation="fold").make_repair("en")
 
 
 @given(st.text())
@@ -39,18 +39,18 @@ def test_every_character_that_is_folded_is_found() -> None:
     ],
 )
 def test_what_is_folded_in_a_language_and_what_stays(language: str, before: str, after: str) -> None:
-    assert UnicodeForm().repairing(language)(before) == after
+    assert UnicodeForm().make_repair(language)(before) == after
 
 
 def test_chinese_punctuation_can_be_written_in_ascii() -> None:
-    repair = UnicodeForm(punctuation="ascii").repairing("zh")
+    repair = UnicodeForm(punctuation="ascii").make_repair("zh")
     assert repair("他说：“好！”（真的）、对。") == '他说:"好!"(真的),对.'
-    assert UnicodeForm(form="nfc").repairing("en")("ﬁne …") == "ﬁne …"
+    assert UnicodeForm(form="nfc").make_repair("en")("ﬁne …") == "ﬁne …"
 
 
 def test_simplified_characters_are_chosen_by_words() -> None:
-    repair = Simplified().repairing("zh")
+    repair = Simplified().make_repair("zh")
     assert repair("臺灣是個乾淨的地方，乾隆皇帝說過。") == "台湾是个干净的地方，乾隆皇帝说过。"
     assert [repair(article) for article in ARTICLES] == list(ARTICLES)
-    assert Simplified(configuration="tw2sp").repairing("zh")("滑鼠") == "鼠标"
+    assert Simplified(configuration="tw2sp").make_repair("zh")("滑鼠") == "鼠标"
     assert Simplified().problem("ja") and not Simplified().problem("zh")

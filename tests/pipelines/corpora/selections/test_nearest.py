@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpora.engines.work import worked
-from pipelines.corpora.selections import Pool, Selected, Selection, Unit
-from pipelines.corpora.selections.encoding import Encoded, Learned, evenly, rows_between, texts_at
+from pipelines.corpora.engines.work import run_units
+from pipelines.corpora.selections import Pool, Selection, SelectionResult, SelectionUnit
+from pipelines.corpora.selections.encoding import EncodedFile, LearnedVectors, evenly, rows_between, texts_at
 from pipelines.corpora.selections.searching import list_count, one_thread, probes
-from pipelines.corpora.vectors import Vectors
+from pipelines.corpora.vectors import TextVectors
 from pipelines.errors import DataError
 from tests.small_corpus import MANY, documents
 
@@ -37,20 +37,20 @@ def pool(folder: Path, domain: Sequence[str], own: Sequence[str], processes: int
     counts = {folder / f"{name}.parquet": len(found) for name, found in parts.items()}
     asked = {path: count for path, count in counts.items() if path.stem == "own"}
 
-    def at_work(units: Sequence[Unit], name: str, each: int) -> list[Path]:
-        return worked(units, folder / "work" / name, processes)
+    def at_work(units: Sequence[SelectionUnit], name: str, each: int) -> list[Path]:
+        return run_units(units, folder / "work" / name, processes)
 
     return Pool({path: n for path, n in counts.items() if path not in asked}, asked, at_work, folder)
 
 
-def selected(pool: Pool, **said: object) -> Selected:
+def selected(pool: Pool, **said: object) -> SelectionResult:
     return Selection.model_validate({"name": "nearest", "vectors": VECTORS} | said).select(pool)
 
 
 def test_the_neighbours_are_those_of_comparing_every_pair(tmp_path: Path) -> None:
     domain, own = texts()[:300], texts()[300:340]
     found = selected(pool(tmp_path / "a", domain, own), neighbours=7)
-    vectors = Vectors.model_validate(VECTORS)
+    vectors = TextVectors.model_validate(VECTORS)
     learned = tmp_path / "a" / "work" / "learned" / "learned"
     encode = vectors.encoder(learned, tmp_path)
     cosines = encode(own) @ encode(domain).T
@@ -116,10 +116,10 @@ def test_nothing_to_search_or_to_ask_is_told(tmp_path: Path) -> None:
 
 def test_vectors_are_read_back_by_number(tmp_path: Path) -> None:
     where = pool(tmp_path, texts()[:100], texts()[100:110])
-    vectors = Vectors.model_validate(VECTORS)
-    (learned,) = where.worked([Learned("l", vectors, where.own, where.domain)], "l", 0)
+    vectors = TextVectors.model_validate(VECTORS)
+    (learned,) = where.worked([LearnedVectors("l", vectors, where.own, where.domain)], "l", 0)
     units = [
-        Encoded(f"{n}", vectors, learned, tmp_path, path, count) for n, (path, count) in enumerate(where.domain.items())
+        EncodedFile(f"{n}", vectors, learned, tmp_path, path, count) for n, (path, count) in enumerate(where.domain.items())
     ]
     folders = where.worked(units, "e", 0)
     encode = vectors.encoder(learned, tmp_path)

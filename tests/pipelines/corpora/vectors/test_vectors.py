@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.corpora.vectors import Vectors
+from pipelines.corpora.vectors import TextVectors
 from pipelines.errors import RecipeError
 from tests.chinese_text import ARTICLES
 from tests.shared_folders import shared_folder
@@ -20,7 +20,7 @@ SMALL = {"dimensions": 16, "buckets": 4096}
 
 
 def hashed(texts: list[str], **said: object):  # type: ignore[no-untyped-def]
-    vectors = Vectors.model_validate({"name": "hashed_ngrams"} | SMALL | said)
+    vectors = TextVectors.model_validate({"name": "hashed_ngrams"} | SMALL | said)
     folder = shared_folder("vectors")
     vectors.learn(texts, folder)
     return vectors.encoder(folder, folder)
@@ -87,7 +87,7 @@ def test_an_encoder_is_the_mean_of_its_states() -> None:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    vectors = Vectors.model_validate({"name": "encoder", "checkpoint": str(checkpoint()), "length": 16, "batch": 2})
+    vectors = TextVectors.model_validate({"name": "encoder", "checkpoint": str(checkpoint()), "length": 16, "batch": 2})
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= set(vectors.files(Path()))
     texts = ["short", *documents("email")[:4]]
     found = vectors.encoder(Path(), Path())(texts)
@@ -115,4 +115,4 @@ def test_a_checkpoint_that_is_not_whole_is_told(tmp_path: Path, missing: str, sa
                 (tmp_path / path.name).symlink_to(path)
     place = tmp_path if missing else tmp_path / "nowhere"
     with pytest.raises(RecipeError, match=says):
-        Vectors.model_validate({"name": "encoder", "checkpoint": str(place)}).files(Path())
+        TextVectors.model_validate({"name": "encoder", "checkpoint": str(place)}).files(Path())

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.metrics import accuracy_score, f1_score
 
-from pipelines.corpora.leaks.clean_rows import LEAKED
+from pipelines.corpora.leaks.leaked_rows import LEAKED
 from pipelines.errors import CursusError, DataError, RecipeError
 from pipelines.judging.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
 from pipelines.lineage.results import Result
