@@ -16,11 +16,11 @@ from benchmarks.harness.record import Figure, Goal, Measured, Turn
 from benchmarks.harness.turns import ratio, take_turns
 from pipelines.models.text_network import OutputKind
 from pipelines.networks.folder import CONFIGURATION, read_json
-from pipelines.serving.exporting.export_data import material
-from pipelines.serving.exporting.measures import SHAPES, answers, batch_of, cosines
-from pipelines.serving.runtimes import Compute, every_runtime, reference
-from pipelines.serving.runtimes.source_model import Original
-from pipelines.serving.runtimes.model_inputs import Rows
+from pipelines.serving.exporting.export_data import export_data
+from pipelines.serving.exporting.measures import SHAPES, batch_of, cosines, served_answers
+from pipelines.serving.runtimes import Compute, reference_runtime, runtimes_by_name
+from pipelines.serving.runtimes.model_inputs import ModelInputs
+from pipelines.serving.runtimes.source_model import SourceModel
 from tests.chinese_text import ARTICLES
 from tests.small_corpus import PLAIN, documents
 
@@ -62,12 +62,12 @@ def compared(source: Path, setting: Setting) -> Measured:
     texts = [{"text": text} for text in documents(*PLAIN["general"])]
     # no Chinese is calibrated on: what a user's texts hold and the calibration did not must be answered alike too
     checked = [*texts[1::2][:150], *({"text": text} for text in ARTICLES)]
-    given = material(source, "documentation", texts[::2], checked)
-    computes, sizes, left_out = _converted(Original(source, setting.folder("scratch"), given.calibration), setting)
-    base = reference()
-    expected = answers(computes[base], given.checked, OutputKind.VECTOR)
+    given = export_data(source, "documentation", texts[::2], checked)
+    computes, sizes, left_out = _converted(SourceModel(source, setting.folder("scratch"), given.calibration), setting)
+    base = reference_runtime()
+    expected = served_answers(computes[base], given.checked, OutputKind.VECTOR)
     tokens = np.concatenate([rows[0].ravel() for rows in given.checked])
-    alike = {name: cosines(expected, answers(one, given.checked, OutputKind.VECTOR)) for name, one in computes.items()}
+    alike = {name: cosines(expected, served_answers(one, given.checked, OutputKind.VECTOR)) for name, one in computes.items()}
     figures, turns = [], {}
     speed: dict[str, dict[int, list[Figure]]] = {name: {1: [], 32: []} for name in computes}
     for rows, length in SHAPES:
@@ -102,12 +102,12 @@ def compared(source: Path, setting: Setting) -> Measured:
     return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
 
 
-def _converted(original: Original, setting: Setting) -> tuple[dict[str, Compute], dict[str, int], dict[str, str]]:
+def _converted(original: SourceModel, setting: Setting) -> tuple[dict[str, Compute], dict[str, int], dict[str, str]]:
     """Every installed runtime at work, the bytes of its folder, and why others are missing."""
     computes: dict[str, Compute] = {}
     sizes: dict[str, int] = {}
     left_out: dict[str, str] = {}
-    for name, runtime in every_runtime().items():
+    for name, runtime in runtimes_by_name().items():
         if lacking := runtime.missing():
             left_out[name] = lacking
             continue
@@ -121,7 +121,7 @@ def _converted(original: Original, setting: Setting) -> tuple[dict[str, Compute]
     return computes, sizes, left_out
 
 
-def _way(compute: Compute, rows: Rows) -> _Calls:
+def _way(compute: Compute, rows: ModelInputs) -> _Calls:
     return _Calls(lambda: compute(*rows), len(rows[0]))
 
 

@@ -16,7 +16,7 @@ from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
-    from pipelines.serving.exported import Export, Measured
+    from pipelines.serving.exported import Export, ExportMeasurement
 
 BATCHES = {"all": None, "batch1": 1, "batch32": 32}
 
@@ -58,13 +58,13 @@ def export(
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     root = project_root()
     prepare_environment(root)
-    from pipelines.models.text_network import Output
-    from pipelines.serving.exporting.export import Limits
+    from pipelines.models.text_network import OutputKind
+    from pipelines.serving.exporting.export import ExportLimits
     from pipelines.serving.exporting.export import export as write
     from tasks.models.exporting import material_of, source_of
 
     source = source_of(root, model)
-    limits = Limits(min_cosine, max_score_loss, threads, rounds, BATCHES[decide], tuple(only or ()))
+    limits = ExportLimits(min_cosine, max_score_loss, threads, rounds, BATCHES[decide], tuple(only or ()))
     typer.echo(f"{source.title}: reading texts to compare answers on", err=True)
     record = write(
         source.folder,
@@ -79,7 +79,7 @@ def export(
     show(console, record)
     opens = (
         f"cursus predict --model {to}"
-        if record.output != Output.VECTOR
+        if record.output != OutputKind.VECTOR
         else "pipelines.serving.answering.inference.load_vectors"
     )
     console.print(f"exported {source.title} to {to}; {opens} answers from it", markup=False, soft_wrap=True)
@@ -112,7 +112,7 @@ def show(console: Console, record: Export) -> None:
     console.print(f"chosen {record.runtime.name}: {record.rule}", markup=False, soft_wrap=True)
 
 
-def _cells(name: str, found: Measured, mean: float) -> list[str]:
+def _cells(name: str, found: ExportMeasurement, mean: float) -> list[str]:
     score = [] if found.score is None else [f"{found.score:.3f}"]
     timed = [
         f"{each.median_ms:.1f}\n±{(each.p90_ms - each.p10_ms) / 2:.1f}\n{each.speedup:.1f}x" for each in found.latency

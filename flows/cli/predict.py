@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from pipelines.errors import CursusError
-from pipelines.models.foreign import refuse_harm
+from pipelines.models.untrusted import refuse_unsafe
 from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
@@ -28,24 +28,24 @@ def predict(root: Path, texts: Sequence[str], lines: Iterable[str], model: str |
     prepare_environment(root)
     from pipelines.serving.answering.answerer import Answerer
     from pipelines.serving.answering.examples import as_json as written
-    from pipelines.serving.answering.examples import asked_columns, examples, family_of
-    from pipelines.serving.answering.inference import weighs_classes
+    from pipelines.serving.answering.examples import family_of, input_columns, parse_examples
+    from pipelines.serving.answering.inference import has_class_probabilities
 
     folder = _folder(root, model)
     family = family_of(folder)
     if texts or not as_json:
-        if not family.of_one_text:
-            wanted = ", ".join(f'"{name}": …' for name in asked_columns(family))
+        if not family.is_single_text:
+            wanted = ", ".join(f'"{name}": …' for name in input_columns(family))
             raise CursusError(
                 f"this model answers {family.name}, of which one text is no example: give JSON on standard input with "
                 f"--json, one object a line: {{{wanted}}}"
             )
         rows: list[Row] = [{"text": text} for text in texts or (line.rstrip("\n") for line in lines)]
     else:
-        rows = list(examples(family, lines))
+        rows = list(parse_examples(family, lines))
     if not rows:
         raise CursusError("nothing to answer: give texts as arguments, or lines on standard input")
-    if family.of_one_text and weighs_classes(folder):
+    if family.is_single_text and has_class_probabilities(folder):
         _classify(folder, [str(row["text"]) for row in rows], as_json)
         return
     for row, answer in zip(rows, Answerer(folder).answer(rows), strict=True):
@@ -77,7 +77,7 @@ def _folder(root: Path, model: str | None) -> Path:
     from tasks.models.ancestry import latest_model, resolve
 
     if model is not None and Path(model).is_dir():
-        refuse_harm(Path(model))
+        refuse_unsafe(Path(model))
         return Path(model)
     store = Store(store_folder(root))
     return store.find(resolve(root, store, model)[1] if model else latest_model(root)).folder

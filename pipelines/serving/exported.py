@@ -17,13 +17,13 @@ from pipelines.errors import DataError
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.hardware import described, extensions
 from pipelines.lineage.provenance import FileDigest, Inside
-from pipelines.serving.runtimes import Compute, Runtime
+from pipelines.serving.runtimes import Compute, ServingRuntime
 
 EXPORT = "export.json"
 FORMAT = 1
 
 
-class Latency(BaseModel):
+class RuntimeLatency(BaseModel):
     """One runtime on batches of one shape."""
 
     model_config = ConfigDict(frozen=True)
@@ -41,7 +41,7 @@ class Latency(BaseModel):
     """Over torch in float32: the median of ratios, each of two calls that followed one another."""
 
 
-class Measured(BaseModel):
+class ExportMeasurement(BaseModel):
     """What was found of one runtime."""
 
     model_config = ConfigDict(frozen=True)
@@ -57,7 +57,7 @@ class Measured(BaseModel):
     """Of the whole folder, were this one chosen."""
     seconds_to_open: float
     """From files to the first answer, in a process that has the libraries loaded; what must be compiled first is compiled."""
-    latency: tuple[Latency, ...] = ()
+    latency: tuple[RuntimeLatency, ...] = ()
     refused: str | None = None
     """Why it may not be chosen."""
 
@@ -80,7 +80,7 @@ class Export(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
-    runtime: SerializeAsAny[Runtime]
+    runtime: SerializeAsAny[ServingRuntime]
     """The one that was chosen."""
     rule: str
     source: str
@@ -91,7 +91,7 @@ class Export(BaseModel):
     machine: Machine
     checked: dict[str, Any]
     """On which texts, against which limits."""
-    measured: dict[str, Measured]
+    measured: dict[str, ExportMeasurement]
     left_out: dict[str, str]
     """Runtime that was not measured → why."""
     files: dict[Inside, FileDigest]

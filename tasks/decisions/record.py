@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from pipelines.errors import CursusError
-from pipelines.judging.gate import Outcome
+from pipelines.judging.gate import CriterionOutcome
 from pipelines.judging.gate.verdict import Verdict, sentence
 from pipelines.lineage.disk import write_whole
 
@@ -91,7 +91,7 @@ class Promotion(BaseModel):
     examples: int
     candidate: Contestant
     champion: Contestant | None
-    outcomes: list[Outcome]
+    outcomes: list[CriterionOutcome]
     verdict: Verdict
     evidence: str
     """Fingerprint of the judging step."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.judging.evaluations.forward_passes import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Stage
@@ -203,13 +203,13 @@ def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
     """Rows of all that evaluations and probes show to each model; the test table's own texts are shown once for all of them."""
     table, suite, probes = _table(one, "test", tables), one.stage.suite, one.stage.probes
     tokens = table.characters_each / CHARACTERS_IN_TOKEN
-    asked = Asked(table.documents, tokens, table.answers, len(one.parents))
+    asked = EvaluationSize(table.documents, tokens, table.answers, len(one.parents))
     shown = [reading for part in suite for reading in part.readings(asked)]
     if any(part.judges == "task models" for part in suite):
-        shown.append(Reading(table.documents, tokens))
+        shown.append(ForwardPasses(table.documents, tokens))
     if probes:
         most = max(probe.examples_read or table.documents for probe in probes)
-        shown.append(Reading(min(most, table.documents), tokens))
+        shown.append(ForwardPasses(min(most, table.documents), tokens))
     rows = sum(reading.rows for reading in shown)
     operations = scoring = layers = written = 0.0
     for fingerprint in one.parents.values():

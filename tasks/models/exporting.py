@@ -16,7 +16,7 @@ from tasks.datasets.prepared import dvc_digest
 from tasks.models.ancestry import ancestry, label, resolve
 
 if TYPE_CHECKING:
-    from pipelines.serving.exporting.export import Material
+    from pipelines.serving.exporting.export import ExportData
     from pipelines.task_families import Row
 
 PLAIN = ("task_text", "domain", "general")
@@ -59,24 +59,24 @@ def source_of(root: Path, model: str) -> Source:
     return Source(store.folder(record.fingerprint), _title(record), record.fingerprint, tables)
 
 
-def material_of(root: Path, source: Source, texts: Path | None) -> Material:
+def material_of(root: Path, source: Source, texts: Path | None) -> ExportData:
     """Real texts for `source`: the lines of `texts`, else the tables that its lineage names.
 
     Raises DataError where there are neither.
     """
-    from pipelines.serving.exporting.export_data import alternating, material, task_of
+    from pipelines.serving.exporting.export_data import alternating, export_data, task_of
 
     task = task_of(source.folder)
     if texts is not None:
-        return material(source.folder, f"{texts.name}", *alternating(_lines(source.folder, texts)))
+        return export_data(source.folder, f"{texts.name}", *alternating(_lines(source.folder, texts)))
     if task is not None and (test := _test_table(root, source)) is not None:
         train, tested = _table(root / source.tables["train"].path), _table(test)
-        return material(source.folder, f"the test table of {test.parent.name}", train, tested, tested)
+        return export_data(source.folder, f"the test table of {test.parent.name}", train, tested, tested)
     for name in PLAIN:
         table = source.tables.get(name)
         if task is None and table is not None and (root / table.path).exists():
             rows = _table(root / table.path, READ)
-            return material(source.folder, f"the table {name} of {Path(table.path).parent.name}", *alternating(rows))
+            return export_data(source.folder, f"the table {name} of {Path(table.path).parent.name}", *alternating(rows))
     raise DataError(
         f"{source.title}: its lineage names no table that is still there, so there are no texts to compare answers on; give "
         "some with --texts FILE, one a line"
@@ -106,7 +106,7 @@ def _table(path: Path, most: int | None = None) -> Sequence[Row]:
 
 def _lines(folder: Path, texts: Path) -> Sequence[Row]:
     """The examples in a file: a text a line, or JSON with the columns of a model whose examples are more than a text."""
-    from pipelines.serving.answering.examples import examples
+    from pipelines.serving.answering.examples import parse_examples
     from pipelines.serving.exporting.export_data import task_of
 
     try:
@@ -116,4 +116,4 @@ def _lines(folder: Path, texts: Path) -> Sequence[Row]:
     task = task_of(folder)
     if task is None or task.family.is_single_text:
         return [{"text": line} for line in lines]
-    return list(examples(task.family, lines))
+    return list(parse_examples(task.family, lines))

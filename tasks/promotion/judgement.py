@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipelines.errors import CursusError
 from pipelines.judging.evaluations.stage import EVALUATION
-from pipelines.judging.gate import Outcome
+from pipelines.judging.gate import CriterionOutcome
 from pipelines.judging.gate.evidence import Evidence
 from pipelines.judging.gate.verdict import verdict
 from pipelines.lineage.store import Artifact, Store
@@ -50,7 +50,7 @@ def judge(
     )
     outcomes = [criterion.judge(evidence) for criterion in settings.criteria]
     unasked = [
-        Outcome(criterion=name, outcome="not asked", reason="not named under promotion.criteria in params.yaml")
+        CriterionOutcome(criterion=name, outcome="not asked", reason="not named under promotion.criteria in params.yaml")
         for name in settings.unasked
     ]
     promotion = Promotion(

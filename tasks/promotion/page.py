@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.judging.gate import Outcome
+from pipelines.judging.gate import CriterionOutcome
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from pipelines.reports.sections.gate import Gate
@@ -78,6 +78,6 @@ def write_page(root: Path, store: Store, promotion: Promotion, prepared: Prepare
     return folder / f"{Gate.name}.html"
 
 
-def _first(outcome: Outcome) -> int:
+def _first(outcome: CriterionOutcome) -> int:
     """What decides comes first."""
     return ("missed", "undecided", "met", "not asked").index(outcome.outcome)

@@ -31,11 +31,11 @@ class Answers(PythonModel):
     # MLflow looks at the names of the parameters, and leaves the context out where they do not name it
     def predict(self, model_input: pandas.DataFrame) -> list[dict[str, Any]]:  # type: ignore[override]
         """One answer a row, in their order."""
-        from pipelines.serving.answering.examples import as_json, example
+        from pipelines.serving.answering.examples import as_json, parse_example
 
         family = self.answerer.task.family
         given = enumerate(json_rows(model_input), 1)
-        rows = [example(family, row, f"row {number}") for number, row in given]
+        rows = [parse_example(family, row, f"row {number}") for number, row in given]
         return [{"answer": as_json(answer)} for answer in self.answerer.answer(rows)]
 
 

@@ -71,7 +71,7 @@ def attacked(row: Row, family: TaskFamily, change: Change) -> dict[str, Any]:
 
     Columns of answers that are text or tags stay; what other columns quote by its place stays, and its place is moved.
     """
-    quoted = family.quoted(row)
+    quoted = family.quoted_spans(row)
     done: dict[str, str] = {}
     for column, spans in quoted.items():
         text, before, made = str(row[column]), 0, ""
@@ -85,7 +85,7 @@ def attacked(row: Row, family: TaskFamily, change: Change) -> dict[str, Any]:
             made += text[begin:end]
             before = end
         done[text] = made + _kept(change, text[before:])
-    result = family.repaired(row, lambda text: done[text] if text in done else _kept(change, text))
+    result = family.repair_texts(row, lambda text: done[text] if text in done else _kept(change, text))
     result |= {name: row[name] for name in family.target if "string" in family.columns[name]}
     if quoted and family.problem(result) is not None:
         # a quotation that is at once the beginning of its text: which of both is meant cannot be told

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from pipelines.judging.certainty.variance_components import pseudo_values, stretched, variation
 from pipelines.judging.certainty.statistics import Difference, Estimate, seed_weights
+from pipelines.judging.certainty.variance_components import contrast_variance, pseudo_values, rescaled_interval
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,11 +33,11 @@ def interval(
     `least` is the smallest value that `score` can have: None for zero where no resample is negative, else -`reach`.
     """
     observed = [score(statistics) for statistics in models]
-    means = resampled([(score, models)], seed, resamples)[0]
+    means = resampled_means([(score, models)], seed, resamples)[0]
     mean = sum(observed) / len(observed)
     if least is None:
         least = 0.0 if means.min() >= 0 <= mean else -reach
-    low, high = stretched(mean, means, variation([(1.0, contributions(score, models))]), least, reach)
+    low, high = rescaled_interval(mean, means, contrast_variance([(1.0, contributions(score, models))]), least, reach)
     return Estimate(mean, low, high, tuple(observed))
 
 
@@ -53,10 +53,10 @@ def paired_difference(
 
     Both are judged on the same resampled examples (paired); their seeds are drawn apart, as in `statistics`.
     """
-    before, after = resampled([(score, first), (score, second)], seed, resamples)
+    before, after = resampled_means([(score, first), (score, second)], seed, resamples)
     observed = sum(map(score, second)) / len(second) - sum(map(score, first)) / len(first)
-    found = variation([(-1.0, contributions(score, first)), (1.0, contributions(score, second))])
-    low, high = stretched(observed, after - before, found, least=-2 * reach, most=2 * reach)
+    found = contrast_variance([(-1.0, contributions(score, first)), (1.0, contributions(score, second))])
+    low, high = rescaled_interval(observed, after - before, found, least=-2 * reach, most=2 * reach)
     return Difference(observed, low, high)
 
 
@@ -67,7 +67,7 @@ def contributions(score: Score, models: Sequence[NDArray[np.float64]]) -> NDArra
     return np.stack([pseudo_values(score, statistics) for statistics in models])
 
 
-def resampled(
+def resampled_means(
     sides: Sequence[tuple[Score, Sequence[NDArray[np.float64]]]], seed: int, resamples: int
 ) -> list[NDArray[np.float64]]:
     """[R] means over drawn seeds of the score on drawn examples, for each side; all sides see the same examples."""

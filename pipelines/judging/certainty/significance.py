@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import DataError
-from pipelines.judging.certainty.variance_components import CONFIDENCE, Variation
+from pipelines.judging.certainty.variance_components import CONFIDENCE, ContrastVariance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,7 +97,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in multipletests(list(p_values), method="holm")[1]] if p_values else []
 
 
-def judged(differences: Sequence[Difference], p_values: Sequence[float] | None = None) -> list[dict[str, Any]]:
+def holm_corrected(differences: Sequence[Difference], p_values: Sequence[float] | None = None) -> list[dict[str, Any]]:
     """The records of one family of comparisons: verdicts are those that stand when Holm's procedure holds the chance of any
     mistake among all of them to 5 %, and `p` is the adjusted one. `p_values` are those of the intervals unless given."""
     if p_values is None:
@@ -110,7 +110,9 @@ def judged(differences: Sequence[Difference], p_values: Sequence[float] | None =
     return records
 
 
-def detectable(items: int, seeds: int, disagreement: float = DISAGREEMENT, deviation: float = SEED_DEVIATION) -> float:
+def minimum_detectable_difference(
+    items: int, seeds: int, disagreement: float = DISAGREEMENT, deviation: float = SEED_DEVIATION
+) -> float:
     """The smallest difference of two shares that a comparison on `items`, `seeds` of each side, shows four times in five.
 
     `disagreement` is the share of items that only one of the two has right, `deviation` that of a score between seeds.
@@ -127,7 +129,7 @@ def detectable(items: int, seeds: int, disagreement: float = DISAGREEMENT, devia
 
 
 @dataclass(frozen=True)
-class Settling:
+class RequiredSampleSizes:
     """What would make an interval that holds zero exclude it, were the difference what it seems; None where it never would."""
 
     seeds: int | None
@@ -136,7 +138,9 @@ class Settling:
     """With the same seeds."""
 
 
-def settling(difference: float, found: Variation, seeds: int, items: int, among: int = 1) -> Settling:
+def required_sample_sizes(
+    difference: float, found: ContrastVariance, seeds: int, items: int, among: int = 1
+) -> RequiredSampleSizes:
     """How many seeds, or how many items, would settle a `difference` that varies as `found`, of `seeds` and `items`.
 
     `among` is how many comparisons are unsettled together: Holm's procedure asks p < 5 % / `among` of the first of them.
@@ -144,12 +148,12 @@ def settling(difference: float, found: Variation, seeds: int, items: int, among:
 
     def settles(of_seeds: float, of_items: float) -> bool:
         freedom = found.seed_freedom * (seeds * of_seeds - 1) / (seeds - 1) if seeds > 1 else 1.0
-        then = Variation(
+        then = ContrastVariance(
             found.items / of_items, found.item_freedom * of_items, found.seeds / of_seeds, max(1.0, freedom)
         )
         return then.p_value(difference) * among < 1 - CONFIDENCE
 
-    return Settling(
+    return RequiredSampleSizes(
         _least(lambda times: settles(times, 1.0), seeds) if found.seeds > 0 else None,
         _least(lambda times: settles(1.0, times), items),
     )

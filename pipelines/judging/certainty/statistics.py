@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pipelines.judging.certainty.variance_components import CONFIDENCE, stretched, variation
+from pipelines.judging.certainty.variance_components import CONFIDENCE, contrast_variance, rescaled_interval
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,8 +104,8 @@ def interval(
     for rows, weights in _item_weights(generator, truth.size, resamples):
         means[rows] = (_scores(metric, weights, truth, predicted, classes) * drawn[rows]).sum(axis=1)
     observed = score(metric, truth, predicted, classes)
-    found = variation([(1.0, contributions(metric, truth, predicted, classes))])
-    low, high = stretched(float(observed.mean()), means, found, least=0.0, most=1.0)
+    found = contrast_variance([(1.0, contributions(metric, truth, predicted, classes))])
+    low, high = rescaled_interval(float(observed.mean()), means, found, least=0.0, most=1.0)
     return Estimate(float(observed.mean()), low, high, tuple(float(value) for value in observed))
 
 
@@ -134,10 +134,10 @@ def paired_difference(
         after = (_scores(metric, weights, truth, second, classes) * drawn_second[rows]).sum(axis=1)
         differences[rows] = after - before
     observed = score(metric, truth, second, classes).mean() - score(metric, truth, first, classes).mean()
-    found = variation(
+    found = contrast_variance(
         [(-1.0, contributions(metric, truth, first, classes)), (1.0, contributions(metric, truth, second, classes))]
     )
-    low, high = stretched(float(observed), differences, found, least=-1.0, most=1.0)
+    low, high = rescaled_interval(float(observed), differences, found, least=-1.0, most=1.0)
     return Difference(float(observed), low, high)
 
 

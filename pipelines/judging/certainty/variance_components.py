@@ -28,7 +28,7 @@ GROUPS = 500
 
 
 @dataclass(frozen=True)
-class Variation:
+class ContrastVariance:
     """The variance of a contrast, by where it comes from."""
 
     items: float
@@ -69,7 +69,7 @@ class Variation:
         return float(total**0.5 * share / total)
 
 
-def variation(sides: Sequence[tuple[float, NDArray[np.float64]]]) -> Variation:
+def contrast_variance(sides: Sequence[tuple[float, NDArray[np.float64]]]) -> ContrastVariance:
     """Of the contrast Σ weight · mean(u) over `sides`, (weight, u [S, N]) each; all sides have the same items."""
     items = sides[0][1].shape[1]
     contrast = sum(weight * u.mean(axis=0) for weight, u in sides)
@@ -87,11 +87,11 @@ def variation(sides: Sequence[tuple[float, NDArray[np.float64]]]) -> Variation:
         component = max(0.0, weight * weight * (between - within) / (items * seeds))
         of_seeds += component
         spread += component**2 / (seeds - 1)
-    return Variation(of_items, max(1, items - 1), of_seeds, of_seeds**2 / spread if spread else 1.0)
+    return ContrastVariance(of_items, max(1, items - 1), of_seeds, of_seeds**2 / spread if spread else 1.0)
 
 
-def stretched(
-    observed: float, resampled: NDArray[np.float64], found: Variation, least: float, most: float
+def rescaled_interval(
+    observed: float, resampled: NDArray[np.float64], found: ContrastVariance, least: float, most: float
 ) -> tuple[float, float]:
     """The ends of the 95 % interval around `observed`: the quantiles of `resampled` [R] at the width of `found`.
 

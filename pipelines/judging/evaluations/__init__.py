@@ -11,15 +11,15 @@ from pipelines.errors import RecipeError
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from pipelines.judging.evaluations.forward_passes import Asked, Reading
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
+    from pipelines.judging.evaluations.stage import EvaluationContext
     from pipelines.task_families import TaskFamily
 
 
 class Evaluation(Component):
     """One section of a report."""
 
-    usual: ClassVar[str] = "scores"
+    default_name: ClassVar[str] = "scores"
     """Judges any task family, and compares stages."""
     of_paths: ClassVar[str] = "stage_effects"
     """The family's member that judges all paths of a lattice."""
@@ -60,12 +60,12 @@ class Evaluation(Component):
         """Why what its keys ask for says nothing of a task of `family` in `language`; None when it does, or is not known."""
         return None
 
-    def readings(self, asked: Asked) -> Sequence[Reading]:
+    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
         """What each model is shown by it beside the test table's texts themselves, about."""
         return ()
 
     @abstractmethod
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         """This section's record: JSON values only, from which tables and plots are made.
 
         Its key `headline`, where present, maps names to the few numbers worth seeing without opening the report.

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
 
 # languages written without spaces between words have no word n-grams to count
 UNSPACED = ("zh", "ja", "th")
 
 
-class Baselines(Evaluation, name="baselines"):
+class BaselinesEvaluation(Evaluation, name="baselines"):
     """Majority class, and TF-IDF with logistic regression, trained on the same labels and judged on the same test.
 
     TF-IDF counts words and pairs of words, or one to three characters where words are not spaced; the regression's
@@ -38,7 +38,7 @@ class Baselines(Evaluation, name="baselines"):
     def subjects(self) -> tuple[str, ...]:
         return (self.against,) if self.against else ()
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         linear, chosen = self._tfidf(evaluated)
         predictions = {"majority": _majority(evaluated), "tfidf": linear}
         baselines: list[dict[str, Any]] = []
@@ -61,7 +61,7 @@ class Baselines(Evaluation, name="baselines"):
             baselines.append(record)
         return {"against": self.against, "baselines": baselines, "headline": headline}
 
-    def _tfidf(self, evaluated: Evaluated) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    def _tfidf(self, evaluated: EvaluationContext) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """Predictions [1, N] of the best linear model, and how it was set."""
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
@@ -92,13 +92,13 @@ class Baselines(Evaluation, name="baselines"):
         return _indices(evaluated, [str(label) for label in predicted]), chosen
 
 
-def _majority(evaluated: Evaluated) -> NDArray[np.int64]:
+def _majority(evaluated: EvaluationContext) -> NDArray[np.int64]:
     counts = Counter(evaluated.train.labels)
     most = min(counts, key=lambda label: (-counts[label], label))
     return _indices(evaluated, [most] * len(evaluated.test))
 
 
-def _indices(evaluated: Evaluated, labels: list[str]) -> NDArray[np.int64]:
+def _indices(evaluated: EvaluationContext, labels: list[str]) -> NDArray[np.int64]:
     import numpy as np
 
     index = {label: position for position, label in enumerate(evaluated.labels)}

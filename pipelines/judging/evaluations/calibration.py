@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.resampling import Score
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
     from pipelines.judging.subjects import Subject
 
 CONFIDENCE, RIGHT, SQUARES = range(3)
 """Columns of an example's statistics: probability of the class it was given, 1 where that is right, its Brier score."""
 
 
-class Calibration(Evaluation, name="calibration"):
+class CalibrationEvaluation(Evaluation, name="calibration"):
     """Expected calibration error in bins of equal width and of equal mass, Brier score, and the bins as a reliability diagram.
 
     The error is the mean over all texts of |share right − mean confidence| of the bin that a text is in (Guo et al. 2017, eq. 3).
@@ -44,7 +44,7 @@ class Calibration(Evaluation, name="calibration"):
     points: int = Field(10, ge=2, le=50)
     """Points of the reliability diagram, each with as many texts as the others."""
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         """Raises RecipeError for a stage whose model gives classes no probabilities."""
         import numpy as np
 
@@ -118,11 +118,11 @@ def diagram(rows: NDArray[np.float64], points: int) -> list[dict[str, Any]]:
     return found
 
 
-def _statistics(evaluated: Evaluated, subject: Subject) -> NDArray[np.float64]:
+def _statistics(evaluated: EvaluationContext, subject: Subject) -> NDArray[np.float64]:
     """[N, 3]: confidence, right, Brier score of each test text."""
     import numpy as np
 
-    if not evaluated.weighs_classes(subject):
+    if not evaluated.has_class_probabilities(subject):
         raise RecipeError(
             f"evaluation calibration: {subject.stage} says an answer and gives no class a probability, so there is nothing to "
             "calibrate; judge stages whose head weighs classes"

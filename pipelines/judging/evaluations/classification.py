@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from pipelines.judging.certainty.significance import PAYS
 from pipelines.judging.certainty.statistics import METRICS, RESAMPLES, Difference, interval, paired_difference
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.ladder import climbed
+from pipelines.judging.evaluations.ladder import compare_ladder
 
 if TYPE_CHECKING:
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
 
 
-class Classification(Evaluation, name="classification"):
+class ClassificationEvaluation(Evaluation, name="classification"):
     """Accuracy and macro-F1 on the test table: mean over seeds, each seed, 95 % interval over seeds and texts.
 
     Consecutive stages of the ladder are compared on the same texts, and the last with the first. A step pays when
@@ -32,7 +32,7 @@ class Classification(Evaluation, name="classification"):
     def subjects(self) -> tuple[str, ...]:
         return self.ladder
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         truth, classes = evaluated.truth, len(evaluated.labels)
         stages = []
         headline = {}
@@ -60,7 +60,7 @@ class Classification(Evaluation, name="classification"):
             "headline": headline,
         }
 
-    def _climbed(self, evaluated: Evaluated) -> dict[str, Any]:
+    def _climbed(self, evaluated: EvaluationContext) -> dict[str, Any]:
         def compare(before: str, after: str) -> dict[str, Difference]:
             first, second = evaluated.stage_predictions(before), evaluated.stage_predictions(after)
             return {
@@ -68,7 +68,7 @@ class Classification(Evaluation, name="classification"):
                 for metric in METRICS
             }
 
-        found = climbed(self.ladder, self.metric, compare, evaluated)
+        found = compare_ladder(self.ladder, self.metric, compare, evaluated)
         for step in (*found["ladder"], *([found["whole_ladder"]] if found["whole_ladder"] else [])):
             step["verdict"] = PAYS[step["verdict"]]
         return found

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
     from pipelines.judging.subjects import Subject
     from pipelines.task_families import Answer
 
@@ -20,7 +20,7 @@ CHARACTERS = 600
 """Of a text, this much is kept."""
 
 
-class Errors(Evaluation, name="errors"):
+class ErrorsEvaluation(Evaluation, name="errors"):
     """The wrong answers of each stage's first seed: the most confident first, or, where answers have no probability, the worst.
 
     How bad an answer is, is the family's first score over that example alone. Those that are alike stand in the order of
@@ -46,7 +46,7 @@ class Errors(Evaluation, name="errors"):
     shown: PositiveInt = 10
     """Errors shown of each stage."""
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         import numpy as np
 
         stages = []
@@ -80,7 +80,7 @@ class Errors(Evaluation, name="errors"):
         return {"errors": self.shown, "examples": len(evaluated.rows), "stages": stages}
 
     @staticmethod
-    def _scores(evaluated: Evaluated, subject: Subject) -> NDArray[np.float64]:
+    def _scores(evaluated: EvaluationContext, subject: Subject) -> NDArray[np.float64]:
         """[N]: the family's score of each example, 1 where it is answered rightly."""
         import numpy as np
 
@@ -89,10 +89,10 @@ class Errors(Evaluation, name="errors"):
         return np.asarray([family.scores(statistics[row : row + 1])[metric] for row in range(len(statistics))])
 
     @staticmethod
-    def _confidence(evaluated: Evaluated, subject: Subject) -> NDArray[np.float64] | None:
+    def _confidence(evaluated: EvaluationContext, subject: Subject) -> NDArray[np.float64] | None:
         import numpy as np
 
-        if not evaluated.weighs_classes(subject):
+        if not evaluated.has_class_probabilities(subject):
             return None
         highest: NDArray[np.float64] = evaluated.probabilities(subject).max(axis=1).astype(np.float64).round(6)
         return highest

@@ -10,8 +10,8 @@ from pydantic import Field, PositiveInt
 
 from pipelines.judging.certainty.statistics import METRICS, interval, paired_difference
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.latency import BATCHES, THREADS, answered_in_turns, in_turns, served_bytes
-from pipelines.judging.evaluations.forward_passes import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
+from pipelines.judging.evaluations.latency import BATCHES, THREADS, served_bytes, time_interleaved, timed_examples
 from pipelines.lineage import hardware
 from pipelines.models.untrusted import safetensors_header
 from pipelines.networks.folder import ONNX, SAFETENSORS
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
 
 INSTRUCTIONS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp", "i8mm")
 """Processor extensions that decide how fast 8-bit arithmetic is."""
 
 
-class Footprint(Evaluation, name="footprint"):
+class FootprintEvaluation(Evaluation, name="footprint"):
     """Size, latency and score of chosen stages side by side; the first is what the others are compared with.
 
     Latency is from a text to its probabilities, tokenizer included, on one thread, over real test texts. The models
@@ -48,16 +48,16 @@ class Footprint(Evaluation, name="footprint"):
     def subjects(self) -> tuple[str, ...]:
         return self.stages
 
-    def readings(self, asked: Asked) -> Sequence[Reading]:
-        return [Reading(answered_in_turns(self.rounds) * len(self.stages) / max(1, asked.models), asked.tokens)]
+    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
+        return [ForwardPasses(timed_examples(self.rounds) * len(self.stages) / max(1, asked.models), asked.tokens)]
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         from pipelines.serving.answering.inference import load_predictor
 
         chosen = {stage: evaluated.subjects[stage][0] for stage in self.stages}
         predictors = {stage: load_predictor(subject.folder, THREADS) for stage, subject in chosen.items()}
         answer = {stage: predictor.predict for stage, predictor in predictors.items()}
-        taken = in_turns(answer, evaluated.test.texts, self.rounds)
+        taken = time_interleaved(answer, evaluated.test.texts, self.rounds)
         reference = evaluated.predictions(chosen[self.stages[0]])[None, :]
         models = []
         headline = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationSize:
     """What is asked of whom, as far as it is known before anything is read."""
 
     documents: int
@@ -19,7 +19,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ForwardPasses:
     """Rows that each model is shown, on average."""
 
     rows: float

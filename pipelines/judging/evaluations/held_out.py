@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines.judging.certainty.resampling import RESAMPLES, interval
-from pipelines.models.opening import Opened, open_model
+from pipelines.models.opening import OpenedModel, open_model
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
 
 COLUMNS = ("nats", "tokens", "bytes")
 """Columns of a text's statistics: its negative log-likelihood, and its size."""
 BATCH_TOKENS = 8192
-MOST_NATS = 700.0
+MAX_NATS = 700.0
 """Of a token, at most: e to the power of more is no number."""
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutText:
     """A text as a model reads it."""
 
     rows: list[list[int]]
@@ -38,11 +38,11 @@ class HeldOut:
     bytes: int
 
 
-Losses = Callable[[Opened, Sequence[HeldOut]], list[float]]
+Losses = Callable[[OpenedModel, Sequence[HeldOutText]], list[float]]
 """(model, texts) → the negative log-likelihood of each text in nats."""
 
 
-def measure(evaluated: Evaluated, texts: int, length: int, losses: Losses, name: str) -> dict[str, Any]:
+def measure(evaluated: EvaluationContext, texts: int, length: int, losses: Losses, name: str) -> dict[str, Any]:
     """The record of what `losses` says of the language models over `texts` of the test table: perplexity a token, and bits a
     byte, which models with other tokenizers share.
     """
@@ -93,15 +93,15 @@ def batches(rows: Sequence[Sized]) -> list[list[int]]:
     return found + ([batch] if batch else [])
 
 
-def _rows(text: str, tokenizer: PreTrainedTokenizerFast, room: int) -> HeldOut:
+def _rows(text: str, tokenizer: PreTrainedTokenizerFast, room: int) -> HeldOutText:
     backend = tokenizer.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()
     ids = list(backend.encode(text, add_special_tokens=False).ids)
-    return HeldOut([ids[begin : begin + room] for begin in range(0, len(ids), room)], len(text.encode()))
+    return HeldOutText([ids[begin : begin + room] for begin in range(0, len(ids), room)], len(text.encode()))
 
 
-def _room(opened: Opened, length: int) -> int:
+def _room(opened: OpenedModel, length: int) -> int:
     """Tokens of text in a row: `length`, or what the body reads, less the two that frame it."""
     limit = int(getattr(opened.network.config, "max_position_embeddings", 0) or 0)
     return max(1, (min(length, limit - 2) if limit > 0 else length) - 2)
@@ -118,6 +118,6 @@ def _estimate(
     def share(statistics: NDArray[np.float64]) -> float:
         return float(statistics[:, 0].sum() / max(statistics[:, column].sum(), 1))
 
-    found = interval(share, models, seed, reach=MOST_NATS)
+    found = interval(share, models, seed, reach=MAX_NATS)
     ends = {name: written(getattr(found, name)) for name in ("mean", "low", "high")}
     return {**ends, "per_seed": [written(one) for one in found.per_seed]}

@@ -7,20 +7,22 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pipelines.judging.certainty.resampling import RESAMPLES
-from pipelines.judging.certainty.significance import judged, mcnemar, randomisation
+from pipelines.judging.certainty.significance import holm_corrected, mcnemar, randomisation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.statistics import Difference
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
 
 Compare = Callable[[str, str], Mapping[str, "Difference"]]
 """Two stages → by metric, what the second scores more than the first."""
 
 
-def climbed(ladder: Sequence[str], metric: str, compare: Compare, evaluated: Evaluated) -> dict[str, Any]:
+def compare_ladder(
+    ladder: Sequence[str], metric: str, compare: Compare, evaluated: EvaluationContext
+) -> dict[str, Any]:
     """The records of all steps, `ladder`, and of the last stage against the first, `whole_ladder` (None for a single step).
 
     Verdicts are about `metric`: those of the steps stand after Holm's correction over all of them. Beside them stands, where
@@ -32,7 +34,7 @@ def climbed(ladder: Sequence[str], metric: str, compare: Compare, evaluated: Eva
 
     def records(family: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
         found = [compare(before, after) for before, after in family]
-        told = judged([differences[metric] for differences in found])
+        told = holm_corrected([differences[metric] for differences in found])
         return [
             {
                 "from": before,
@@ -48,7 +50,7 @@ def climbed(ladder: Sequence[str], metric: str, compare: Compare, evaluated: Eva
     return {"ladder": records(pairs), "whole_ladder": records(whole)[0] if whole else None}
 
 
-def _these_models(evaluated: Evaluated, metric: str, before: str, after: str) -> dict[str, float]:
+def _these_models(evaluated: EvaluationContext, metric: str, before: str, after: str) -> dict[str, float]:
     """p-values that say nothing of other seeds."""
     first, second = ([evaluated.statistics(model) for model in evaluated.answering[stage]] for stage in (before, after))
     if len(first) != len(second):

@@ -26,7 +26,7 @@ def served_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in parts if path.is_file())
 
 
-def in_turns(
+def time_interleaved(
     answer: Mapping[str, Callable[[Sequence[T]], object]], examples: Sequence[T], rounds: int
 ) -> dict[int, dict[str, NDArray[np.float64]]]:
     """Size of a batch → model → milliseconds [R] of each of its calls, `rounds` with one example and a third as many with more.
@@ -37,7 +37,7 @@ def in_turns(
     return {size: _in_turns(answer, examples, size, _calls(size, rounds)) for size in BATCHES}
 
 
-def answered_in_turns(rounds: int) -> int:
+def timed_examples(rounds: int) -> int:
     """Examples that each model answers in `rounds` of `in_turns`, its first calls aside."""
     return sum(size * _calls(size, rounds) for size in BATCHES)
 

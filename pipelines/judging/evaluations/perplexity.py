@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, PositiveInt
 
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.forward_passes import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from pipelines.judging.evaluations.held_out import HeldOut
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.held_out import HeldOutText
+    from pipelines.judging.evaluations.stage import EvaluationContext
     from pipelines.models.opening import OpenedModel
 
 
-class Perplexity(Evaluation, name="perplexity"):
+class PerplexityEvaluation(Evaluation, name="perplexity"):
     """How well language models predict the texts of the test table: perplexity a token, and bits a byte (Jelinek et al. 1977).
 
     Each token is predicted from those before it in its row, the first from the token that ends a document. Perplexities
@@ -36,18 +36,18 @@ class Perplexity(Evaluation, name="perplexity"):
     def tiny(self) -> Self:
         return self.model_copy(update={"texts": min(self.texts, 4), "length": min(self.length, 32)})
 
-    def readings(self, asked: Asked) -> Sequence[Reading]:
+    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
         read = min(self.texts, asked.documents) * asked.tokens
         length = min(float(self.length), asked.tokens)
-        return [Reading(read / max(1.0, length), length, scored=length)]
+        return [ForwardPasses(read / max(1.0, length), length, scored=length)]
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         from pipelines.judging.evaluations.held_out import measure
 
         return measure(evaluated, self.texts, self.length, next_token_losses, self.name)
 
 
-def next_token_losses(opened: OpenedModel, texts: Sequence[HeldOut]) -> list[float]:
+def next_token_losses(opened: OpenedModel, texts: Sequence[HeldOutText]) -> list[float]:
     """The negative log-likelihood of each text in nats, every token after those before it in its row."""
     import numpy as np
 

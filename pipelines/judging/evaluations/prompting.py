@@ -11,7 +11,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from pipelines.judging.certainty.resampling import RESAMPLES, interval
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.forward_passes import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.resampling import Score
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
     from pipelines.task_families import Answer, Row, TaskFamily
 
 CONTENT_FREE = ("N/A", "[MASK]", "")
@@ -29,7 +29,7 @@ ANSWERED = 8.0
 """Tokens of an example's answer and of the words around it, about."""
 
 
-class Prompting(Evaluation, name="prompting"):
+class PromptingEvaluation(Evaluation, name="prompting"):
     """Zero-, one- and few-shot answers of language models (Radford et al. 2019; Brown et al. 2020, §2.4).
 
     A prompt is some training examples with their answers, drawn anew for each test example, and the test example without
@@ -58,13 +58,13 @@ class Prompting(Evaluation, name="prompting"):
     def longest_row(self) -> int | None:
         return None if self.tokens is None else (max(self.shots) + 1) * self.tokens
 
-    def readings(self, asked: Asked) -> Sequence[Reading]:
+    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
         rows = min(self.examples, asked.documents) * asked.answers * (1 + len(CONTENT_FREE) * self.calibrate)
         each = ANSWERED + (asked.tokens if self.tokens is None else min(float(self.tokens), asked.tokens))
         lengths = [(shots + 1) * each for shots in self.shots]
-        return [Reading(rows, length, scored=length) for length in lengths]
+        return [ForwardPasses(rows, length, scored=length) for length in lengths]
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         """The family's metrics by number of shots: mean over seeds, 95 % interval over seeds and examples.
 
         Raises RecipeError when a stage does not read from left to right, or when a prompt is longer than it can read: with
@@ -119,7 +119,12 @@ class Prompting(Evaluation, name="prompting"):
         """
         import torch
 
-        from pipelines.judging.evaluations.prompts import Prompts, log_likelihoods, open_language_model, refuse_long
+        from pipelines.judging.evaluations.prompts import (
+            Prompts,
+            check_prompt_lengths,
+            log_likelihoods,
+            open_language_model,
+        )
 
         torch.set_num_threads(threads)
         opened = open_language_model(folder)
@@ -130,7 +135,9 @@ class Prompting(Evaluation, name="prompting"):
         size = len(rows)
         owners = [*range(size), *(place for place in range(size) for _ in CONTENT_FREE)][: len(asked)]
         drawn = [prompts.shots(place, max(self.shots)) for place in range(size)]
-        refuse_long(asked, [drawn[owner] for owner in owners], self.shots, opened.network.config, stage or str(folder))
+        check_prompt_lengths(
+            asked, [drawn[owner] for owner in owners], self.shots, opened.network.config, stage or str(folder)
+        )
         answers: dict[int, list[Answer]] = {}
         for shots in self.shots:
             behind = [[*prompts.start, *(token for shot in some[:shots] for token in shot)] for some in drawn]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.models.opening import Opened, open_model
+from pipelines.models.opening import OpenedModel, open_model
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS = 4096
 """Tokens read at once."""
-APART = "\n\n"
+SEPARATOR = "\n\n"
 """Between an answered example and the next."""
 
 
 @dataclass(frozen=True)
-class Question:
+class PromptedExample:
     """An example and its possible answers."""
 
     filled: list[Row]
@@ -58,7 +58,7 @@ class Prompts:
         end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
         self.start = [int(end)]
 
-    def question(self, row: Row) -> Question:
+    def question(self, row: Row) -> PromptedExample:
         """`row` and its possible answers: the labels, or its own choices where the family has no labels.
 
         Raises DataError when the tokenizer cannot tell two answers apart.
@@ -75,9 +75,9 @@ class Prompts:
                     f"the answer {text!r} is {f'the same tokens as {known[tuple(ids)]!r}' if ids else 'no token'} to the "
                     "model's tokenizer, so they cannot be told apart; train it on text in which they occur"
                 )
-        return Question(filled, self._ids(self._family.source(row, self._labels)), answers)
+        return PromptedExample(filled, self._ids(self._family.source(row, self._labels)), answers)
 
-    def saying_nothing(self, row: Row, text: str) -> Question:
+    def saying_nothing(self, row: Row, text: str) -> PromptedExample:
         """`row` with `text` in place of each of its texts."""
         return self.question({**row, **dict.fromkeys(self._texts, text)})
 
@@ -87,7 +87,7 @@ class Prompts:
         shots = []
         for index in random.permutation(len(self._train))[:count]:
             row = self._shown(self._train[index])
-            answered = f"{self._family.source(row, self._labels)} {self._family.answer_text(row)}{APART}"
+            answered = f"{self._family.source(row, self._labels)} {self._family.answer_text(row)}{SEPARATOR}"
             shots.append(self._ids(answered))
         return shots
 
@@ -105,7 +105,7 @@ class Prompts:
         return list(self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids)
 
 
-def open_language_model(folder: Path) -> Opened:
+def open_language_model(folder: Path) -> OpenedModel:
     """The model in `folder`, whose tokenizer neither cuts nor pads. RecipeError when it does not read from left to right."""
     opened = open_model(folder, "cpu")
     if Signal.NEXT_LOGITS not in opened.record.head.provides:
@@ -118,8 +118,8 @@ def open_language_model(folder: Path) -> Opened:
     return opened
 
 
-def refuse_long(
-    questions: Sequence[Question],
+def check_prompt_lengths(
+    questions: Sequence[PromptedExample],
     shots: Sequence[Sequence[Sequence[int]]],
     counts: Sequence[int],
     config: Any,
@@ -147,7 +147,9 @@ def refuse_long(
     )
 
 
-def log_likelihoods(opened: Opened, prompts: Sequence[tuple[list[int], list[list[int]]]]) -> list[NDArray[np.float64]]:
+def log_likelihoods(
+    opened: OpenedModel, prompts: Sequence[tuple[list[int], list[list[int]]]]
+) -> list[NDArray[np.float64]]:
     """For each prompt (its tokens, those of each answer): the mean log-probability of an answer's tokens, [answers]."""
     import torch
 

@@ -9,15 +9,15 @@ from pydantic import Field, PositiveInt
 
 from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.forward_passes import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.vocabulary import Field as Batched
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.judging.evaluations.held_out import HeldOut
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.held_out import HeldOutText
+    from pipelines.judging.evaluations.stage import EvaluationContext
     from pipelines.models.opening import OpenedModel
 
 ASKED = frozenset({Batched.INPUT_IDS, Batched.ATTENTION_MASK, Batched.MASKED_POSITIONS})
@@ -25,7 +25,7 @@ OF_SPANS = frozenset({Batched.SPAN_EDGES, Batched.SPAN_OFFSETS})
 """Fields of a head on masked tokens that another of its signals reads."""
 
 
-class PseudoPerplexity(Evaluation, name="pseudo_perplexity"):
+class PseudoPerplexityEvaluation(Evaluation, name="pseudo_perplexity"):
     """How well masked language models predict each token of the test table's texts from all others (Salazar et al. 2020, eq. 3).
 
     Every token is masked in a row of its own, so that a text of n tokens is read n times. These are not the likelihoods of
@@ -44,18 +44,18 @@ class PseudoPerplexity(Evaluation, name="pseudo_perplexity"):
     def tiny(self) -> Self:
         return self.model_copy(update={"texts": min(self.texts, 2), "length": min(self.length, 16)})
 
-    def readings(self, asked: Asked) -> Sequence[Reading]:
+    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
         read = min(self.texts, asked.documents) * asked.tokens
-        return [Reading(read, min(float(self.length), asked.tokens), scored=1)]
+        return [ForwardPasses(read, min(float(self.length), asked.tokens), scored=1)]
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         """Raises RecipeError for a stage whose head predicts masked tokens in an order of its own."""
         from pipelines.judging.evaluations.held_out import measure
 
         return measure(evaluated, self.texts, self.length, masked_token_losses, self.name)
 
 
-def masked_token_losses(opened: OpenedModel, texts: Sequence[HeldOut]) -> list[float]:
+def masked_token_losses(opened: OpenedModel, texts: Sequence[HeldOutText]) -> list[float]:
     """The negative pseudo-log-likelihood of each text in nats: the sum over its tokens, each predicted from the others."""
     import numpy as np
 

@@ -13,21 +13,21 @@ from pipelines.judging.attacks import TEXTS, Attack
 from pipelines.judging.certainty.resampling import interval
 from pipelines.judging.certainty.statistics import Difference
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.forward_passes import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.resampling import Score
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
     from pipelines.task_families import Row, TaskFamily
 
 SHOWN = 2
 """Changed examples that the record shows of each attack."""
 
 
-class Robustness(Evaluation, name="robustness"):
+class RobustnessEvaluation(Evaluation, name="robustness"):
     """Scores on clean and on attacked test examples side by side, and what each attack costs, paired example by example.
 
     Every model sees the same attacked examples: each is drawn from the stage's seed, the attack and its own place in the
@@ -57,13 +57,13 @@ class Robustness(Evaluation, name="robustness"):
     def tiny(self) -> Self:
         return self.model_copy(update={"examples": min(self.examples, 8)})
 
-    def readings(self, asked: Asked) -> Sequence[Reading]:
-        return [Reading(min(self.examples, asked.documents) * len(self.attacks), asked.tokens)]
+    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
+        return [ForwardPasses(min(self.examples, asked.documents) * len(self.attacks), asked.tokens)]
 
     def unfit(self, family: str | None, language: str | None) -> str | None:
         return next((why for attack in self.attacks if (why := attack.unfit(family, language))), None)
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         """Raises RecipeError for a metric that the family does not have, or an attack that is not for this dataset."""
         import numpy as np
 
@@ -119,7 +119,7 @@ class Robustness(Evaluation, name="robustness"):
             "headline": headline,
         }
 
-    def _attacked(self, attack: Attack, row: Row, family: TaskFamily, evaluated: Evaluated, index: int) -> Row:
+    def _attacked(self, attack: Attack, row: Row, family: TaskFamily, evaluated: EvaluationContext, index: int) -> Row:
         import numpy as np
 
         random = np.random.default_rng([evaluated.seed, zlib.crc32(attack.name.encode()), index])

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.judging.certainty.resampling import RESAMPLES, interval, paired_difference
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.ladder import climbed
+from pipelines.judging.evaluations.ladder import compare_ladder
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.statistics import Difference
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
 
 
-class Scores(Evaluation, name="scores"):
+class ScoresEvaluation(Evaluation, name="scores"):
     """The family's metrics on the test table: mean over seeds, each seed, 95 % interval over seeds and examples.
 
     Consecutive stages of the ladder are compared on the same examples, and the last with the first: better when the
@@ -35,7 +35,7 @@ class Scores(Evaluation, name="scores"):
     def subjects(self) -> tuple[str, ...]:
         return self.ladder
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         family = evaluated.family
         verdict_on = self.chosen_metric(self.metric, family)
         stages, headline = [], {}
@@ -59,11 +59,11 @@ class Scores(Evaluation, name="scores"):
             "resamples": RESAMPLES,
             "verdict_metric": verdict_on,
             "stages": stages,
-            **climbed(self.ladder, verdict_on, partial(self._compare, evaluated), evaluated),
+            **compare_ladder(self.ladder, verdict_on, partial(self._compare, evaluated), evaluated),
             "headline": headline,
         }
 
-    def _compare(self, evaluated: Evaluated, before: str, after: str) -> dict[str, Difference]:
+    def _compare(self, evaluated: EvaluationContext, before: str, after: str) -> dict[str, Difference]:
         first, second = self._statistics(evaluated, before), self._statistics(evaluated, after)
         return {
             metric: paired_difference(evaluated.family.scorer(metric), first, second, evaluated.seed)
@@ -71,5 +71,5 @@ class Scores(Evaluation, name="scores"):
         }
 
     @staticmethod
-    def _statistics(evaluated: Evaluated, stage: str) -> list[NDArray[np.float64]]:
+    def _statistics(evaluated: EvaluationContext, stage: str) -> list[NDArray[np.float64]]:
         return [evaluated.statistics(subject) for subject in evaluated.answering[stage]]

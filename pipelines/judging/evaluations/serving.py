@@ -9,20 +9,20 @@ from pydantic import PositiveInt
 
 from pipelines.judging.certainty.statistics import RESAMPLES
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.latency import BATCHES, THREADS, answered_in_turns, in_turns, served_bytes
-from pipelines.judging.evaluations.forward_passes import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
+from pipelines.judging.evaluations.latency import BATCHES, THREADS, served_bytes, time_interleaved, timed_examples
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
 
 TAILS = (0.025, 0.975)
 """The ends of an interval over rounds: percentiles of its resamples."""
 
 
-class Serving(Evaluation, name="serving"):
+class ServingEvaluation(Evaluation, name="serving"):
     """Bytes and latency of the judged stages side by side, for every task family; the first is what others are compared with.
 
     Latency is from examples to answers, tokenizer included, on one thread, over real test examples. The models take turns,
@@ -37,16 +37,16 @@ class Serving(Evaluation, name="serving"):
     def tiny(self) -> Self:
         return self.model_copy(update={"rounds": 3})
 
-    def readings(self, asked: Asked) -> Sequence[Reading]:
-        return [Reading(answered_in_turns(self.rounds), asked.tokens)]
+    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
+        return [ForwardPasses(timed_examples(self.rounds), asked.tokens)]
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         from pipelines.serving.answering.answerer import Answerer
 
         chosen = {stage: models[0] for stage, models in evaluated.answering.items()}
         answerers = {stage: Answerer(subject.folder, THREADS) for stage, subject in chosen.items()}
         answer = {stage: answerer.answer for stage, answerer in answerers.items()}
-        taken = in_turns(answer, evaluated.rows, self.rounds)
+        taken = time_interleaved(answer, evaluated.rows, self.rounds)
         first, *_, last = [*chosen, *chosen]
         times = {str(size): _quotient(taken[size][last], taken[size][first], evaluated.seed) for size in BATCHES}
         served: list[dict[str, Any]] = []

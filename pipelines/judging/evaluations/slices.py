@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.resampling import Score
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
     from pipelines.task_families import Answer, Row
 
 RESAMPLES = 400
@@ -29,14 +29,14 @@ _RUN = re.compile(r"[\u3400-\u9fff]+|[^\W\u3400-\u9fff]+")
 
 
 @dataclass(frozen=True)
-class Group:
+class Slice:
     """Some of the test examples."""
 
     name: str
     rows: NDArray[np.int64]
 
 
-class Slices(Evaluation, name="slices"):
+class SlicesEvaluation(Evaluation, name="slices"):
     """The family's score over parts of the test table, with intervals, and precision, recall and F1 of every class.
 
     Parts: quartiles of length in characters; quartiles of the share of words that no training example holds (of pairs of
@@ -50,19 +50,19 @@ class Slices(Evaluation, name="slices"):
     classes: PositiveInt = 30
     """Classes shown, the most frequent ones."""
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         """Raises RecipeError for a metric that the family does not have."""
         family = evaluated.family
         metric = self.chosen_metric(self.metric, family)
         score = family.scorer(metric)
         texts = [family.text(row) for row in evaluated.rows]
         parts = {
-            "length": ("characters", by_quartile([len(text) for text in texts])),
+            "length": ("characters", quartile_slices([len(text) for text in texts])),
             "unknown_words": (
                 "percent",
-                by_quartile([100 * share for share in unknown_shares(texts, _known(evaluated))]),
+                quartile_slices([100 * share for share in unknown_word_shares(texts, _known(evaluated))]),
             ),
-            "source": ("", by_source(evaluated.rows)),
+            "source": ("", source_slices(evaluated.rows)),
         }
         return {
             "metric": metric,
@@ -76,7 +76,7 @@ class Slices(Evaluation, name="slices"):
             "classes": self._classes(evaluated),
         }
 
-    def _classes(self, evaluated: Evaluated) -> list[dict[str, Any]]:
+    def _classes(self, evaluated: EvaluationContext) -> list[dict[str, Any]]:
         labels = set(evaluated.labels)
         if not labels or not all(isinstance(right, str) and right in labels for right in evaluated.gold):
             return []
@@ -89,13 +89,13 @@ class Slices(Evaluation, name="slices"):
             {
                 "label": label,
                 "examples": support[label],
-                "stages": {stage: of_class(label, evaluated.gold, answers) for stage, answers in said.items()},
+                "stages": {stage: class_scores(label, evaluated.gold, answers) for stage, answers in said.items()},
             }
             for label in shown
         ]
 
 
-def of_class(label: str, gold: Sequence[Answer], models: Sequence[Sequence[Answer]]) -> dict[str, float]:
+def class_scores(label: str, gold: Sequence[Answer], models: Sequence[Sequence[Answer]]) -> dict[str, float]:
     """Precision, recall and F1 of `label` against the rest over the answers of all `models`; 0 where nothing is to divide by."""
     hits = sum(right == given == label for answers in models for right, given in zip(gold, answers, strict=True))
     given = sum(answer == label for answers in models for answer in answers)
@@ -107,7 +107,7 @@ def of_class(label: str, gold: Sequence[Answer], models: Sequence[Sequence[Answe
     }
 
 
-def by_quartile(values: Sequence[float]) -> list[Group]:
+def quartile_slices(values: Sequence[float]) -> list[Slice]:
     """The examples in up to four groups of ascending value, named by the lowest and the highest; equal values stay together."""
     import numpy as np
 
@@ -115,7 +115,7 @@ def by_quartile(values: Sequence[float]) -> list[Group]:
     edges = np.unique(np.quantile(found, [0.25, 0.5, 0.75], method="lower"))
     number = np.searchsorted(edges, found, side="left")
     groups = [np.flatnonzero(number == one) for one in range(len(edges) + 1)]
-    return [Group(_span(found[rows].min(), found[rows].max()), rows) for rows in groups if len(rows)]
+    return [Slice(_span(found[rows].min(), found[rows].max()), rows) for rows in groups if len(rows)]
 
 
 def _span(low: float, high: float) -> str:
@@ -123,7 +123,7 @@ def _span(low: float, high: float) -> str:
     return first if first == last else f"{first}–{last}"
 
 
-def by_source(rows: Sequence[Row]) -> list[Group]:
+def source_slices(rows: Sequence[Row]) -> list[Slice]:
     """The examples by the file they stand in; none where the table names no source, or too many to lay side by side."""
     import numpy as np
 
@@ -136,19 +136,19 @@ def by_source(rows: Sequence[Row]) -> list[Group]:
     known = sorted(set(names))
     if len(known) > MOST_SOURCES:
         return []
-    return [Group(name, np.flatnonzero(np.asarray(names) == name)) for name in known]
+    return [Slice(name, np.flatnonzero(np.asarray(names) == name)) for name in known]
 
 
-def unknown_shares(texts: Sequence[str], known: frozenset[str]) -> list[float]:
+def unknown_word_shares(texts: Sequence[str], known: frozenset[str]) -> list[float]:
     """For each text, the share of its words that are not in `known`; 0 for one without words."""
     shares = []
     for text in texts:
-        words = units(text)
+        words = word_units(text)
         shares.append(sum(word not in known for word in words) / len(words) if words else 0.0)
     return shares
 
 
-def units(text: str) -> list[str]:
+def word_units(text: str) -> list[str]:
     """The words of `text` without case; of a run of Han characters, every two that are neighbours."""
     found = []
     for word in _RUN.findall(text.lower()):
@@ -157,11 +157,11 @@ def units(text: str) -> list[str]:
     return found
 
 
-def _known(evaluated: Evaluated) -> frozenset[str]:
-    return frozenset(word for row in evaluated.examples("train") for word in units(evaluated.family.text(row)))
+def _known(evaluated: EvaluationContext) -> frozenset[str]:
+    return frozenset(word for row in evaluated.examples("train") for word in word_units(evaluated.family.text(row)))
 
 
-def _scored(evaluated: Evaluated, group: Group, score: Score) -> dict[str, Any]:
+def _scored(evaluated: EvaluationContext, group: Slice, score: Score) -> dict[str, Any]:
     """A group's name and size, and its score under every stage; none where it is too small."""
     scores = {}
     if len(group.rows) >= SMALLEST:

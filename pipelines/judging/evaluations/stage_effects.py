@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from pipelines.errors import RecipeError
-from pipelines.judging.certainty.variance_components import Variation, stretched, variation
-from pipelines.judging.certainty.resampling import RESAMPLES, contributions, interval, resampled
-from pipelines.judging.certainty.significance import PAYS, judged, settling
+from pipelines.judging.certainty.resampling import RESAMPLES, contributions, interval, resampled_means
+from pipelines.judging.certainty.significance import PAYS, holm_corrected, required_sample_sizes
 from pipelines.judging.certainty.statistics import Difference
+from pipelines.judging.certainty.variance_components import ContrastVariance, contrast_variance, rescaled_interval
 from pipelines.judging.evaluations import Evaluation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
 
 
 class LatticePath(BaseModel):
@@ -36,7 +36,7 @@ class LatticePath(BaseModel):
     """How many labelled examples it was fine-tuned on; None for all."""
 
 
-class StageEffects(Evaluation, name="stage_effects"):
+class StageEffectsEvaluation(Evaluation, name="stage_effects"):
     """Each stage's main effect, all interactions, and what each adds to each path, over a full factorial of stages.
 
     With k factors there are 2^k paths; the effect of a set of factors is the sum over paths of the score times the product of
@@ -76,7 +76,7 @@ class StageEffects(Evaluation, name="stage_effects"):
     def subjects(self) -> tuple[str, ...]:
         return tuple(path.stage for path in self.paths)
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         family = evaluated.family
         metric = self.chosen_metric(self.metric, family)
         for path in self.paths:
@@ -105,13 +105,13 @@ class StageEffects(Evaluation, name="stage_effects"):
             },
         }
 
-    def _of_size(self, evaluated: Evaluated, metric: str, labelled: int | None) -> dict[str, Any]:
+    def _of_size(self, evaluated: EvaluationContext, metric: str, labelled: int | None) -> dict[str, Any]:
         """Scores of all paths with so many labels, and every effect."""
         score = evaluated.family.scorer(metric)
         paths = [path for path in self.paths if path.labelled == labelled]
         answers = [[evaluated.statistics(model) for model in evaluated.answering[path.stage]] for path in paths]
         parts = [contributions(score, models) for models in answers]
-        means = resampled([(score, models) for models in answers], evaluated.seed, RESAMPLES)
+        means = resampled_means([(score, models) for models in answers], evaluated.seed, RESAMPLES)
         observed = [sum(map(score, models)) / len(models) for models in answers]
         contrasts = _Contrasts(observed, means, parts)
         asked = [
@@ -159,7 +159,7 @@ class _Contrast:
     """A weighted sum of the paths' scores, and how far it may be off."""
 
     difference: Difference
-    variation: Variation
+    variance: ContrastVariance
     seeds: int
     """Of the side that has the fewest."""
 
@@ -175,15 +175,15 @@ class _Asked:
 def _told(family: Sequence[_Asked], items: int) -> list[dict[str, Any]]:
     """The records of one family of questions, judged together."""
     # exact where paths have few seeds, whose tails are heavier than those that an interval alone implies
-    values = [one.answer.variation.p_value(one.answer.difference.difference) for one in family]
-    judgements = judged([one.answer.difference for one in family], values)
+    values = [one.answer.variance.p_value(one.answer.difference.difference) for one in family]
+    judgements = holm_corrected([one.answer.difference for one in family], values)
     undecided = sum(one["verdict"] == "cannot tell" for one in judgements)
     records = []
     for one, p, judgement in zip(family, values, judgements, strict=True):
         answer, apart = one.answer, one.answer.difference
         settled = None
         if judgement["verdict"] == "cannot tell":
-            settled = asdict(settling(apart.difference, answer.variation, answer.seeds, items, undecided))
+            settled = asdict(required_sample_sizes(apart.difference, answer.variance, answer.seeds, items, undecided))
         records.append(
             {
                 **one.what,
@@ -210,8 +210,8 @@ class _Contrasts:
     def measured(self, weights: Sequence[float]) -> _Contrast:
         used = [(weight, number) for number, weight in enumerate(weights) if weight]
         difference = sum(weight * self.observed[number] for weight, number in used)
-        found = variation([(weight, self.parts[number]) for weight, number in used])
+        found = contrast_variance([(weight, self.parts[number]) for weight, number in used])
         drawn = sum(weight * self.means[number] for weight, number in used)
-        low, high = stretched(difference, drawn, found, least=-2.0, most=2.0)  # type: ignore[arg-type]
+        low, high = rescaled_interval(difference, drawn, found, least=-2.0, most=2.0)  # type: ignore[arg-type]
         seeds = min(len(self.parts[number]) for _, number in used)
         return _Contrast(Difference(difference, low, high), found, seeds)

@@ -17,7 +17,7 @@ from pipelines.judging.evaluations import Evaluation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.judging.evaluations.stage import Evaluated
+    from pipelines.judging.evaluations.stage import EvaluationContext
 
 FIRST_SHOWN = 100
 """Rank by frequency of the first word whose neighbours are shown; each next one has twice the rank."""
@@ -25,7 +25,7 @@ DIGITS = 4
 QUESTIONS_AT_ONCE = 256
 
 
-class WordVectors(Evaluation, name="word_vectors"):
+class WordVectorsEvaluation(Evaluation, name="word_vectors"):
     """The table of input vectors of each model, without anything above it.
 
     A word counts as known when the model's tokenizer makes one token of it. Analogies are answered by 3CosAdd: the word
@@ -50,7 +50,7 @@ class WordVectors(Evaluation, name="word_vectors"):
     def reads_files(self) -> tuple[Path, ...]:
         return tuple(Path(path) for path in (self.analogies, self.similarity) if path is not None)
 
-    def measure(self, evaluated: Evaluated) -> dict[str, Any]:
+    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
         models: list[dict[str, Any]] = []
         headline: dict[str, float] = {}
         for stage, subjects in evaluated.language_models.items():
@@ -64,7 +64,7 @@ class WordVectors(Evaluation, name="word_vectors"):
 
     def measure_folder(self, folder: Path) -> dict[str, Any]:
         """The record of the model in `folder`. Raises DataError for a file that is not there or not of its form."""
-        table = Table(folder)
+        table = EmbeddingTable(folder)
         record: dict[str, Any] = {"width": table.unit.shape[1], "words": int(table.ordinary.sum())}
         chosen = self.words or table.from_frequent_to_rare(self.shown)
         record["neighbours"] = {word: table.neighbours(word, self.neighbours) for word in chosen}
@@ -75,7 +75,7 @@ class WordVectors(Evaluation, name="word_vectors"):
         return record
 
 
-class Table:
+class EmbeddingTable:
     """The input vectors of a saved model, and its words."""
 
     def __init__(self, folder: Path) -> None:
@@ -126,7 +126,7 @@ class Table:
         return [(self.write(other), round(float(cosine[other]), DIGITS)) for other in best.tolist()]
 
 
-def answer_analogies(table: Table, questions: Sequence[tuple[str, str, str, str, str]]) -> dict[str, Any]:
+def answer_analogies(table: EmbeddingTable, questions: Sequence[tuple[str, str, str, str, str]]) -> dict[str, Any]:
     """How many of (relation, a, b, c, d) are answered rightly, by relation and over all; unknown words are told apart.
 
     `accuracy` is over the questions whose four words are known, with its 95 % Wilson interval; `accuracy_of_all` counts
@@ -163,7 +163,7 @@ def answer_analogies(table: Table, questions: Sequence[tuple[str, str, str, str,
     return record
 
 
-def compare_judgements(table: Table, pairs: Sequence[tuple[str, str, float]]) -> dict[str, Any]:
+def compare_judgements(table: EmbeddingTable, pairs: Sequence[tuple[str, str, float]]) -> dict[str, Any]:
     """Spearman's correlation of cosines and scores over the pairs with both words known, and its 95 % interval.
 
     The interval is Fisher's with the variance of Bonett & Wright (2000); the correlation is 0 with fewer than four pairs.

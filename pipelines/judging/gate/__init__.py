@@ -19,16 +19,16 @@ from pydantic import BaseModel, ConfigDict
 from pipelines.components import Component
 from pipelines.judging.gate.evidence import Evidence
 
-Answer: TypeAlias = Literal["met", "missed", "undecided", "not asked"]
+OutcomeKind: TypeAlias = Literal["met", "missed", "undecided", "not asked"]
 
 
-class Outcome(BaseModel):
+class CriterionOutcome(BaseModel):
     """What a criterion answers."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
 
     criterion: str
-    outcome: Answer
+    outcome: OutcomeKind
     reason: str
     """One sentence, with the numbers."""
     evidence: dict[str, Any] = {}
@@ -47,20 +47,20 @@ class Criterion(Component):
         return ()
 
     @abstractmethod
-    def judge(self, evidence: Evidence) -> Outcome:
+    def judge(self, evidence: Evidence) -> CriterionOutcome:
         """Whether it is met. Evidence that is missing or leaves both open is `undecided`, with the reason."""
 
-    def met(self, reason: str, **numbers: Any) -> Outcome:
-        return Outcome(criterion=self.name, outcome="met", reason=reason, evidence=numbers)
+    def met(self, reason: str, **numbers: Any) -> CriterionOutcome:
+        return CriterionOutcome(criterion=self.name, outcome="met", reason=reason, evidence=numbers)
 
-    def missed(self, reason: str, **numbers: Any) -> Outcome:
-        return Outcome(criterion=self.name, outcome="missed", reason=reason, evidence=numbers)
+    def missed(self, reason: str, **numbers: Any) -> CriterionOutcome:
+        return CriterionOutcome(criterion=self.name, outcome="missed", reason=reason, evidence=numbers)
 
-    def undecided(self, reason: str, **numbers: Any) -> Outcome:
-        return Outcome(criterion=self.name, outcome="undecided", reason=reason, evidence=numbers)
+    def undecided(self, reason: str, **numbers: Any) -> CriterionOutcome:
+        return CriterionOutcome(criterion=self.name, outcome="undecided", reason=reason, evidence=numbers)
 
-    def not_asked(self, reason: str) -> Outcome:
-        return Outcome(criterion=self.name, outcome="not asked", reason=reason)
+    def not_asked(self, reason: str) -> CriterionOutcome:
+        return CriterionOutcome(criterion=self.name, outcome="not asked", reason=reason)
 
     def bounded(
         self,
@@ -73,7 +73,7 @@ class Criterion(Component):
         above: bool = True,
         strictly: bool = False,
         **more: Any,
-    ) -> Outcome:
+    ) -> CriterionOutcome:
         """What an interval says of a border that must be kept `above`, else below: met when the whole interval keeps it,
         missed when the whole interval does not. `strictly`: the border itself does not keep it."""
         numbers = {"value": value, "low": low, "high": high, "border": border, "above": above, **more}
@@ -86,7 +86,7 @@ class Criterion(Component):
         return self.undecided(said, **numbers)
 
 
-def decisive(found: Sequence[Outcome]) -> Outcome:
+def decisive(found: Sequence[CriterionOutcome]) -> CriterionOutcome:
     """Of several answers to one question, that which closes the gate, else that which leaves it open, else the last."""
     worst = (one for wanted in ("missed", "undecided") for one in found if one.outcome == wanted)
     return next(worst, found[-1])

@@ -11,7 +11,7 @@ CANDIDATE, CHAMPION = "candidate", "champion"
 
 
 @dataclass(frozen=True)
-class Overlaps:
+class LeakageEvidence:
     """What the leakage ledger of the dataset says."""
 
     dataset: str
@@ -28,7 +28,7 @@ class Overlaps:
 
 
 @dataclass(frozen=True)
-class Descent:
+class LineageEvidence:
     """The candidate's lineage, as the store holds it."""
 
     steps: int
@@ -54,8 +54,8 @@ class Evidence:
     """Whether there is one to compare with."""
     sections: tuple[Mapping[str, Any], ...]
     """The records of the judging step's evaluations: each is known by what it holds."""
-    overlaps: Overlaps
-    descent: Descent
+    overlaps: LeakageEvidence
+    descent: LineageEvidence
 
     def section(self, *keys: str) -> Mapping[str, Any] | None:
         """The first record that holds all of `keys`."""

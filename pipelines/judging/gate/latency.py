@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from pipelines.judging.gate import Criterion, Outcome, decisive
+from pipelines.judging.gate import Criterion, CriterionOutcome, decisive
 from pipelines.judging.gate.evidence import CANDIDATE, Evidence
 
 
-class Latency(Criterion, name="latency"):
+class LatencyCriterion(Criterion, name="latency"):
     """The median time of a call lies within a budget: in milliseconds, or as a multiple of the champion's.
 
     Both models take turns on the same machine and the same examples. A budget is met when the whole 95 % interval of the
@@ -28,12 +28,12 @@ class Latency(Criterion, name="latency"):
     def evaluations(self, champion: bool) -> tuple[dict[str, Any], ...]:
         return ({"name": "serving"},)
 
-    def judge(self, evidence: Evidence) -> Outcome:
+    def judge(self, evidence: Evidence) -> CriterionOutcome:
         section = evidence.section("served")
         if section is None:
             return self.undecided("the time of an answer was not measured")
         call, called = str(self.examples), "1 example" if self.examples == 1 else f"{self.examples} examples"
-        found: list[Outcome] = []
+        found: list[CriterionOutcome] = []
         if self.at_most_ms is not None:
             own = next(one for one in section["served"] if one["stage"] == CANDIDATE)["latency_ms"][call]
             said = (
@@ -52,5 +52,5 @@ class Latency(Criterion, name="latency"):
             return self.not_asked("there is no champion yet to be measured by, and latency.at_most_ms is not set")
         return decisive(found)
 
-    def _within(self, said: str, measured: Mapping[str, Any], value: float, budget: float) -> Outcome:
+    def _within(self, said: str, measured: Mapping[str, Any], value: float, budget: float) -> CriterionOutcome:
         return self.bounded(said, value, measured["low"], measured["high"], budget, above=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field, NonNegativeInt
 
-from pipelines.judging.gate import Criterion, Outcome
+from pipelines.judging.gate import Criterion, CriterionOutcome
 from pipelines.judging.gate.evidence import Evidence
 
 
-class Leakage(Criterion, name="leakage"):
+class LeakageCriterion(Criterion, name="leakage"):
     """The dataset's leakage ledger is clean: what overlapped validation or test was taken out before training."""
 
     texts: NonNegativeInt = 0
@@ -16,7 +16,7 @@ class Leakage(Criterion, name="leakage"):
     test_share: float = Field(0.0, ge=0, le=1)
     """Share of the test examples that may stand elsewhere in their own set, as published sets have them."""
 
-    def judge(self, evidence: Evidence) -> Outcome:
+    def judge(self, evidence: Evidence) -> CriterionOutcome:
         found = evidence.overlaps
         if not found.trained_on_this:
             return self.undecided(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pipelines.judging.gate import Criterion, Outcome
+from pipelines.judging.gate import Criterion, CriterionOutcome
 from pipelines.judging.gate.evidence import Evidence
 
 
-class Lineage(Criterion, name="lineage"):
+class LineageCriterion(Criterion, name="lineage"):
     """Every ancestor is in the store, its files have the digests they were published with, and its record is whole."""
 
-    def judge(self, evidence: Evidence) -> Outcome:
+    def judge(self, evidence: Evidence) -> CriterionOutcome:
         found = evidence.descent
         if found.flaws:
             more = f", and {len(found.flaws) - 1} more" if len(found.flaws) > 1 else ""

@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import Field
 
-from pipelines.judging.gate import Criterion, Outcome
+from pipelines.judging.gate import Criterion, CriterionOutcome
 from pipelines.judging.gate.evidence import CANDIDATE, CHAMPION, Evidence
 
 
-class ModelSize(Criterion, name="model_size"):
+class ModelSizeCriterion(Criterion, name="model_size"):
     """The bytes of what is served lie within a budget: in megabytes, or as a multiple of the champion's."""
 
     at_most_mb: float | None = Field(None, gt=0)
@@ -21,7 +21,7 @@ class ModelSize(Criterion, name="model_size"):
     def evaluations(self, champion: bool) -> tuple[dict[str, Any], ...]:
         return ({"name": "serving"},)
 
-    def judge(self, evidence: Evidence) -> Outcome:
+    def judge(self, evidence: Evidence) -> CriterionOutcome:
         section = evidence.section("served")
         if section is None:
             return self.undecided("the bytes of the served folders were not measured")

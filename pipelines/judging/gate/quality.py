@@ -8,11 +8,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pipelines.components import did_you_mean
-from pipelines.judging.gate import Criterion, Outcome, decisive
+from pipelines.judging.gate import Criterion, CriterionOutcome, decisive
 from pipelines.judging.gate.evidence import CANDIDATE, CHAMPION, Evidence
 
 
-class Quality(Criterion, name="quality"):
+class QualityCriterion(Criterion, name="quality"):
     """The paired 95 % interval of candidate minus champion lies above minus the margin (non-inferiority), or above zero.
 
     It is missed when the whole interval lies below, and undecided when the interval holds the border. A first candidate is
@@ -44,14 +44,14 @@ class Quality(Criterion, name="quality"):
         against = ({"name": "baselines", "against": CANDIDATE},) if self.baselines else ()
         return ({"name": "scores", "metric": self.metric}, *against)
 
-    def judge(self, evidence: Evidence) -> Outcome:
+    def judge(self, evidence: Evidence) -> CriterionOutcome:
         scores = evidence.section("stages", "metrics", "ladder")
         if scores is None:
             return self.undecided("the candidate's answers to the test examples were not scored")
         metric = self.metric or evidence.metrics[0]
         own = next(stage for stage in scores["stages"] if stage["stage"] == CANDIDATE)[metric]
         border = 0.0 if self.asks == "better" else -self.margin
-        found: list[Outcome] = []
+        found: list[CriterionOutcome] = []
         if self.at_least is not None:
             found.append(self._floor(metric, own, self.at_least))
         if evidence.champion:
@@ -73,11 +73,13 @@ class Quality(Criterion, name="quality"):
             )
         return decisive(found)
 
-    def _floor(self, metric: str, own: Mapping[str, Any], floor: float) -> Outcome:
+    def _floor(self, metric: str, own: Mapping[str, Any], floor: float) -> CriterionOutcome:
         said = f"{metric} {own['mean']:.3f} [{own['low']:.3f}, {own['high']:.3f}], asked for at least {floor:.3f}"
         return self.bounded(said, own["mean"], own["low"], own["high"], floor, metric=metric)
 
-    def _compared(self, metric: str, by: Mapping[str, Any], whose: str, border: float, examples: int) -> Outcome:
+    def _compared(
+        self, metric: str, by: Mapping[str, Any], whose: str, border: float, examples: int
+    ) -> CriterionOutcome:
         better = self.asks == "better"
         said = (
             f"{metric} minus {whose} is {by['difference']:+.3f} [{by['low']:+.3f}, {by['high']:+.3f}], asked for "

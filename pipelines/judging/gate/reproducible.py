@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pipelines.judging.gate import Criterion, Outcome
+from pipelines.judging.gate import Criterion, CriterionOutcome
 from pipelines.judging.gate.evidence import Evidence
 
 
-class Reproducible(Criterion, name="reproducible"):
+class ReproducibleCriterion(Criterion, name="reproducible"):
     """The code that made the candidate is known, and where it was made again the bytes were the same."""
 
     commit: Literal["any", "known", "clean"] = "clean"
@@ -16,7 +16,7 @@ class Reproducible(Criterion, name="reproducible"):
     reproduced: bool = False
     """Whether `cursus reproduce` must have made it again. Where it did and found a difference, that is always missed."""
 
-    def judge(self, evidence: Evidence) -> Outcome:
+    def judge(self, evidence: Evidence) -> CriterionOutcome:
         found = evidence.descent
         if found.identical is False:
             return self.missed(found.reproduction)

@@ -8,11 +8,11 @@ from typing import Any
 from pydantic import Field
 
 from pipelines.components import did_you_mean
-from pipelines.judging.gate import Criterion, Outcome, decisive
+from pipelines.judging.gate import Criterion, CriterionOutcome, decisive
 from pipelines.judging.gate.evidence import CANDIDATE, Evidence
 
 
-class Robustness(Criterion, name="robustness"):
+class RobustnessCriterion(Criterion, name="robustness"):
     """Under the worst of the measured attacks the candidate keeps a floor, or loses no more than it may.
 
     Met when the whole 95 % interval does, missed when the whole interval does not.
@@ -39,7 +39,7 @@ class Robustness(Criterion, name="robustness"):
     def evaluations(self, champion: bool) -> tuple[dict[str, Any], ...]:
         return ({"name": "robustness", "attacks": list(self.attacks), "rate": self.rate, "metric": self.metric},)
 
-    def judge(self, evidence: Evidence) -> Outcome:
+    def judge(self, evidence: Evidence) -> CriterionOutcome:
         section = evidence.section("attacks", "stages")
         own = next((one for one in section["stages"] if one["stage"] == CANDIDATE), None) if section else None
         if section is None or own is None or not own["attacked"]:
@@ -48,7 +48,7 @@ class Robustness(Criterion, name="robustness"):
         if metric not in section["metrics"]:
             known = ", ".join(section["metrics"])
             return self.undecided(f"{metric} was not measured under attack; measured were {known}")
-        found: list[Outcome] = []
+        found: list[CriterionOutcome] = []
         if self.floor is not None:
             attack, score = _worst(own["attacked"], metric, "mean")
             said = (

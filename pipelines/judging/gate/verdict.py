@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from pipelines.judging.gate import Outcome
+from pipelines.judging.gate import CriterionOutcome
 
 Verdict: TypeAlias = Literal["GO", "NO-GO", "INCONCLUSIVE"]
 
 
-def verdict(outcomes: Iterable[Outcome]) -> Verdict:
+def verdict(outcomes: Iterable[CriterionOutcome]) -> Verdict:
     """NO-GO when a criterion is missed; else INCONCLUSIVE when one is undecided, or when none was asked at all; else GO."""
     found = {outcome.outcome for outcome in outcomes}
     if "missed" in found:
@@ -20,7 +20,7 @@ def verdict(outcomes: Iterable[Outcome]) -> Verdict:
     return "GO"
 
 
-def sentence(found: Verdict, outcomes: Iterable[Outcome]) -> str:
+def sentence(found: Verdict, outcomes: Iterable[CriterionOutcome]) -> str:
     """The verdict with what it hangs on: the criteria that were missed, else those that are undecided, else those met."""
     decisive = {"NO-GO": "missed", "INCONCLUSIVE": "undecided", "GO": "met"}[found]
     reasons = [outcome for outcome in outcomes if outcome.outcome == decisive]

@@ -29,7 +29,7 @@ LAYERS = "layers"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What a probe saw in one model."""
 
     statistics: Mapping[str, NDArray[np.float64]]
@@ -42,12 +42,12 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Stage:
+class ProbedStage:
     """The models of one stage, seeds ascending."""
 
     name: str
     seeds: tuple[int, ...]
-    seen: tuple[Seen, ...]
+    seen: tuple[Observation, ...]
 
     def layer(self, number: int) -> list[NDArray[np.float64]]:
         """The statistics [items, K] of a layer of each model, counted from the first one reported."""
@@ -67,7 +67,7 @@ class Probe(Component):
     """Names of the task families whose examples it asks about; None for all, of which it then reads nothing."""
     tables: ClassVar[tuple[str, ...]] = ("train", "test")
     """The tables it reads."""
-    needs_body: ClassVar[frozenset[Ability]] = frozenset({Ability.ONE_STACK})
+    needs_abilities: ClassVar[frozenset[Ability]] = frozenset({Ability.ONE_STACK})
     """Abilities that the body of each subject must offer."""
     cannot: ClassVar[Mapping[Ability, str]] = {
         Ability.STATIC: "one vector a word, whatever stands around it, so that there are no hidden states to look at",
@@ -86,18 +86,18 @@ class Probe(Component):
         return 0
 
     @abstractmethod
-    def look(self, model: ProbedModel) -> Seen:
+    def look(self, model: ProbedModel) -> Observation:
         """What is seen in one model. Deterministic in the model, the tables and the seed of the stage."""
 
     @abstractmethod
     def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
         """`metric` over the rows of the `statistics` [n, K] of any items."""
 
-    def record(self, stages: Sequence[Stage], seed: int) -> dict[str, Any]:
+    def record(self, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:
         """The probe's section of `probes.json`: estimates by stage and layer, and what changed from one stage to the next."""
-        from pipelines.judging.probes.records import by_layer
+        from pipelines.judging.probes.records import layer_record
 
-        return by_layer(self, stages, seed)
+        return layer_record(self, stages, seed)
 
 
 class ExampleProbe(Probe):

@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import PositiveInt
 
 from pipelines.errors import DataError
-from pipelines.judging.certainty.significance import judged
-from pipelines.judging.probes import LAYERS, ExampleProbe, Seen, Stage
+from pipelines.judging.certainty.significance import holm_corrected
+from pipelines.judging.probes import LAYERS, ExampleProbe, Observation, ProbedStage
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ OFFSETS = (*range(-10, 0), *range(1, 11))
 BEST, BASELINE = "best", "baseline"
 
 
-class AttentionRelations(ExampleProbe, name="attention_relations"):
+class AttentionRelationsProbe(ExampleProbe, name="attention_relations"):
     """How often the word that a head attends to most is the head of the dependent, by relation (Clark et al. 2019, §4.2).
 
     The attention head of a relation, and the fixed offset that it is compared with, are chosen on the training table and scored
@@ -46,7 +46,7 @@ class AttentionRelations(ExampleProbe, name="attention_relations"):
     def tiny(self) -> Self:
         return super().tiny().model_copy(update={"least": 1})
 
-    def look(self, model: ProbedModel) -> Seen:
+    def look(self, model: ProbedModel) -> Observation:
         rows, others = (model.examples.rows(table)[: self.examples] for table in self.tables)
         known, asked = (_arcs(model, part) for part in (rows, others))
         counted = Counter(relation for arcs in known for _, _, relation in arcs)
@@ -72,7 +72,7 @@ class AttentionRelations(ExampleProbe, name="attention_relations"):
         }
         chosen = tested[:, top, best_head[top, every], every]
         offset = tested_offsets[:, best_offset, every]
-        return Seen(
+        return Observation(
             {
                 LAYERS: np.concatenate([of_layers, np.broadcast_to(words, (layers, *words.shape))], axis=2),
                 BEST: np.concatenate([chosen, words], axis=1),
@@ -87,7 +87,7 @@ class AttentionRelations(ExampleProbe, name="attention_relations"):
         asked = words > 0
         return float((right[asked] / words[asked]).mean()) if asked.any() else 0.0
 
-    def record(self, stages: Sequence[Stage], seed: int) -> dict[str, Any]:
+    def record(self, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:
         from pipelines.judging.certainty.resampling import interval, paired_difference
 
         found = super().record(stages, seed)
@@ -108,7 +108,7 @@ class AttentionRelations(ExampleProbe, name="attention_relations"):
                     }
                 )
                 family.append(paired_difference(_share, other[:1], mine, seed))
-            for relation_entry, above in zip(entry["relations"], judged(family), strict=True):
+            for relation_entry, above in zip(entry["relations"], holm_corrected(family), strict=True):
                 relation_entry["above_offset"] = above
         return found
 

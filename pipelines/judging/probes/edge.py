@@ -10,13 +10,13 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.judging.probes import LAYERS, ExampleProbe, Seen
+from pipelines.judging.probes import LAYERS, ExampleProbe, Observation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
-    from pipelines.judging.probes.model import ProbedModel, Vectors
+    from pipelines.judging.probes.model import ProbedModel, WordStates
     from pipelines.task_families import Row, TaskFamily
 
 BATCH = 64
@@ -34,7 +34,7 @@ class Spans:
     labels: list[str]
 
 
-class Edge(ExampleProbe, name="edge"):
+class EdgeProbe(ExampleProbe, name="edge"):
     """Types of entities, or relations of words to their heads, told from their spans alone (Tenney et al. 2019).
 
     A learned mixture of the layers (Peters et al. 2018, eq. 1) is projected, pooled over each span by self-attention, and
@@ -57,7 +57,7 @@ class Edge(ExampleProbe, name="edge"):
     def tiny(self) -> Self:
         return super().tiny().model_copy(update={"epochs": min(self.epochs, 2)})
 
-    def look(self, model: ProbedModel) -> Seen:
+    def look(self, model: ProbedModel) -> Observation:
         train, test = (model.vectors(table, self.examples) for table in self.tables)
         widths = sorted({layer.shape[1] for layer in train.layers})
         if len(widths) > 1:
@@ -92,7 +92,7 @@ class Edge(ExampleProbe, name="edge"):
             # where nothing is gained, or as much lost, no layer is expected
             "expected_layer": float(numbers[1:] @ gains / gains.sum()) if gains.sum() > 0 else None,
         }
-        return Seen({LAYERS: statistics}, notes=notes)
+        return Observation({LAYERS: statistics}, notes=notes)
 
     def fit(self, layers: Sequence[NDArray[np.float32]], spans: Spans, labels: Sequence[str], seed: int) -> Any:
         """The probe's network over a mixture of `layers`, each [words, H], trained on `spans` from a seeded start."""
@@ -135,7 +135,7 @@ def answers(network: nn.Module, layers: Sequence[NDArray[np.float32]], words: ND
     return found
 
 
-def spans_of(family: TaskFamily, rows: Sequence[Row], vectors: Vectors) -> Spans:
+def spans_of(family: TaskFamily, rows: Sequence[Row], vectors: WordStates) -> Spans:
     """Entities with their types, or words before their heads with their relations; what is not covered whole is left out."""
     from pipelines.task_families.tagging import entities
 

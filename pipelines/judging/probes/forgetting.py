@@ -10,12 +10,12 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError
-from pipelines.judging.certainty.significance import judged
-from pipelines.judging.probes import Probe, Seen, Stage
-from pipelines.judging.probes.held_out_loss import losses, way_of_asking
-from pipelines.judging.probes.records import scoring
-from pipelines.judging.probes.regression import fitted
-from pipelines.judging.probes.sentence_tasks import tasks_of
+from pipelines.judging.certainty.significance import holm_corrected
+from pipelines.judging.probes import Observation, Probe, ProbedStage
+from pipelines.judging.probes.held_out_loss import losses, prediction_signal
+from pipelines.judging.probes.records import metric_scorer
+from pipelines.judging.probes.regression import fit_softmax_regression
+from pipelines.judging.probes.sentence_tasks import sentence_tasks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ TABLE = "general_heldout"
 LOSS = "loss"
 
 
-class Forgetting(Probe, name="forgetting"):
+class ForgettingProbe(Probe, name="forgetting"):
     """Loss on held-out general text, and what is read off a text's vector without labels, at the end of every stage.
 
     A language model is asked the same tokens of the same texts whatever stage it is of: masked ones, or the next one. Every
@@ -51,7 +51,7 @@ class Forgetting(Probe, name="forgetting"):
     def tiny(self) -> Self:
         return self.model_copy(update={"documents": min(self.documents, 40), "sentences": min(self.sentences, 200)})
 
-    def look(self, model: ProbedModel) -> Seen:
+    def look(self, model: ProbedModel) -> Observation:
         every = model.examples.texts(TABLE)
         if not every:
             raise DataError(
@@ -60,26 +60,26 @@ class Forgetting(Probe, name="forgetting"):
             )
         statistics: dict[str, NDArray[np.float64]] = {}
         notes: dict[str, Any] = {"chances": {}, "asked": None}
-        signal, notes["way"] = way_of_asking(model)
+        signal, notes["way"] = prediction_signal(model)
         if signal is not None:
             statistics[LOSS], notes["asked"] = losses(model, every[: self.documents], signal, self.rate, model.seed)
-        for task in tasks_of(every, model.seed, self.sentences):
+        for task in sentence_tasks(every, model.seed, self.sentences):
             vectors = model.read([[text] for text in task.texts], of_words=False)
             top, tested = vectors.layers[-1], np.asarray(task.tested)
             labels, known = np.asarray(task.labels), vectors.covered
-            said = fitted(top[known & ~tested], labels[known & ~tested], 1.0).predict(top[tested])
+            said = fit_softmax_regression(top[known & ~tested], labels[known & ~tested], 1.0).predict(top[tested])
             documents = np.asarray(task.documents)[tested]
             _, owners = np.unique(documents, return_inverse=True)
             right = np.bincount(owners, (said == labels[tested]).astype(np.float64))
             statistics[task.name] = np.stack([right, np.bincount(owners)], axis=1)
             notes["chances"][task.name] = task.chance
-        return Seen(statistics, notes=notes)
+        return Observation(statistics, notes=notes)
 
     def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
         total, asked = statistics.sum(axis=0)
         return float(total / asked) if asked else 0.0
 
-    def record(self, stages: Sequence[Stage], seed: int) -> dict[str, Any]:
+    def record(self, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:
         """`{"metrics", "boundaries": [{"stage", "seeds", "way", metric: estimate, "since_first": {metric: difference}}],
         "changes": [{"from", "to", metric: difference}], "chances", "documents", "tokens"}`; the loss is absent where a stage
         predicts no token, a difference where two were asked different ones."""
@@ -92,7 +92,7 @@ class Forgetting(Probe, name="forgetting"):
             for metric in (LOSS, *tasks):
                 if metric in stage.seen[0].statistics:
                     models = [one.statistics[metric] for one in stage.seen]
-                    entry[metric] = interval(scoring(self, metric), models, seed, reach=_reach(metric)).record()
+                    entry[metric] = interval(metric_scorer(self, metric), models, seed, reach=_reach(metric)).record()
             boundaries.append(entry)
         steps = list(pairwise(stages))
         neighbours = [self._differences(before, after, tasks, seed) for before, after in steps]
@@ -117,7 +117,9 @@ class Forgetting(Probe, name="forgetting"):
             | {f"forgetting/{task}/{one['stage']}": one[task]["mean"] for one in boundaries for task in tasks},
         }
 
-    def _differences(self, before: Stage, after: Stage, tasks: Sequence[str], seed: int) -> dict[str, Difference]:
+    def _differences(
+        self, before: ProbedStage, after: ProbedStage, tasks: Sequence[str], seed: int
+    ) -> dict[str, Difference]:
         from pipelines.judging.certainty.resampling import paired_difference
 
         asked = {one.notes["asked"] for stage in (before, after) for one in stage.seen}
@@ -125,7 +127,7 @@ class Forgetting(Probe, name="forgetting"):
         found: dict[str, Difference] = {}
         for metric in comparable:
             first, second = ([one.statistics[metric] for one in stage.seen] for stage in (before, after))
-            found[metric] = paired_difference(scoring(self, metric), first, second, seed, reach=_reach(metric))
+            found[metric] = paired_difference(metric_scorer(self, metric), first, second, seed, reach=_reach(metric))
         return found
 
 
@@ -133,7 +135,9 @@ def _judged(compared: Sequence[Mapping[str, Difference]]) -> list[dict[str, Any]
     """The records of all comparisons, one family."""
     places = [(number, metric) for number, one in enumerate(compared) for metric in one]
     found: list[dict[str, Any]] = [{} for _ in compared]
-    for (number, metric), record in zip(places, judged([compared[n][metric] for n, metric in places]), strict=True):
+    for (number, metric), record in zip(
+        places, holm_corrected([compared[n][metric] for n, metric in places]), strict=True
+    ):
         # of a loss, less is better
         verdict = {"better": "worse", "worse": "better"}.get(record["verdict"], record["verdict"])
         found[number][metric] = {**record, "verdict": verdict if metric == LOSS else record["verdict"]}

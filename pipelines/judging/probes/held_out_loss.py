@@ -20,7 +20,7 @@ BATCH = 16
 """Texts that are read at a time."""
 
 
-def way_of_asking(model: ProbedModel) -> tuple[Signal | None, str]:
+def prediction_signal(model: ProbedModel) -> tuple[Signal | None, str]:
     """What the model predicts tokens by, and how it is asked; None, and why, for one that is not asked."""
     head, tokenizer = model.opened.record.head, model.opened.tokenizer
     given = {Field.INPUT_IDS, Field.ATTENTION_MASK}

@@ -11,9 +11,9 @@ import numpy as np
 from pydantic import Field
 
 from pipelines.errors import DataError
-from pipelines.judging.probes import LAYERS, ExampleProbe, Seen
+from pipelines.judging.probes import LAYERS, ExampleProbe, Observation
 from pipelines.judging.probes.examples import flat, labels_of, types_of
-from pipelines.judging.probes.regression import fitted
+from pipelines.judging.probes.regression import fit_softmax_regression
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipelines.judging.probes.model import ProbedModel
 
 
-class Linear(ExampleProbe, name="linear"):
+class LinearProbe(ExampleProbe, name="linear"):
     """How well a linear map of a layer tells the labels of words or texts, and how much better than labels drawn by lot.
 
     The control task gives every word type a label drawn from the distribution of the real ones (Hewitt & Liang 2019, §2); of
@@ -36,7 +36,7 @@ class Linear(ExampleProbe, name="linear"):
     penalty: float = Field(1.0, gt=0)
     """Weight of the squared norm of the map, whose half is added to the summed loss."""
 
-    def look(self, model: ProbedModel) -> Seen:
+    def look(self, model: ProbedModel) -> Observation:
         train, test = (model.vectors(table, self.examples) for table in self.tables)
         rows = [model.examples.rows(table)[: self.examples] for table in self.tables]
         known, asked = (flat([labels_of(model.family, row) for row in part]) for part in rows)
@@ -51,9 +51,9 @@ class Linear(ExampleProbe, name="linear"):
         statistics[..., 2] = np.bincount(owners, minlength=sentences)
         for layer, (states, others) in enumerate(zip(train.layers, test.layers, strict=True)):
             for column, (right, wanted) in enumerate(tasks):
-                said = fitted(states[train.covered], np.asarray(right)[train.covered], self.penalty).predict(
-                    others[test.covered]
-                )
+                said = fit_softmax_regression(
+                    states[train.covered], np.asarray(right)[train.covered], self.penalty
+                ).predict(others[test.covered])
                 hits = (said == np.asarray(wanted)[test.covered]).astype(np.float64)
                 statistics[layer, :, column] = np.bincount(owners, hits, sentences)
         told = Counter(np.asarray(asked)[test.covered].tolist())
@@ -63,7 +63,7 @@ class Linear(ExampleProbe, name="linear"):
             "words": int(test.covered.sum()),
             "not_covered": int((~test.covered).sum()),
         }
-        return Seen({LAYERS: statistics}, notes=notes)
+        return Observation({LAYERS: statistics}, notes=notes)
 
     def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
         right, control, words = statistics.sum(axis=0)

@@ -17,20 +17,20 @@ import numpy as np
 from pipelines.errors import RecipeError
 from pipelines.judging.probes.examples import Examples, words_of
 from pipelines.judging.subjects import Subject
-from pipelines.task_families.encoding import attention, padded
-from pipelines.task_families.writing_systems import as_written
+from pipelines.task_families.encoding import attention_mask_of, pad_rows
+from pipelines.task_families.writing_systems import with_leading_spaces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.models.opening import Opened
+    from pipelines.models.opening import OpenedModel
 
 BATCH = 32
 """Sentences that are read at a time."""
 
 
 @dataclass(frozen=True)
-class Vectors:
+class WordStates:
     """What the layers say of the words of some sentences, or of texts, each then one word long."""
 
     layers: tuple[NDArray[np.float32], ...]
@@ -40,10 +40,10 @@ class Vectors:
     covered: NDArray[np.bool_]
     """[words]"""
 
-    def first(self, sentences: int) -> Vectors:
+    def first(self, sentences: int) -> WordStates:
         """Those of the first sentences alone."""
         begins = self.begins[: sentences + 1]
-        return Vectors(tuple(one[: begins[-1]] for one in self.layers), begins, self.covered[: begins[-1]])
+        return WordStates(tuple(one[: begins[-1]] for one in self.layers), begins, self.covered[: begins[-1]])
 
     @property
     def owners(self) -> NDArray[np.int64]:
@@ -68,8 +68,8 @@ class ProbedModel:
         from pipelines.models.opening import open_model
 
         self.subject, self.examples, self.length, self.seed, self.language = subject, examples, length, seed, language
-        self.opened: Opened = open_model(subject.folder, "cpu")
-        self._vectors: dict[str, Vectors] = {}
+        self.opened: OpenedModel = open_model(subject.folder, "cpu")
+        self._vectors: dict[str, WordStates] = {}
 
     @property
     def family(self) -> Any:
@@ -80,14 +80,14 @@ class ProbedModel:
         """Id of the padding token."""
         return int(self.opened.tokenizer.pad_token_id or 0)
 
-    def vectors(self, table: str, sentences: int) -> Vectors:
+    def vectors(self, table: str, sentences: int) -> WordStates:
         """The vectors of the words, or of the texts, of the first `sentences` examples of `table`. Read once."""
         if table not in self._vectors:
             rows = [words_of(self.family, row) for row in self.examples.rows(table)]
             self._vectors[table] = self.read(rows, of_words=self.examples.of_words)
         return self._vectors[table].first(sentences)
 
-    def read(self, rows: Sequence[Sequence[str]], *, of_words: bool = True) -> Vectors:
+    def read(self, rows: Sequence[Sequence[str]], *, of_words: bool = True) -> WordStates:
         """The vectors of the words of `rows`; without `of_words` each row is one text, which the tokenizer cuts as it likes."""
         encodings = self.encode(rows, of_words=of_words)
         begins = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
@@ -103,7 +103,7 @@ class ProbedModel:
                 covered[begins[row] : begins[row + 1]] = mean.any(1)
                 for layer, state in zip(layers, states, strict=True):
                     layer[begins[row] : begins[row + 1]] = mean @ state[line, : len(words)]
-        return Vectors(tuple(layers), begins, covered)
+        return WordStates(tuple(layers), begins, covered)
 
     def attention(self, rows: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Of each sentence its number, how much every word attends to every other, [layers, heads, words, words].
@@ -134,7 +134,7 @@ class ProbedModel:
         fast.no_padding()
         fast.enable_truncation(self.length)
         if of_words:
-            encodings = fast.encode_batch([as_written(words) for words in rows], is_pretokenized=True)
+            encodings = fast.encode_batch([with_leading_spaces(words) for words in rows], is_pretokenized=True)
             words = [[-1 if word is None else word for word in one.word_ids] for one in encodings]
         else:
             encodings = fast.encode_batch([words[0] for words in rows])
@@ -156,11 +156,11 @@ class ProbedModel:
         for first in range(0, len(order), BATCH):
             chosen = order[first : first + BATCH]
             ids = [encodings[row].ids for row in chosen]
-            tokens = padded(ids, self.padding)
+            tokens = pad_rows(ids, self.padding)
             with torch.inference_mode():
                 said = self.opened.network.base_model(
                     input_ids=torch.from_numpy(tokens),
-                    attention_mask=torch.from_numpy(attention(ids, tokens.shape[1])),
+                    attention_mask=torch.from_numpy(attention_mask_of(ids, tokens.shape[1])),
                     **wanted,
                 )
             yield chosen, said

@@ -15,16 +15,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pipelines.judging.certainty.resampling import RESAMPLES, interval, paired_difference
-from pipelines.judging.certainty.significance import judged
+from pipelines.judging.certainty.significance import holm_corrected
 
 if TYPE_CHECKING:
     from pipelines.judging.certainty.resampling import Score
-    from pipelines.judging.probes import Probe, Stage
+    from pipelines.judging.probes import Probe, ProbedStage
 
 DIGITS = 6
 
 
-def by_layer(probe: Probe, stages: Sequence[Stage], seed: int) -> dict[str, Any]:
+def layer_record(probe: Probe, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:
     """The section of a probe that scores layers. `changes` compares neighbours in the order in which the recipe names the
     stages, on the same items; stages with another number of layers are not compared."""
     return {
@@ -64,16 +64,18 @@ def rounded(value: Any) -> Any:
     return [rounded(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def scoring(probe: Probe, metric: str) -> Score:
+def metric_scorer(probe: Probe, metric: str) -> Score:
     """One metric of a probe as the statistics take it."""
     return lambda statistics: probe.score(metric, statistics)
 
 
-def _estimates(probe: Probe, stage: Stage, place: int, seed: int) -> dict[str, Any]:
-    return {metric: interval(scoring(probe, metric), stage.layer(place), seed).record() for metric in probe.metrics}
+def _estimates(probe: Probe, stage: ProbedStage, place: int, seed: int) -> dict[str, Any]:
+    return {
+        metric: interval(metric_scorer(probe, metric), stage.layer(place), seed).record() for metric in probe.metrics
+    }
 
 
-def _changes(probe: Probe, stages: Sequence[Stage], seed: int) -> list[dict[str, Any]]:
+def _changes(probe: Probe, stages: Sequence[ProbedStage], seed: int) -> list[dict[str, Any]]:
     """The differences of neighbours, every metric a family of its own."""
     pairs = [(before, after) for before, after in pairwise(stages) if before.layers == after.layers]
     found: list[dict[str, Any]] = [
@@ -81,17 +83,19 @@ def _changes(probe: Probe, stages: Sequence[Stage], seed: int) -> list[dict[str,
         for before, after in pairs
     ]
     for metric in probe.metrics:
-        score = scoring(probe, metric)
+        score = metric_scorer(probe, metric)
         family = [
             paired_difference(score, before.layer(place), after.layer(place), seed)
             for before, after in pairs
             for place in range(len(after.layers))
         ]
-        for layer, record in zip((layer for one in found for layer in one["layers"]), judged(family), strict=True):
+        for layer, record in zip(
+            (layer for one in found for layer in one["layers"]), holm_corrected(family), strict=True
+        ):
             layer[metric] = record
     return found
 
 
-def _mean(probe: Probe, stage: Stage, place: int) -> float:
+def _mean(probe: Probe, stage: ProbedStage, place: int) -> float:
     scores = [probe.score(probe.metrics[0], statistics) for statistics in stage.layer(place)]
     return sum(scores) / len(scores)

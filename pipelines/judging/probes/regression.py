@@ -12,7 +12,7 @@ ITERATIONS = 200
 """Of L-BFGS, at most."""
 
 
-def fitted(states: NDArray[np.float32], labels: NDArray[np.str_], penalty: float) -> Any:
+def fit_softmax_regression(states: NDArray[np.float32], labels: NDArray[np.str_], penalty: float) -> Any:
     """Softmax regression of `labels` [N] on `states` [N, H], as scikit-learn's estimator."""
     import warnings
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipelines.task_families.writing_systems import has_han, joined
+from pipelines.task_families.writing_systems import has_han, join_words
 
 SHORTEST, LONGEST = 5, 40
 """Words of a sentence."""
@@ -31,7 +31,7 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])|(?<=[。！？])|\n\s*\n")
 
 
 @dataclass(frozen=True)
-class Task:
+class SentenceTask:
     """Sentences with their labels; `documents` says of which document each is."""
 
     name: str
@@ -51,7 +51,7 @@ class Task:
         return asked.count(counts.most_common(1)[0][0]) / len(asked) if asked and counts else 0.0
 
 
-def tasks_of(documents: Sequence[str], seed: int, most: int) -> list[Task]:
+def sentence_tasks(documents: Sequence[str], seed: int, most: int) -> list[SentenceTask]:
     """The tasks over up to `most` sentences of `documents`, whose order is that of the documents. A task whose sentences, on
     one side of the split, are fewer than two or have one label only, is left out."""
     found = [(number, words) for number, text in enumerate(documents) for words in sentences_of(text)][:most]
@@ -78,26 +78,28 @@ def words_of(sentence: str) -> list[str]:
     return [word for word in rjieba.cut(sentence) if not word.isspace()]
 
 
-def _length(found: Sequence[tuple[int, list[str]]]) -> Task:
+def _length(found: Sequence[tuple[int, list[str]]]) -> SentenceTask:
     sizes = np.asarray([len(words) for _, words in found])
     learnt = sizes[[document % TEST_EVERY != 0 for document, _ in found]]
     ends = np.unique(np.quantile(learnt if len(learnt) else sizes, np.arange(1, BINS) / BINS))
     labels = [str(label) for label in np.searchsorted(ends, sizes, side="left")]
-    return Task("sentence_length", [joined(words) for _, words in found], labels, [document for document, _ in found])
+    return SentenceTask(
+        "sentence_length", [join_words(words) for _, words in found], labels, [document for document, _ in found]
+    )
 
 
-def _content(found: Sequence[tuple[int, list[str]]]) -> Task:
+def _content(found: Sequence[tuple[int, list[str]]]) -> SentenceTask:
     counts = Counter(word for _, words in found for word in {word.lower() for word in words if _is_word(word)})
     fit = [word for word, count in counts.items() if RARE * len(found) <= count <= COMMON * len(found)]
     chosen = set(sorted(fit, key=lambda word: (-counts[word], word))[:WORDS])
     held = [(document, words, chosen & {word.lower() for word in words}) for document, words in found]
     one = [(document, words, next(iter(inside))) for document, words, inside in held if len(inside) == 1]
-    return Task(
-        "word_content", [joined(words) for _, words, _ in one], [word for *_, word in one], [d for d, *_ in one]
+    return SentenceTask(
+        "word_content", [join_words(words) for _, words, _ in one], [word for *_, word in one], [d for d, *_ in one]
     )
 
 
-def _shift(found: Sequence[tuple[int, list[str]]], seed: int) -> Task:
+def _shift(found: Sequence[tuple[int, list[str]]], seed: int) -> SentenceTask:
     random = np.random.default_rng([seed, 13])
     texts, labels, documents = [], [], []
     for document, words in found:
@@ -111,13 +113,13 @@ def _shift(found: Sequence[tuple[int, list[str]]], seed: int) -> Task:
             continue
         at = pairs[int(place * len(pairs))]
         written = [*words[:at], words[at + 1], words[at], *words[at + 2 :]] if swap else words
-        texts.append(joined(written))
+        texts.append(join_words(written))
         labels.append("swapped" if swap else "as written")
         documents.append(document)
-    return Task("bigram_shift", texts, labels, documents)
+    return SentenceTask("bigram_shift", texts, labels, documents)
 
 
-def _asks(task: Task) -> bool:
+def _asks(task: SentenceTask) -> bool:
     sides = [
         [label for label, tested in zip(task.labels, task.tested, strict=True) if tested is side]
         for side in (False, True)

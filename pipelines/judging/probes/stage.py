@@ -19,12 +19,12 @@ from pipelines.lineage.disk import write_whole, written_whole
 from pipelines.lineage.results import PROBES, Result
 
 if TYPE_CHECKING:
-    from pipelines.judging.probes import Probe, Seen, Stage
+    from pipelines.judging.probes import Observation, Probe, ProbedStage
 
 STATISTICS = "probes.safetensors"
 
 
-class RowLength(Protocol):
+class RowBudget(Protocol):
     """The budget of such a stage."""
 
     @property
@@ -32,20 +32,20 @@ class RowLength(Protocol):
         """Tokens of the longest row."""
 
 
-class Probes(Protocol):
+class ProbeStage(Protocol):
     """The stage of such a job."""
 
     @property
     def probes(self) -> Sequence[Probe]: ...
     @property
-    def budget(self) -> RowLength: ...
+    def budget(self) -> RowBudget: ...
 
 
 class ProbeJob(JudgingJob, Protocol):
     """A job that probes models."""
 
     @property
-    def stage(self) -> Probes: ...
+    def stage(self) -> ProbeStage: ...
 
 
 def probe(job: ProbeJob) -> Result:
@@ -70,13 +70,13 @@ def probe(job: ProbeJob) -> Result:
     return Result(metrics=headline)
 
 
-def _look(job: ProbeJob) -> dict[str, dict[tuple[str, int], Seen]]:
+def _look(job: ProbeJob) -> dict[str, dict[tuple[str, int], Observation]]:
     """Probe → model → what it saw. One model is in memory at a time."""
     from pipelines.judging.probes.model import ProbedModel
 
     most = max(one.examples_read for one in job.stage.probes)
     examples = Examples(job.tables, job.family, job.seed, most)
-    looked: dict[str, dict[tuple[str, int], Seen]] = {one.name: {} for one in job.stage.probes}
+    looked: dict[str, dict[tuple[str, int], Observation]] = {one.name: {} for one in job.stage.probes}
     for subject in _ordered(job):
         model = ProbedModel(subject, examples, job.stage.budget.length, job.seed, job.language)
         for one in job.stage.probes:
@@ -90,12 +90,12 @@ def _ordered(job: ProbeJob) -> list[Subject]:
     return sorted(job.subjects, key=lambda subject: (places[subject.stage], subject.seed))
 
 
-def _by_stage(job: ProbeJob, looked: dict[tuple[str, int], Seen]) -> list[Stage]:
-    from pipelines.judging.probes import Stage
+def _by_stage(job: ProbeJob, looked: dict[tuple[str, int], Observation]) -> list[ProbedStage]:
+    from pipelines.judging.probes import ProbedStage
 
     names = list(dict.fromkeys(stage for stage, _ in looked))
     return [
-        Stage(
+        ProbedStage(
             name,
             tuple(seed for stage, seed in looked if stage == name),
             tuple(seen for (stage, _), seen in looked.items() if stage == name),
@@ -104,7 +104,7 @@ def _by_stage(job: ProbeJob, looked: dict[tuple[str, int], Seen]) -> list[Stage]
     ]
 
 
-def _write(job: ProbeJob, sections: dict[str, Any], looked: dict[str, dict[tuple[str, int], Seen]]) -> None:
+def _write(job: ProbeJob, sections: dict[str, Any], looked: dict[str, dict[tuple[str, int], Observation]]) -> None:
     from safetensors.numpy import save_file
 
     from pipelines.judging.probes.records import rounded

@@ -9,14 +9,14 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError
-from pipelines.judging.probes import LAYERS, ExampleProbe, Seen
+from pipelines.judging.probes import LAYERS, ExampleProbe, Observation
 from pipelines.judging.probes.trees import depths, distances, edges, spanning_tree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from pipelines.judging.probes.model import ProbedModel, Vectors
+    from pipelines.judging.probes.model import ProbedModel, WordStates
 
 PUNCTUATION = "punct"
 SHORTEST, LONGEST = 5, 50
@@ -25,7 +25,7 @@ BATCH = 20
 """Sentences of a step of training, as in the paper's code."""
 
 
-class Structural(ExampleProbe, name="structural"):
+class StructuralProbe(ExampleProbe, name="structural"):
     """Whether a linear map of a layer makes squared distances of words those in the syntax tree, and squared lengths depths.
 
     The distance and depth probes of Hewitt & Manning 2019, with the paper's scores: undirected attachments of the least spanning
@@ -50,7 +50,7 @@ class Structural(ExampleProbe, name="structural"):
     def tiny(self) -> Self:
         return super().tiny().model_copy(update={"epochs": min(self.epochs, 2)})
 
-    def look(self, model: ProbedModel) -> Seen:
+    def look(self, model: ProbedModel) -> Observation:
         train, test = (model.vectors(table, self.examples) for table in self.tables)
         rows, others = (model.examples.rows(table)[: self.examples] for table in self.tables)
         whole, asked = whole_sentences(train), whole_sentences(test)
@@ -74,7 +74,7 @@ class Structural(ExampleProbe, name="structural"):
                     squared_distances(words, maps[0]), squared_lengths(words, maps[1]), list(row["heads"]), kept
                 )
         notes = {"sentences": len(asked), "not_covered": len(others) - len(asked), "rank": len(maps[0])}
-        return Seen({LAYERS: statistics}, notes=notes)
+        return Observation({LAYERS: statistics}, notes=notes)
 
     def fit(
         self, sentences: Sequence[NDArray[np.float32]], truths: Sequence[NDArray[np.float32]], loss: Any, seed: int
@@ -124,7 +124,7 @@ COLUMNS = ("right", "arcs", "root", "length", "counts", "distances", "depths")
 """Statistics of a sentence; `counts` is 1 where its length is among those that correlations are averaged over."""
 
 
-def whole_sentences(vectors: Vectors) -> list[int]:
+def whole_sentences(vectors: WordStates) -> list[int]:
     """The numbers of the sentences whose every word is covered."""
     missing = np.bincount(vectors.owners, ~vectors.covered, minlength=len(vectors.begins) - 1)
     return np.flatnonzero((missing == 0) & (np.diff(vectors.begins) > 0)).tolist()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.models.opening import Opened, Record, open_config, open_model, open_tokenizer
+from pipelines.models.opening import ModelRecord, OpenedModel, open_config, open_model, open_tokenizer
 from pipelines.models.text_network import ServedNetwork
 from pipelines.networks.folder import ONNX
 from pipelines.serving.answering.inference import load_predictor, open_compute
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipelines.parts.heads import Batch, Signals
     from pipelines.serving.runtimes import Compute
     from pipelines.task_families import Answer, Row, Task
-    from pipelines.task_families.encoding import Encoded
+    from pipelines.task_families.encoding import EncodedExamples
 
 BATCH = 32
 
@@ -71,7 +71,7 @@ class Answerer:
             heard = self._heard(encoded)
             return opened.record.head.answer(opened.network, encoded, heard, self.task, opened.tokenizer)
 
-    def _heard(self, encoded: Encoded) -> Iterator[tuple[NDArray[np.int64], Batch, Signals]]:
+    def _heard(self, encoded: EncodedExamples) -> Iterator[tuple[NDArray[np.int64], Batch, Signals]]:
         import torch
 
         head, network = self._opened.record.head, self._opened.network
@@ -82,10 +82,10 @@ class Answerer:
             yield chosen, batch, head.signals(network, batch, head.answers_from) if head.answers_from else {}
 
 
-def _computed_by(compute: Compute, folder: Path) -> Opened:
+def _computed_by(compute: Compute, folder: Path) -> OpenedModel:
     """The model in `folder`, its network computed by `compute`."""
-    record = Record.read(open_config(folder))
+    record = ModelRecord.read(open_config(folder))
     if record is None:
         raise DataError(f"{folder}: its config.json does not say which head it was trained with, so it answers no task")
     # the heads that are exported only call it
-    return Opened(record, cast("PreTrainedModel", ServedNetwork(compute)), open_tokenizer(folder))
+    return OpenedModel(record, cast("PreTrainedModel", ServedNetwork(compute)), open_tokenizer(folder))

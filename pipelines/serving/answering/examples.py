@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import DataError
-from pipelines.models.opening import RECORD
+from pipelines.models.opening import CONFIG_KEY
 from pipelines.networks.folder import read_json
 from pipelines.task_families import Answer, Row, TaskFamily
 
@@ -33,25 +33,25 @@ def family_of(folder: Path) -> TaskFamily:
 
     Raises DataError when it was trained on plain text, and answers none.
     """
-    noted = read_json(folder / "config.json").get(RECORD)
+    noted = read_json(folder / "config.json").get(CONFIG_KEY)
     if noted is None:
-        return TaskFamily.usually()
+        return TaskFamily.default()
     if noted.get("family") is None:
         raise DataError(f"{folder}: trained on plain text, it answers no task; name a finetune or compress stage")
     return TaskFamily.model_validate(noted["family"])
 
 
-def asked_columns(family: TaskFamily) -> dict[str, str]:
+def input_columns(family: TaskFamily) -> dict[str, str]:
     """The columns of an example whose answer is not known."""
     return {name: kind for name, kind in family.columns.items() if name not in family.target}
 
 
-def example(family: TaskFamily, given: Any, where: str) -> Row:
+def parse_example(family: TaskFamily, given: Any, where: str) -> Row:
     """`given` as an example of `family`; further keys are dropped, the right answer's among them.
 
     Raises DataError, naming `where` and the column, for one that is missing, empty or of another type.
     """
-    columns = asked_columns(family)
+    columns = input_columns(family)
     if not isinstance(given, Mapping):
         raise DataError(f"{where}: not a JSON object; an example of {family.name} has {_listed(columns)}")
     for name, kind in columns.items():
@@ -69,7 +69,7 @@ def example(family: TaskFamily, given: Any, where: str) -> Row:
     return {name: given[name] for name in columns}
 
 
-def examples(family: TaskFamily, lines: Iterable[str]) -> Iterator[Row]:
+def parse_examples(family: TaskFamily, lines: Iterable[str]) -> Iterator[Row]:
     """An example of each line of JSON that is not blank. Raises DataError naming the line."""
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -77,7 +77,7 @@ def examples(family: TaskFamily, lines: Iterable[str]) -> Iterator[Row]:
                 given = json.loads(line)
             except ValueError as error:
                 raise DataError(f"line {number}: not JSON ({error}); write one object a line") from None
-            yield example(family, given, f"line {number}")
+            yield parse_example(family, given, f"line {number}")
 
 
 def as_json(answer: Answer) -> Any:

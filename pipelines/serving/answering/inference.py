@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import DataError
-from pipelines.models.text_network import Output, output_of
+from pipelines.models.text_network import OutputKind, output_kind
 from pipelines.networks.folder import ONNX, SAFETENSORS, read_json
 from pipelines.networks.text_encoder import TextEncoder
 from pipelines.serving.exported import EXPORT, open_export
-from pipelines.serving.runtimes import every_runtime
+from pipelines.serving.runtimes import runtimes_by_name
 
 if TYPE_CHECKING:
     from pipelines.serving.runtimes import Compute
@@ -44,23 +44,23 @@ def load_predictor(folder: Path, threads: int = 1) -> Predictor:
     was exported for a runtime that is not installed here.
     """
     encoder, labels = TextEncoder(folder), _labels(folder)
-    if output_of(folder) is Output.VECTOR:
+    if output_kind(folder) is OutputKind.VECTOR:
         raise DataError(f"{folder}: an encoder that answers with a vector; open it with load_vectors")
-    return Classifier(encoder, labels, open_compute(folder, threads))
+    return ServedClassifier(encoder, labels, open_compute(folder, threads))
 
 
-def load_vectors(folder: Path, threads: int = 1) -> Vectors:
+def load_vectors(folder: Path, threads: int = 1) -> VectorEncoder:
     """The encoder in `folder`, computing on `threads` CPU threads. Raises DataError as `load_predictor` does."""
-    if output_of(folder) is not Output.VECTOR:
+    if output_kind(folder) is not OutputKind.VECTOR:
         raise DataError(f"{folder}: answers a task rather than with a vector; open it with load_predictor")
-    return Vectors(TextEncoder(folder), open_compute(folder, threads))
+    return VectorEncoder(TextEncoder(folder), open_compute(folder, threads))
 
 
 def open_compute(folder: Path, threads: int) -> Compute:
     """The network of `folder` at work in the runtime that its form asks for."""
     if (folder / EXPORT).is_file():
         return open_export(folder, threads)
-    forms = {runtime.opens: runtime for runtime in every_runtime().values() if runtime.opens}
+    forms = {runtime.opens: runtime for runtime in runtimes_by_name().values() if runtime.opens}
     # where both lie, the graph was converted from the weights
     for file in (ONNX, SAFETENSORS):
         if (folder / file).is_file():
@@ -74,7 +74,7 @@ def open_compute(folder: Path, threads: int) -> Compute:
     raise DataError(f"{folder}: holds neither {ONNX} nor {SAFETENSORS}, so there is nothing to predict with")
 
 
-class Classifier:
+class ServedClassifier:
     """Batches texts, asks for scores, restores the order."""
 
     def __init__(self, encoder: TextEncoder, labels: list[str], compute: Compute) -> None:
@@ -87,7 +87,7 @@ class Classifier:
         return probabilities
 
 
-class Vectors:
+class VectorEncoder:
     """A finished encoder: the mean of the last hidden states over a text's tokens."""
 
     def __init__(self, encoder: TextEncoder, compute: Compute) -> None:
@@ -102,7 +102,7 @@ class Vectors:
         return np.stack([vector for vector in found if vector is not None]) if found else np.zeros((0, 0), np.float32)
 
 
-def weighs_classes(folder: Path) -> bool:
+def has_class_probabilities(folder: Path) -> bool:
     """Whether the model in `folder` gives each class a probability; one that writes its answers names no classes."""
     return bool(read_json(folder / "config.json").get("id2label"))
 

@@ -25,27 +25,27 @@ from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.hardware import described, extensions
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import FileDigest
-from pipelines.models.text_network import OutputKind, max_row_length, rows_per_example, output_kind
+from pipelines.models.text_network import OutputKind, max_row_length, output_kind, rows_per_example
 from pipelines.networks.folder import CONFIGURATION
 from pipelines.networks.text_encoder import TextEncoder
-from pipelines.serving.exported import EXPORT, Export, Latency, Machine, Measured
-from pipelines.serving.exporting.measures import SHAPES, answers, cosines, overall, take_turns
-from pipelines.serving.runtimes import Compute, Runtime, every_runtime, reference
-from pipelines.serving.runtimes.source_model import Original
-from pipelines.serving.runtimes.model_inputs import Rows
+from pipelines.serving.exported import EXPORT, Export, ExportMeasurement, Machine, RuntimeLatency
+from pipelines.serving.exporting.measures import SHAPES, cosines, overall, served_answers, time_interleaved
+from pipelines.serving.runtimes import Compute, ServingRuntime, reference_runtime, runtimes_by_name
+from pipelines.serving.runtimes.model_inputs import ModelInputs
+from pipelines.serving.runtimes.source_model import SourceModel
 
 FEWEST_TEXTS = 8
 
 
 @dataclass(frozen=True)
-class Material:
+class ExportData:
     """Real texts of an export, as batches of one example, and how what a runtime answers to labelled ones is scored."""
 
     described: str
     """Where they are from, in words."""
-    calibration: Sequence[Rows]
+    calibration: Sequence[ModelInputs]
     """Texts that 8-bit scales are fitted to."""
-    checked: Sequence[Rows]
+    checked: Sequence[ModelInputs]
     """Other texts, on which answers are compared."""
     score: Callable[[Compute], float] | None = None
     """The task's first metric on labelled examples; None where there are none."""
@@ -54,7 +54,7 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ExportLimits:
     """What a runtime must keep of float32 to be chosen, and how it is timed."""
 
     least_cosine: float = 0.997
@@ -74,14 +74,16 @@ class Limits:
     def rule(self) -> str:
         """How the choice is made, in words."""
         over = "over all shapes" if self.batch is None else f"with {self.batch} examples at a time"
-        return f"the highest geometric mean of speed-ups over {reference()} {over}, among those within the limits"
+        return (
+            f"the highest geometric mean of speed-ups over {reference_runtime()} {over}, among those within the limits"
+        )
 
 
 def export(
     source: Path,
     destination: Path,
-    material: Material,
-    limits: Limits,
+    material: ExportData,
+    limits: ExportLimits,
     *,
     model: str = "",
     fingerprint: str = "",
@@ -101,14 +103,14 @@ def export(
     shapes = list(dict.fromkeys((rows, min(tokens, longest)) for rows, tokens in limits.shapes))
     left_out = {name: lacking for name, runtime in runtimes.items() if (lacking := runtime.missing())}
     with _aside(destination) as scratch:
-        original = Original(source, scratch, material.calibration)
+        original = SourceModel(source, scratch, material.calibration)
         computes, opened_in = _opened(runtimes, left_out, original, limits, material.checked, say)
         for name, why in left_out.items():
             say(f"{name}: left out, {why}")
         checks = _checks(computes, material, output, limits, say)
         say(f"timing {', '.join(computes)} in turns")
         tokens = np.concatenate([rows[0].ravel() for rows in material.checked])
-        timed = take_turns(computes, reference(), tokens, shapes, limits.rounds, rows_per_example(source))
+        timed = time_interleaved(computes, reference_runtime(), tokens, shapes, limits.rounds, rows_per_example(source))
         measured = {name: _measured(checks[name], timed[name], opened_in[name], scratch / name) for name in computes}
         chosen = _chosen(measured, limits, left_out)
         folder = scratch / chosen
@@ -158,11 +160,11 @@ def _aside(destination: Path) -> Iterator[Path]:
 
 
 def _opened(
-    runtimes: Mapping[str, Runtime],
+    runtimes: Mapping[str, ServingRuntime],
     left_out: dict[str, str],
-    original: Original,
-    limits: Limits,
-    checked: Sequence[Rows],
+    original: SourceModel,
+    limits: ExportLimits,
+    checked: Sequence[ModelInputs],
     say: Callable[[str], None],
 ) -> tuple[dict[str, Compute], dict[str, float]]:
     """Every runtime at work, and the seconds from its files to its first answer; one that fails joins those `left_out`."""
@@ -179,11 +181,11 @@ def _opened(
             runtimes[name].convert(original, out)
             begun = time.perf_counter()
             compute = runtimes[name].open(out, limits.threads)
-            answers(compute, checked[:1], original.output)
+            served_answers(compute, checked[:1], original.output)
         except OSError:
             raise
         except Exception as error:  # converters raise whatever their libraries do; one that fails is no reason to stop
-            if name == reference():
+            if name == reference_runtime():
                 raise
             told = str(error).strip().splitlines() or [""]
             left_out[name] = f"it failed: {type(error).__name__}: {told[0][:300]}"
@@ -192,35 +194,35 @@ def _opened(
     return computes, seconds
 
 
-def _wanted(only: Sequence[str]) -> dict[str, Runtime]:
+def _wanted(only: Sequence[str]) -> dict[str, ServingRuntime]:
     """The runtimes to try, that with which the others are compared first."""
-    known = every_runtime()
+    known = runtimes_by_name()
     for name in only:
         if name not in known:
             raise DataError(f"no runtime is called {name!r}.{did_you_mean(name, known)}")
     chosen = [name for name in known if not only or name in only]
-    return {name: known[name] for name in dict.fromkeys([reference(), *chosen])}
+    return {name: known[name] for name in dict.fromkeys([reference_runtime(), *chosen])}
 
 
 def _checks(
     computes: Mapping[str, Compute],
-    material: Material,
+    material: ExportData,
     output: OutputKind,
-    limits: Limits,
+    limits: ExportLimits,
     say: Callable[[str], None],
-) -> dict[str, Measured]:
+) -> dict[str, ExportMeasurement]:
     """What each runtime answers, beside the reference, and why it may not be chosen."""
-    expected = answers(computes[reference()], material.checked, output)
-    wanted = material.score(computes[reference()]) if material.score else None
+    expected = served_answers(computes[reference_runtime()], material.checked, output)
+    wanted = material.score(computes[reference_runtime()]) if material.score else None
     found = {}
     for name, compute in computes.items():
         say(f"{name}: comparing answers")
-        given = expected if name == reference() else answers(compute, material.checked, output)
+        given = expected if name == reference_runtime() else served_answers(compute, material.checked, output)
         alike = cosines(expected, given)
-        score = wanted if name == reference() or material.score is None else material.score(compute)
+        score = wanted if name == reference_runtime() or material.score is None else material.score(compute)
         refused = []
         least = round(float(alike.min()), 6)
-        if name != reference() and least < limits.least_cosine:
+        if name != reference_runtime() and least < limits.least_cosine:
             refused.append(
                 f"cosine {least:.4f} with float32 on one of {len(given)} texts, less than {limits.least_cosine}"
             )
@@ -228,7 +230,7 @@ def _checks(
             refused.append(
                 f"{material.metric} {score:.4f} where float32 has {wanted:.4f}, more than {limits.most_lost} less"
             )
-        found[name] = Measured(
+        found[name] = ExportMeasurement(
             cosine_least=least,
             cosine_mean=round(float(alike.mean()), 6),
             score=score,
@@ -240,12 +242,14 @@ def _checks(
     return found
 
 
-def _measured(checked: Measured, latency: tuple[Latency, ...], opened_in: float, folder: Path) -> Measured:
+def _measured(
+    checked: ExportMeasurement, latency: tuple[RuntimeLatency, ...], opened_in: float, folder: Path
+) -> ExportMeasurement:
     size = sum(path.stat().st_size for path in folder.iterdir())
     return checked.model_copy(update={"latency": latency, "seconds_to_open": round(opened_in, 3), "bytes": size})
 
 
-def _chosen(measured: Mapping[str, Measured], limits: Limits, left_out: Mapping[str, str]) -> str:
+def _chosen(measured: Mapping[str, ExportMeasurement], limits: ExportLimits, left_out: Mapping[str, str]) -> str:
     allowed = [
         name for name, found in measured.items() if not found.refused and (not limits.only or name in limits.only)
     ]
@@ -275,8 +279,8 @@ def _digest(source: Path) -> str:
     return digest_file(weights[0]) if weights else ""
 
 
-def _machine(runtimes: Mapping[str, Runtime], threads: int) -> Machine:
-    asked = {name for runtime in every_runtime().values() for name in runtime.instructions}
+def _machine(runtimes: Mapping[str, ServingRuntime], threads: int) -> Machine:
+    asked = {name for runtime in runtimes_by_name().values() for name in runtime.instructions}
     packages = {name for runtime in runtimes.values() for name in runtime.packages if runtime.missing() is None}
     return Machine(
         processor=described("cpu"),

@@ -12,9 +12,9 @@ from pipelines.errors import DataError
 from pipelines.models.opening import ModelRecord, open_config, open_tokenizer
 from pipelines.networks.text_encoder import TextEncoder
 from pipelines.serving.answering.answerer import Answerer
-from pipelines.serving.exporting.export import Material
+from pipelines.serving.exporting.export import ExportData
 from pipelines.serving.runtimes import Compute
-from pipelines.serving.runtimes.model_inputs import Rows
+from pipelines.serving.runtimes.model_inputs import ModelInputs
 from pipelines.task_families import Row, Task
 from pipelines.task_families.encoding import FieldArrays
 from pipelines.vocabulary import Field
@@ -33,15 +33,15 @@ def task_of(folder: Path) -> Task | None:
     return None if record is None else record.task
 
 
-def material(
+def export_data(
     folder: Path, described: str, calibration: Sequence[Row], checked: Sequence[Row], labelled: Sequence[Row] = ()
-) -> Material:
+) -> ExportData:
     """Of examples of the task of `folder`, or of rows with a `text` where it has none; `labelled` ones are scored too.
 
     What is more than is needed is passed over, evenly. Raises DataError for an example that cannot be shown to the model.
     """
     task, scored = task_of(folder), _thinned(labelled, SCORED)
-    found = Material(
+    found = ExportData(
         described, _rows(folder, _thinned(calibration, CALIBRATED)), _rows(folder, _thinned(checked, CHECKED))
     )
     if task is None or not scored:
@@ -67,7 +67,7 @@ def _thinned(rows: Sequence[Row], most: int) -> list[Row]:
     return [rows[place] for place in places]
 
 
-def _rows(folder: Path, rows: Sequence[Row]) -> list[Rows]:
+def _rows(folder: Path, rows: Sequence[Row]) -> list[ModelInputs]:
     """Each of `rows` as the model in `folder` reads it."""
     record = ModelRecord.read(open_config(folder))
     if record is None or record.task is None:
@@ -81,7 +81,7 @@ def _rows(folder: Path, rows: Sequence[Row]) -> list[Rows]:
     return [_one(encoded.collate(np.asarray([item]))) for item in range(len(encoded))]
 
 
-def _one(fields: FieldArrays) -> Rows:
+def _one(fields: FieldArrays) -> ModelInputs:
     mask = fields[Field.ATTENTION_MASK]
     if not mask.any():
         raise DataError("a text in which the tokenizer finds no token cannot be compared; take it out")

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from pipelines.models.text_network import OutputKind
 from pipelines.serving.answering.inference import softmax
-from pipelines.serving.exported import Latency
+from pipelines.serving.exported import RuntimeLatency
 from pipelines.serving.runtimes import Compute
-from pipelines.serving.runtimes.model_inputs import Rows
+from pipelines.serving.runtimes.model_inputs import ModelInputs
 
 SHAPES = ((1, 32), (1, 128), (32, 32), (32, 128))
 """Examples of a batch, tokens of each row."""
@@ -23,7 +23,7 @@ FEWER = 5
 """A batch of many is measured this many times less often than one of one."""
 
 
-def answers(compute: Compute, batches: Sequence[Rows], output: OutputKind) -> NDArray[np.float64]:
+def served_answers(compute: Compute, batches: Sequence[ModelInputs], output: OutputKind) -> NDArray[np.float64]:
     """[N, D] as they would be served: probabilities of classes, a score, or a vector."""
     said = [compute(*rows) for rows in batches]
     if output is OutputKind.CLASSES:
@@ -45,19 +45,19 @@ def cosines(reference: NDArray[np.float64], found: NDArray[np.float64]) -> NDArr
     return np.nan_to_num(result, nan=0.0)
 
 
-def take_turns(
+def time_interleaved(
     paths: Mapping[str, Compute],
     reference: str,
     tokens: NDArray[np.int64],
     shapes: Sequence[tuple[int, int]],
     rounds: int,
     orders: int = 1,
-) -> dict[str, tuple[Latency, ...]]:
+) -> dict[str, tuple[RuntimeLatency, ...]]:
     """Latencies of every path over batches of real `tokens`; `rounds` calls with one example, fewer with many.
 
     The paths take turns, so that a busy neighbour slows all alike, and ratios are of one round.
     """
-    found: dict[str, list[Latency]] = {name: [] for name in paths}
+    found: dict[str, list[RuntimeLatency]] = {name: [] for name in paths}
     for examples, length in shapes:
         calls = rounds if examples == 1 else max(3, rounds // FEWER)
         taken: dict[str, list[float]] = {name: [] for name in paths}
@@ -72,7 +72,7 @@ def take_turns(
             ratios = np.asarray(taken[reference]) / np.asarray(times)
             low, median, high = (float(value) for value in np.quantile(times, (0.1, 0.5, 0.9)))
             found[name].append(
-                Latency(
+                RuntimeLatency(
                     rows=examples,
                     tokens=length,
                     median_ms=round(median, 3),
@@ -86,13 +86,13 @@ def take_turns(
     return {name: tuple(latencies) for name, latencies in found.items()}
 
 
-def overall(latencies: Sequence[Latency], batch: int | None = None) -> float:
+def overall(latencies: Sequence[RuntimeLatency], batch: int | None = None) -> float:
     """The geometric mean of the speed-ups, over all shapes or those with `batch` examples."""
     chosen = [latency.speedup for latency in latencies if batch is None or latency.rows == batch]
     return math.exp(sum(map(math.log, chosen)) / len(chosen))
 
 
-def batch_of(tokens: NDArray[np.int64], rows: int, length: int, turn: int) -> Rows:
+def batch_of(tokens: NDArray[np.int64], rows: int, length: int, turn: int) -> ModelInputs:
     """Batch number `turn` of the stream of `tokens`, which begins again at its end; no position is padding."""
     size = rows * length
     ids = np.take(tokens, np.arange(size) + turn * size, mode="wrap").reshape(rows, length)

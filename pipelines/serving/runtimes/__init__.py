@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.serving.runtimes.source_model import Original
+    from pipelines.serving.runtimes.source_model import SourceModel
 
 
 class Compute(Protocol):
@@ -36,7 +36,7 @@ class Compute(Protocol):
         the network asks for it; else all are of the first."""
 
 
-class Runtime(Component):
+class ServingRuntime(Component):
     """A library that computes networks on a processor, in one precision."""
 
     is_reference: ClassVar[bool] = False
@@ -59,7 +59,7 @@ class Runtime(Component):
         return f"{' and '.join(absent)} not installed: {how}"
 
     @abstractmethod
-    def convert(self, original: Original, out: Path) -> None:
+    def convert(self, original: SourceModel, out: Path) -> None:
         """Write into the folder `out` the form of `original` that `open` reads, beside copies of its configuration."""
 
     @abstractmethod
@@ -67,13 +67,13 @@ class Runtime(Component):
         """The network of a folder that `convert` wrote, on `threads` threads. Raises DataError when it cannot be read."""
 
 
-def every_runtime() -> dict[str, Runtime]:
+def runtimes_by_name() -> dict[str, ServingRuntime]:
     """Every runtime by name, with its defaults."""
     discover(__name__)
-    return {name: Runtime.model_validate(name) for name in sorted(Runtime.members)}
+    return {name: ServingRuntime.model_validate(name) for name in sorted(ServingRuntime.members)}
 
 
-def reference() -> str:
+def reference_runtime() -> str:
     """The name of the runtime with which all others are compared."""
-    (found,) = [name for name, runtime in every_runtime().items() if runtime.is_reference]
+    (found,) = [name for name, runtime in runtimes_by_name().items() if runtime.is_reference]
     return found

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from pipelines.networks.onnx_graph import open_onnx
 from pipelines.serving.runtimes import Compute
-from pipelines.serving.runtimes.model_inputs import named
+from pipelines.serving.runtimes.model_inputs import select_inputs
 
 
-def session(path: Path, threads: int) -> Compute:
+def onnx_compute(path: Path, threads: int) -> Compute:
     """The graph in `path` under ONNX Runtime. Raises DataError when it cannot be read."""
     opened = open_onnx(path, threads)
     asked = [entry.name for entry in opened.get_inputs()]
@@ -20,7 +20,7 @@ def session(path: Path, threads: int) -> Compute:
     def compute(
         ids: NDArray[np.int64], mask: NDArray[np.int64], types: NDArray[np.int64] | None = None, /
     ) -> NDArray[np.float32]:
-        said = opened.run(None, named(asked, (ids, mask, types)))[0]
+        said = opened.run(None, select_inputs(asked, (ids, mask, types)))[0]
         return np.asarray(said, dtype=np.float32)
 
     return compute

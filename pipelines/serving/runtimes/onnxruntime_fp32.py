@@ -6,22 +6,22 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.serving.runtimes import Compute, Runtime
+from pipelines.serving.runtimes import Compute, ServingRuntime
 
 if TYPE_CHECKING:
-    from pipelines.serving.runtimes.source_model import Original
+    from pipelines.serving.runtimes.source_model import SourceModel
 
 
-class OnnxRuntimeFp32(Runtime, name="onnxruntime_fp32"):
+class OnnxRuntimeFp32(ServingRuntime, name="onnxruntime_fp32"):
     """ONNX Runtime on the float32 graph. Serves without torch, on any processor."""
 
     packages: ClassVar[tuple[str, ...]] = ("onnxruntime",)
     opens: ClassVar[str] = "model.onnx"
 
-    def convert(self, original: Original, out: Path) -> None:
+    def convert(self, original: SourceModel, out: Path) -> None:
         shutil.copyfile(original.graph, out / self.opens)
 
     def open(self, folder: Path, threads: int) -> Compute:
-        from pipelines.serving.runtimes.onnx_call import session
+        from pipelines.serving.runtimes.onnx_call import onnx_compute
 
-        return session(folder / self.opens, threads)
+        return onnx_compute(folder / self.opens, threads)

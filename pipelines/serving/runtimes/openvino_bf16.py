@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.serving.runtimes import Compute, Runtime
+from pipelines.serving.runtimes import Compute, ServingRuntime
 
 if TYPE_CHECKING:
-    from pipelines.serving.runtimes.source_model import Original
+    from pipelines.serving.runtimes.source_model import SourceModel
 
 
-class OpenVinoBf16(Runtime, name="openvino_bf16"):
+class OpenVinoBf16(ServingRuntime, name="openvino_bf16"):
     """OpenVINO, matrix products in bfloat16. Nothing is calibrated. Weights are kept in 16 bits."""
 
     packages: ClassVar[tuple[str, ...]] = ("openvino",)
     extra: ClassVar[str] = "openvino"
     instructions: ClassVar[tuple[str, ...]] = ("amx_bf16", "avx512_bf16", "bf16")
 
-    def convert(self, original: Original, out: Path) -> None:
+    def convert(self, original: SourceModel, out: Path) -> None:
         from pipelines.serving.runtimes.openvino_graph import read_onnx, write_graph
 
         write_graph(read_onnx(original.graph), out)

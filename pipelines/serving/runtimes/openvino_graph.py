@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pipelines.errors import DataError
 from pipelines.serving.runtimes import Compute
-from pipelines.serving.runtimes.model_inputs import named
+from pipelines.serving.runtimes.model_inputs import select_inputs
 
 GRAPH, WEIGHTS = "openvino.xml", "openvino.weights"
 TELEMETRY = "openvino_telemetry"
@@ -66,7 +66,7 @@ def open_graph(folder: Path, threads: int, precision: str) -> Compute:
         ids: NDArray[np.int64], mask: NDArray[np.int64], types: NDArray[np.int64] | None = None, /
     ) -> NDArray[np.float32]:
         with turn:  # a request is of one thread at a time
-            said = request.infer(named(asked, (ids, mask, types)), share_inputs=True)
+            said = request.infer(select_inputs(asked, (ids, mask, types)), share_inputs=True)
             return np.array(said[0], dtype=np.float32)
 
     return compute

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from pipelines.lineage.hardware import BF16_FLAGS, extensions
-from pipelines.serving.runtimes import Compute, Runtime
+from pipelines.serving.runtimes import Compute, ServingRuntime
 
 if TYPE_CHECKING:
-    from pipelines.serving.runtimes.source_model import Original
+    from pipelines.serving.runtimes.source_model import SourceModel
 
 
-class OpenVinoInt8(Runtime, name="openvino_int8"):
+class OpenVinoInt8(ServingRuntime, name="openvino_int8"):
     """OpenVINO, weights and activations in 8 bits: scales calibrated on real texts, outliers smoothed (Xiao et al. 2023).
 
     What stays in floating point is computed in bfloat16 where the processor does that.
@@ -25,14 +25,14 @@ class OpenVinoInt8(Runtime, name="openvino_int8"):
     extra: ClassVar[str] = "openvino"
     instructions: ClassVar[tuple[str, ...]] = ("avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm")
 
-    def convert(self, original: Original, out: Path) -> None:
+    def convert(self, original: SourceModel, out: Path) -> None:
+        from pipelines.serving.runtimes.model_inputs import select_inputs
         from pipelines.serving.runtimes.openvino_graph import quiet_import, read_onnx, write_graph
-        from pipelines.serving.runtimes.model_inputs import named
 
         nncf = quiet_import("nncf")
         nncf.set_log_level("ERROR")
         # one text at a time: padding is no activation that scales should fit
-        texts = [named(original.inputs, rows) for rows in original.calibration]
+        texts = [select_inputs(original.inputs, rows) for rows in original.calibration]
         with redirect_stdout(StringIO()):  # progress bars
             quantized = nncf.quantize(
                 read_onnx(original.graph),

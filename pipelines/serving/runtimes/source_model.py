@@ -8,22 +8,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.models.text_network import OutputKind, input_names, max_row_length, open_text_network, rows_per_example, output_kind
+from pipelines.models.text_network import (
+    OutputKind,
+    input_names,
+    max_row_length,
+    open_text_network,
+    output_kind,
+    rows_per_example,
+)
 from pipelines.networks.onnx_graph import export_onnx
-from pipelines.serving.runtimes.model_inputs import Rows
+from pipelines.serving.runtimes.model_inputs import ModelInputs
 
 if TYPE_CHECKING:
     from torch.nn import Module
 
 
 @dataclass(frozen=True)
-class Original:
+class SourceModel:
     """A float32 model folder on its way to other forms."""
 
     folder: Path
     scratch: Path
     """An empty folder for what conversions share."""
-    calibration: Sequence[Rows]
+    calibration: Sequence[ModelInputs]
     """Real texts, for runtimes that look at activations before they fix their scales."""
 
     @cached_property

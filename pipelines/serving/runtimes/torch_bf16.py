@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import DataError
-from pipelines.serving.runtimes import Compute, Runtime
+from pipelines.serving.runtimes import Compute, ServingRuntime
 
 if TYPE_CHECKING:
-    from pipelines.serving.runtimes.source_model import Original
+    from pipelines.serving.runtimes.source_model import SourceModel
 
 COMPILERS = ("g++", "clang++", "c++")
 
 
-class TorchBf16(Runtime, name="torch_bf16"):
+class TorchBf16(ServingRuntime, name="torch_bf16"):
     """torch in bfloat16, compiled by Inductor once for all shapes, its weights frozen into the code.
 
     Compiling takes a minute when the first text is answered, and again for the first batch of several; later processes of
@@ -38,7 +38,7 @@ class TorchBf16(Runtime, name="torch_bf16"):
         without = "no C++ compiler is installed: apt-get install g++, or name one in CXX"
         return super().missing() or (None if compiler else without)
 
-    def convert(self, original: Original, out: Path) -> None:
+    def convert(self, original: SourceModel, out: Path) -> None:
         import torch
         from safetensors.torch import load_file, save_file
 
@@ -58,13 +58,13 @@ class TorchBf16(Runtime, name="torch_bf16"):
         import torch
 
         from pipelines.models.text_network import input_names, open_text_network
-        from pipelines.serving.runtimes.torch_call import called
+        from pipelines.serving.runtimes.torch_call import torch_compute
 
         network = open_text_network(folder).to(torch.bfloat16)
         cache = _cache(folder)
         with _compiling(cache):
             compiled = torch.compile(network, dynamic=True, options={"freezing": True})
-        run = called(compiled, input_names(folder), threads)
+        run = torch_compute(compiled, input_names(folder), threads)
         known: set[bool] = set()
 
         def compute(

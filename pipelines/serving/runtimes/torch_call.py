@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.serving.runtimes import Compute
-from pipelines.serving.runtimes.model_inputs import named
+from pipelines.serving.runtimes.model_inputs import select_inputs
 
 
-def called(module: Callable[..., Any], inputs: Sequence[str], threads: int) -> Compute:
+def torch_compute(module: Callable[..., Any], inputs: Sequence[str], threads: int) -> Compute:
     """`module`, whose arguments are `inputs`, on `threads` threads of torch."""
     import torch
 
@@ -21,7 +21,7 @@ def called(module: Callable[..., Any], inputs: Sequence[str], threads: int) -> C
     ) -> NDArray[np.float32]:
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
-        given = [torch.from_numpy(value) for value in named(inputs, (ids, mask, types)).values()]
+        given = [torch.from_numpy(value) for value in select_inputs(inputs, (ids, mask, types)).values()]
         # not inference_mode: what is compiled and frozen under no_grad would be compiled again
         with torch.no_grad():
             said: torch.Tensor = module(*given)

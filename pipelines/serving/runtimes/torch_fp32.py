@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from pipelines.errors import DataError
-from pipelines.serving.runtimes import Compute, Runtime
+from pipelines.serving.runtimes import Compute, ServingRuntime
 
 if TYPE_CHECKING:
-    from pipelines.serving.runtimes.source_model import Original
+    from pipelines.serving.runtimes.source_model import SourceModel
 
 
-class TorchFp32(Runtime, name="torch_fp32"):
+class TorchFp32(ServingRuntime, name="torch_fp32"):
     """Eager torch in float32, the network as it was trained."""
 
     is_reference: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     opens: ClassVar[str] = "model.safetensors"
 
-    def convert(self, original: Original, out: Path) -> None:
+    def convert(self, original: SourceModel, out: Path) -> None:
         weights = sorted(original.folder.glob("*.safetensors*"))
         if not weights:
             raise DataError(f"{original.folder}: no {self.opens}; only safetensors are exported")
@@ -29,6 +29,6 @@ class TorchFp32(Runtime, name="torch_fp32"):
 
     def open(self, folder: Path, threads: int) -> Compute:
         from pipelines.models.text_network import input_names, open_text_network
-        from pipelines.serving.runtimes.torch_call import called
+        from pipelines.serving.runtimes.torch_call import torch_compute
 
-        return called(open_text_network(folder), input_names(folder), threads)
+        return torch_compute(open_text_network(folder), input_names(folder), threads)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.judging.probes import LAYERS, Seen, Stage
-from pipelines.judging.probes.edge import Edge
-from pipelines.judging.probes.forgetting import Forgetting
-from pipelines.judging.probes.linear import Linear
+from pipelines.judging.probes import LAYERS, Observation, ProbedStage
+from pipelines.judging.probes.edge import EdgeProbe
+from pipelines.judging.probes.forgetting import ForgettingProbe
+from pipelines.judging.probes.linear import LinearProbe
 from pipelines.judging.probes.records import rounded
 from pipelines.lineage.results import PROBES
 from pipelines.reports.report import write_pages
@@ -29,19 +29,25 @@ def share(right: float, items: int = 60) -> np.ndarray:
 
 def sections() -> dict[str, Any]:
     linear = [
-        Stage(
+        ProbedStage(
             name,
             (0,),
-            (Seen({LAYERS: np.stack([np.insert(share(one), 1, share(0.3)[:, 0], 1) for one in layers])}, notes={}),),
+            (
+                Observation(
+                    {LAYERS: np.stack([np.insert(share(one), 1, share(0.3)[:, 0], 1) for one in layers])}, notes={}
+                ),
+            ),
         )
         for name, layers in (("general", (0.5, 0.6)), ("domain", (0.5, 0.95)))
     ]
     mixed = {"mix": [0.25, 0.75], "centre_of_gravity": 0.75, "expected_layer": None}
-    edge = [Stage("general", (0,), (Seen({LAYERS: np.stack([share(0.4), share(0.7)])}, notes=mixed),))]
+    edge = [ProbedStage("general", (0,), (Observation({LAYERS: np.stack([share(0.4), share(0.7)])}, notes=mixed),))]
     noise = np.random.default_rng(0).normal(size=60)
     lost = [
-        Stage(
-            name, (0,), (Seen({**loss, "bigram_shift": share(0.6)}, notes={"chances": {"bigram_shift": 0.5}, **notes}),)
+        ProbedStage(
+            name,
+            (0,),
+            (Observation({**loss, "bigram_shift": share(0.6)}, notes={"chances": {"bigram_shift": 0.5}, **notes}),),
         )
         for name, loss, notes in (
             ("general", {"loss": np.stack([30 + noise, np.full(60, 6.0)], 1)}, {"way": "masked tokens", "asked": "a"}),
@@ -50,9 +56,9 @@ def sections() -> dict[str, Any]:
         )
     ]
     made = {
-        "linear": Linear().record(linear, 0),
-        "edge": Edge().record(edge, 0),
-        "forgetting": Forgetting().record(lost, 0),
+        "linear": LinearProbe().record(linear, 0),
+        "edge": EdgeProbe().record(edge, 0),
+        "forgetting": ForgettingProbe().record(lost, 0),
     }
     found: dict[str, Any] = rounded(made)
     return found

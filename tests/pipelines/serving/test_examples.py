@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.errors import DataError
 from pipelines.recipe.catalogue import members_of
-from pipelines.serving.answering.examples import KINDS, as_json, asked_columns, examples
+from pipelines.serving.answering.examples import KINDS, as_json, input_columns, parse_examples
 from pipelines.task_families import TaskFamily
 
 QUESTION = {"question": "Who wrote it?", "context": "Ada wrote it."}
@@ -21,7 +21,7 @@ def family(name: str) -> TaskFamily:
 
 @pytest.mark.parametrize("name", sorted(members_of("task_families")[1]))
 def test_every_column_of_every_family_can_be_asked_for(name: str) -> None:
-    columns = asked_columns(family(name))
+    columns = input_columns(family(name))
     assert columns
     assert set(columns.values()) <= set(KINDS)
     assert not set(columns) & set(family(name).target)
@@ -29,7 +29,7 @@ def test_every_column_of_every_family_can_be_asked_for(name: str) -> None:
 
 def test_lines_become_examples_without_their_answers() -> None:
     lines = [json.dumps({**QUESTION, "answer_texts": ["Ada"], "id": 7}), "  \n", json.dumps(QUESTION)]
-    assert list(examples(family("span_extraction"), lines)) == [QUESTION, QUESTION]
+    assert list(parse_examples(family("span_extraction"), lines)) == [QUESTION, QUESTION]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_lines_become_examples_without_their_answers() -> None:
 )
 def test_what_is_wrong_is_told_with_its_line(name: str, line: str, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        list(examples(family(name), [line]))
+        list(parse_examples(family(name), [line]))
 
 
 def test_a_number_that_is_none_is_null() -> None:

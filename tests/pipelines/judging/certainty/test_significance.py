@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 from pipelines.errors import DataError
-from pipelines.judging.certainty.variance_components import Variation, variation
-from pipelines.judging.certainty.significance import detectable, holm, mcnemar, randomisation, settling
+from pipelines.judging.certainty.significance import (
+    holm,
+    mcnemar,
+    minimum_detectable_difference,
+    randomisation,
+    required_sample_sizes,
+)
+from pipelines.judging.certainty.variance_components import ContrastVariance, contrast_variance
 
 
 def share(statistics: np.ndarray) -> float:
@@ -69,7 +75,7 @@ def test_holm_is_the_procedure_of_its_paper() -> None:
 def test_what_is_said_to_be_detectable_is_detected_four_times_in_five() -> None:
     generator = np.random.default_rng(0)
     items, seeds, disagreement, deviation = 400, 5, 0.2, 0.01
-    effect = detectable(items, seeds, disagreement, deviation)
+    effect = minimum_detectable_difference(items, seeds, disagreement, deviation)
     seen = 0
     for _ in range(300):
         # items that only one of the two can answer, in the shares that give the effect
@@ -79,31 +85,36 @@ def test_what_is_said_to_be_detectable_is_detected_four_times_in_five() -> None:
         noise = deviation * generator.standard_normal((2, seeds, 1))
         first = (kind == 0) + (kind == 2) * 0.6 + noise[0]
         second = (kind == 1) + (kind == 2) * 0.6 + noise[1]
-        found = variation([(-1.0, first), (1.0, second)])
+        found = contrast_variance([(-1.0, first), (1.0, second)])
         seen += second.mean() - first.mean() - found.half_width > 0
     assert 0.72 <= seen / 300 <= 0.88
 
 
 def test_more_items_or_more_seeds_show_less() -> None:
-    assert detectable(1600, 3) < detectable(400, 3) < detectable(100, 3)
-    assert detectable(400, 10) < detectable(400, 3)
-    assert detectable(139, 1) > 0.1, "139 test texts swallow any published gain"
+    assert (
+        minimum_detectable_difference(1600, 3)
+        < minimum_detectable_difference(400, 3)
+        < minimum_detectable_difference(100, 3)
+    )
+    assert minimum_detectable_difference(400, 10) < minimum_detectable_difference(400, 3)
+    assert minimum_detectable_difference(139, 1) > 0.1, "139 test texts swallow any published gain"
 
 
 def test_settling_names_the_least_number_that_would_do() -> None:
-    found = Variation(items=0.0001, item_freedom=399, seeds=0.0004, seed_freedom=8)
-    answer = settling(0.03, found, seeds=5, items=400)
+    found = ContrastVariance(items=0.0001, item_freedom=399, seeds=0.0004, seed_freedom=8)
+    answer = required_sample_sizes(0.03, found, seeds=5, items=400)
     assert answer.items is None, "however many items, the seeds alone vary more than that"
     assert answer.seeds is not None and answer.seeds > 5
 
     def width(seeds: int) -> float:
-        return Variation(0.0001, 399, 0.0004 * 5 / seeds, 8 * (seeds - 1) / 4).half_width
+        return ContrastVariance(0.0001, 399, 0.0004 * 5 / seeds, 8 * (seeds - 1) / 4).half_width
 
     assert width(answer.seeds) < 0.03 <= width(answer.seeds - 1)
-    among_three = settling(0.03, found, seeds=5, items=400, among=3)
+    among_three = required_sample_sizes(0.03, found, seeds=5, items=400, among=3)
     assert among_three.seeds is not None and among_three.seeds > answer.seeds, "Holm asks more of the first of three"
     assert (
-        Variation(0.0001, 399, 0.0004 * 5 / among_three.seeds, 8 * (among_three.seeds - 1) / 4).p_value(0.03) < 0.05 / 3
+        ContrastVariance(0.0001, 399, 0.0004 * 5 / among_three.seeds, 8 * (among_three.seeds - 1) / 4).p_value(0.03)
+        < 0.05 / 3
     )
-    few = settling(0.01, Variation(0.0001, 399, 0.0, 1), seeds=1, items=400)
+    few = required_sample_sizes(0.01, ContrastVariance(0.0001, 399, 0.0, 1), seeds=1, items=400)
     assert few.seeds is None and few.items is not None and 1500 <= few.items <= 1600

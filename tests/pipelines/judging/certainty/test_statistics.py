@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
 from pipelines.judging.certainty.resampling import paired_difference as on_any_score
-from pipelines.judging.certainty.significance import judged
+from pipelines.judging.certainty.significance import holm_corrected
 from pipelines.judging.certainty.statistics import METRICS, contributions, interval, paired_difference, score
 
 CLASSES = 5
@@ -124,7 +124,7 @@ def test_two_seeds_far_apart_say_that_one_cannot_tell_though_every_resample_show
         assert apart.difference > 0.2
         assert apart.low < -0.05
         assert apart.p_value > 0.06
-        assert judged([apart])[0]["verdict"] == apart.verdict == "cannot tell"
+        assert holm_corrected([apart])[0]["verdict"] == apart.verdict == "cannot tell"
 
 
 def test_pairing_sees_what_two_separate_intervals_cannot() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.forward_passes import Asked, Reading
+from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.schema import Stage
 
-ASKED = Asked(documents=400, tokens=100.0, answers=3, models=4)
+ASKED = EvaluationSize(documents=400, tokens=100.0, answers=3, models=4)
 
 
 def part(**settings: object) -> Evaluation:
@@ -23,27 +23,32 @@ def part(**settings: object) -> Evaluation:
     [
         ({"name": "scores", "ladder": ["one", "two"]}, []),
         ({"name": "calibration"}, []),
-        ({"name": "robustness", "attacks": ["letter_case", "punctuation"], "examples": 1000}, [Reading(800, 100)]),
-        ({"name": "robustness", "attacks": ["letter_case"], "examples": 50}, [Reading(50, 100)]),
+        (
+            {"name": "robustness", "attacks": ["letter_case", "punctuation"], "examples": 1000},
+            [ForwardPasses(800, 100)],
+        ),
+        ({"name": "robustness", "attacks": ["letter_case"], "examples": 50}, [ForwardPasses(50, 100)]),
         # two stages of four models, thirty calls with one text and ten with thirty-two
-        ({"name": "footprint", "stages": ["one", "two"], "rounds": 30}, [Reading((30 + 320) * 2 / 4, 100)]),
-        ({"name": "footprint", "stages": ["one"], "rounds": 2}, [Reading((2 + 32) / 4, 100)]),
+        ({"name": "footprint", "stages": ["one", "two"], "rounds": 30}, [ForwardPasses((30 + 320) * 2 / 4, 100)]),
+        ({"name": "footprint", "stages": ["one"], "rounds": 2}, [ForwardPasses((2 + 32) / 4, 100)]),
         # all four of them
-        ({"name": "serving", "rounds": 30}, [Reading(30 + 320, 100)]),
-        ({"name": "perplexity", "texts": 500, "length": 50}, [Reading(800, 50, scored=50)]),
-        ({"name": "perplexity", "texts": 10, "length": 256}, [Reading(10, 100, scored=100)]),
+        ({"name": "serving", "rounds": 30}, [ForwardPasses(30 + 320, 100)]),
+        ({"name": "perplexity", "texts": 500, "length": 50}, [ForwardPasses(800, 50, scored=50)]),
+        ({"name": "perplexity", "texts": 10, "length": 256}, [ForwardPasses(10, 100, scored=100)]),
         # a text of a hundred tokens is read a hundred times
-        ({"name": "pseudo_perplexity", "texts": 10, "length": 64}, [Reading(1000, 64, scored=1)]),
+        ({"name": "pseudo_perplexity", "texts": 10, "length": 64}, [ForwardPasses(1000, 64, scored=1)]),
         (
             {"name": "prompting", "shots": [0, 4], "examples": 20, "tokens": 8},
-            [Reading(60, 16, scored=16), Reading(60, 80, scored=80)],
+            [ForwardPasses(60, 16, scored=16), ForwardPasses(60, 80, scored=80)],
         ),
         # its answer and the words around it are eight tokens more; and each text may say nothing in three ways
         (
             {"name": "prompting", "shots": [0], "examples": 20, "calibrate": True},
-            [Reading(240, 108, scored=108)],
+            [ForwardPasses(240, 108, scored=108)],
         ),
     ],
 )
-def test_what_each_model_is_shown_beside_the_test_table(settings: dict[str, object], wanted: list[Reading]) -> None:
+def test_what_each_model_is_shown_beside_the_test_table(
+    settings: dict[str, object], wanted: list[ForwardPasses]
+) -> None:
     assert list(part(**settings).readings(ASKED)) == wanted

@@ -11,12 +11,12 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, BertConfig, PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
-from pipelines.judging.evaluations.held_out import HeldOut
+from pipelines.judging.evaluations.held_out import HeldOutText
 from pipelines.judging.evaluations.perplexity import next_token_losses
 from pipelines.judging.evaluations.pseudo_perplexity import masked_token_losses
 from pipelines.judging.evaluations.stage import EVALUATION, evaluate
 from pipelines.judging.subjects import Subject
-from pipelines.models.opening import Record, open_model, put_together
+from pipelines.models.opening import ModelRecord, build_network, open_model
 from pipelines.parts.heads.masked_lm import MaskedLMHead
 from pipelines.recipe.job import Job
 from pipelines.recipe.kinds import Kind
@@ -41,14 +41,14 @@ def masked(tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPath
         vocab_size=512, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
         max_position_embeddings=64, initializer_range=0.3,
     )  # fmt: skip
-    put_together(Record(head=MaskedLMHead()), config).save_pretrained(folder)
+    build_network(ModelRecord(head=MaskedLMHead()), config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
-def rows_of(tokenizer: PreTrainedTokenizerFast, width: int) -> list[HeldOut]:
+def rows_of(tokenizer: PreTrainedTokenizerFast, width: int) -> list[HeldOutText]:
     ids = [tokenizer.encode(text, add_special_tokens=False, truncation=False) for text in TEXTS]
-    return [HeldOut([row[at : at + width] for at in range(0, len(row), width)], 1) for row in ids]
+    return [HeldOutText([row[at : at + width] for at in range(0, len(row), width)], 1) for row in ids]
 
 
 def test_a_text_is_as_likely_as_transformers_says_it_is(causal: Path, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -125,6 +125,6 @@ def test_a_head_that_needs_more_than_a_mask_is_refused(masked: Path) -> None:
     opened = open_model(masked, "cpu")
     from pipelines.parts.heads import Head
 
-    other = Record(head=Head.model_validate("permuted_lm"))
+    other = ModelRecord(head=Head.model_validate("permuted_lm"))
     with pytest.raises(RecipeError, match="permuted_lm needs .*permutation_mask"):
         masked_token_losses(type(opened)(other, opened.network, opened.tokenizer), [])

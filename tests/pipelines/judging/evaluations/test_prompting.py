@@ -11,9 +11,9 @@ import torch
 from transformers import BertConfig, GPT2Config, PreTrainedTokenizerFast
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.judging.evaluations.prompting import Prompting, calibrated
+from pipelines.judging.evaluations.prompting import PromptingEvaluation, calibrated
 from pipelines.judging.evaluations.prompts import Prompts, log_likelihoods, open_language_model
-from pipelines.models.opening import Record, put_together
+from pipelines.models.opening import ModelRecord, build_network
 from pipelines.parts.heads.causal_lm import CausalLMHead
 from pipelines.parts.heads.masked_lm import MaskedLMHead
 from pipelines.parts.objectives import TrainingStep
@@ -31,8 +31,8 @@ def save(folder: Path, tokenizer: PreTrainedTokenizerFast, texts: list[str] | No
     """A small GPT with 96 positions, trained for `steps` steps on `texts`."""
     torch.manual_seed(0)
     head = CausalLMHead()
-    network = put_together(
-        Record(head=head), GPT2Config(vocab_size=512, n_embd=64, n_layer=2, n_head=2, n_positions=96)
+    network = build_network(
+        ModelRecord(head=head), GPT2Config(vocab_size=512, n_embd=64, n_layer=2, n_head=2, n_positions=96)
     )
     optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3)
     if texts:
@@ -91,7 +91,7 @@ def test_a_prompt_is_answered_examples_and_an_open_one(tokenizer: PreTrainedToke
 def test_a_model_that_has_read_answered_examples_answers_them(
     untrained: Path, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
-    evaluation = Prompting(shots=(0, 1), tokens=12)
+    evaluation = PromptingEvaluation(shots=(0, 1), tokens=12)
     prompts = Prompts(tokenizer, FAMILY, TRAIN, 12, seed=0)
     texts = [tokenizer.decode(shot) for shot in prompts.shots(0, len(TRAIN))]
     trained = save(tmp_path, tokenizer, [f"{tokenizer.sep_token} {text}" for text in texts], steps=60)
@@ -114,9 +114,9 @@ def test_calibrated_answers_are_those_of_the_same_prompts_less_what_says_nothing
         scores, *empty = log_likelihoods(opened, [([*behind, *one.text], one.answers) for one in asked])
         expected.append(LABELS[int(calibrated(scores, empty).argmax())])
         plain.append(LABELS[int(scores.argmax())])
-    ours = Prompting(shots=(1,), tokens=12, calibrate=True).answers(untrained, FAMILY, TRAIN, TEST, seed=0)
+    ours = PromptingEvaluation(shots=(1,), tokens=12, calibrate=True).answers(untrained, FAMILY, TRAIN, TEST, seed=0)
     assert ours == {1: expected} and expected != plain
-    assert Prompting(shots=(1,), tokens=12).answers(untrained, FAMILY, TRAIN, TEST, seed=0) == {1: plain}
+    assert PromptingEvaluation(shots=(1,), tokens=12).answers(untrained, FAMILY, TRAIN, TEST, seed=0) == {1: plain}
 
 
 def test_calibration_is_zhaos_diagonal_matrix() -> None:
@@ -131,9 +131,9 @@ def test_calibration_is_zhaos_diagonal_matrix() -> None:
 def test_prompts_longer_than_the_positions_are_refused_with_numbers(untrained: Path) -> None:
     message = r"4 shots make prompts of up to \d+ tokens, and stage 'general' reads at most 96; at most [1-3] shots fit. Lower"
     with pytest.raises(RecipeError, match=message):
-        Prompting(tokens=16).answers(untrained, FAMILY, TRAIN, TEST, seed=0, stage="general")
+        PromptingEvaluation(tokens=16).answers(untrained, FAMILY, TRAIN, TEST, seed=0, stage="general")
     with pytest.raises(RecipeError, match="not even a prompt without examples fits"):
-        Prompting().answers(untrained, FAMILY, TRAIN, [{"text": "log " * 200, "label": "xml"}], seed=0)
+        PromptingEvaluation().answers(untrained, FAMILY, TRAIN, [{"text": "log " * 200, "label": "xml"}], seed=0)
 
 
 def test_what_cannot_be_prompted_is_refused(
@@ -142,10 +142,10 @@ def test_what_cannot_be_prompted_is_refused(
     config = BertConfig(
         vocab_size=512, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
     )
-    put_together(Record(head=MaskedLMHead()), config).save_pretrained(tmp_path)
+    build_network(ModelRecord(head=MaskedLMHead()), config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(RecipeError, match="the head masked_lm, which does not say what comes next"):
         open_language_model(tmp_path)
     same: list[dict[str, Any]] = [{"text": "a", "label": label} for label in ("好", "坏")]
     with pytest.raises(DataError, match="the same tokens as '坏'|the same tokens as '好'"):
-        Prompting().answers(untrained, FAMILY, same, same, seed=0)
+        PromptingEvaluation().answers(untrained, FAMILY, same, same, seed=0)

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
-from pipelines.judging.evaluations.slices import by_quartile, by_source, units, unknown_shares
+from pipelines.judging.evaluations.slices import quartile_slices, source_slices, unknown_word_shares, word_units
 from pipelines.judging.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
 from tests.pipelines.judging.evaluations.conftest import Trained
 from tests.pipelines.judging.evaluations.test_robustness import job
@@ -54,20 +54,20 @@ def test_parts_hold_every_example_once_and_are_scored_by_their_own(
 
 
 def test_quartiles_keep_equal_values_together_and_sources_are_files() -> None:
-    groups = by_quartile([1, 1, 1, 1, 1, 2, 3, 9])
+    groups = quartile_slices([1, 1, 1, 1, 1, 2, 3, 9])
     assert [group.name for group in groups] == ["1", "2", "3–9"]
     assert [row for group in groups for row in group.rows.tolist()] == list(range(8))
     rows = [{"source": f"{name}.tsv:{number}"} for number in range(3) for name in "ab"]
-    assert [(group.name, group.rows.tolist()) for group in by_source(rows)] == [
+    assert [(group.name, group.rows.tolist()) for group in source_slices(rows)] == [
         ("a.tsv", [0, 2, 4]),
         ("b.tsv", [1, 3, 5]),
     ]
-    assert by_source([{"text": "x"}]) == []
+    assert source_slices([{"text": "x"}]) == []
 
 
 def test_a_word_is_unknown_without_case_and_two_characters_are_one() -> None:
-    assert units("Ada wrote, 这本书 it") == ["ada", "wrote", "这本", "本书", "it"]
-    assert unknown_shares(["ADA left", "这本书", ""], frozenset({"ada", "这本"})) == [0.5, 0.5, 0.0]
+    assert word_units("Ada wrote, 这本书 it") == ["ada", "wrote", "这本", "本书", "it"]
+    assert unknown_word_shares(["ADA left", "这本书", ""], frozenset({"ada", "这本"})) == [0.5, 0.5, 0.0]
 
 
 def test_errors_are_the_most_confident_wrong_answers(found: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from pipelines.errors import RecipeError
-from pipelines.judging.evaluations.stage import Evaluated
-from pipelines.judging.evaluations.stage_effects import StageEffects
+from pipelines.judging.evaluations.stage import EvaluationContext
+from pipelines.judging.evaluations.stage_effects import StageEffectsEvaluation
 from pipelines.reports.elements.path_costs import factor_costs, path_costs
 from pipelines.reports.sections.lattice import Lattice, settled_by
 from pipelines.task_families.text_classification import TextClassification
@@ -24,7 +24,7 @@ GAINS = {"general": 0.0, "domain": 0.10, "task": 0.03}
 LABELS = ["no", "yes"]
 
 
-def judged(seeds: int, items: int, sizes: tuple[int | None, ...] = (None,)) -> tuple[StageEffects, Any]:
+def judged(seeds: int, items: int, sizes: tuple[int | None, ...] = (None,)) -> tuple[StageEffectsEvaluation, Any]:
     """An effects evaluation, and the answers of simulated models whose accuracy is 0.6 and the gains of their path."""
     generator = np.random.default_rng(0)
     family = TextClassification()
@@ -48,7 +48,7 @@ def judged(seeds: int, items: int, sizes: tuple[int | None, ...] = (None,)) -> t
         seed=0,
         statistics=lambda model: answers[model.stage, model.seed],
     )
-    return StageEffects.model_validate({"factors": FACTORS, "paths": paths, "metric": "accuracy"}), evaluated
+    return StageEffectsEvaluation.model_validate({"factors": FACTORS, "paths": paths, "metric": "accuracy"}), evaluated
 
 
 @pytest.fixture(scope="module")

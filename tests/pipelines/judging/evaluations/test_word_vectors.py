@@ -15,8 +15,8 @@ from transformers import PreTrainedTokenizerFast
 
 from pipelines.errors import DataError
 from pipelines.judging.evaluations.word_vectors import (
-    Table,
-    WordVectors,
+    EmbeddingTable,
+    WordVectorsEvaluation,
     answer_analogies,
     read_analogies,
     read_similarity,
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_neighbours_are_the_words_of_the_highest_cosine(folder: Path) -> None:
-    record = WordVectors(words=("apple", "melon"), neighbours=3).measure_folder(folder)
+    record = WordVectorsEvaluation(words=("apple", "melon"), neighbours=3).measure_folder(folder)
     unit = {word: np.asarray(v) / np.linalg.norm(v) for word, v in PLANTED.items() if word != "<unk>"}
     cosine = {word: float(unit["apple"] @ vector) for word, vector in unit.items() if word != "apple"}
     expected = sorted(cosine, key=lambda word: -cosine[word])[:3]
@@ -62,7 +62,7 @@ def test_neighbours_are_the_words_of_the_highest_cosine(folder: Path) -> None:
     assert record["neighbours"]["apple"][0] == ("pear", pytest.approx(cosine["pear"], abs=1e-4))
     assert record["neighbours"]["melon"] is None, "a word that the model does not know"
     assert (record["width"], record["words"]) == (4, 8)
-    assert list(WordVectors().measure_folder(folder)["neighbours"]) == ["man"], (
+    assert list(WordVectorsEvaluation().measure_folder(folder)["neighbours"]) == ["man"], (
         "the most frequent of a small vocabulary"
     )
 
@@ -74,7 +74,7 @@ def test_analogies_are_answered_by_3cosadd_and_coverage_is_told(folder: Path, tm
     path.write_text(f": royal\n{royal}\n: family\n{family}\n")
     questions = read_analogies(path)
     assert questions[0] == ("royal", "man", "woman", "king", "queen") and questions[4][0] == "family"
-    record = answer_analogies(Table(folder), questions)
+    record = answer_analogies(EmbeddingTable(folder), questions)
     assert record["coverage"] == 0.8 and record["accuracy"] == 0.75 and record["accuracy_of_all"] == 0.6
     assert record["relations"] == {"family": {"right": 1, "questions": 2}, "royal": {"right": 2, "questions": 2}}
     # Wilson's interval of 3 in 4
@@ -89,7 +89,7 @@ def test_analogies_are_answered_by_3cosadd_and_coverage_is_told(folder: Path, tm
 def test_every_answer_is_the_one_found_by_trying_every_word(folder: Path) -> None:
     known = [word for word in PLANTED if word != "<unk>"]
     unit = {word: np.asarray(PLANTED[word]) / np.linalg.norm(PLANTED[word]) for word in known}
-    table = Table(folder)
+    table = EmbeddingTable(folder)
     for a, b, c in permutations(known, 3):
         target = unit[b] - unit[a] + unit[c]
         best = max((word for word in known if word not in (a, b, c)), key=lambda word: float(unit[word] @ target))
@@ -108,7 +108,7 @@ def test_judgements_are_compared_by_spearman(folder: Path, tmp_path: Path) -> No
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.write("first\tsecond\tscore\n" + "".join(f"{a}\t{b}\t{s}\n" for a, b, s in pairs) + "man\tmelon\t3\n")
     assert read_similarity(path) == [*pairs, ("man", "melon", 3.0)]
-    record = WordVectors(similarity=str(path)).measure_folder(folder)["similarity"]
+    record = WordVectorsEvaluation(similarity=str(path)).measure_folder(folder)["similarity"]
     unit = {word: np.asarray(v) / np.linalg.norm(v) for word, v in PLANTED.items()}
     expected = spearmanr([float(unit[a] @ unit[b]) for a, b, _ in pairs], [s for *_, s in pairs]).statistic
     assert record["spearman"] == pytest.approx(expected, abs=1e-4) and record["coverage"] == pytest.approx(

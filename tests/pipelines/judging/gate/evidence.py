@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.judging.gate.evidence import Descent, Evidence, Overlaps
+from pipelines.judging.gate.evidence import Evidence, LeakageEvidence, LineageEvidence
 
-CLEAN = Overlaps(dataset="docs", left_in={}, removed=3, leaked=0, tested=200, trained_on_this=True)
-WHOLE = Descent(
+CLEAN = LeakageEvidence(dataset="docs", left_in={}, removed=3, leaked=0, tested=200, trained_on_this=True)
+WHOLE = LineageEvidence(
     steps=4, flaws=(), commits={"general": "a" * 40, "classify@0": "a" * 40}, identical=None, reproduction=""
 )
 

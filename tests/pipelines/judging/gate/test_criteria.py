@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from pipelines.judging.gate import Criterion, Outcome
+from pipelines.judging.gate import Criterion, CriterionOutcome
 from pipelines.judging.gate.evidence import Evidence
 from tests.pipelines.judging.gate.evidence import CLEAN, WHOLE, attacked, evidence, scores, served
 
 
-def judged(settings: dict[str, Any], known: Evidence) -> Outcome:
+def judged(settings: dict[str, Any], known: Evidence) -> CriterionOutcome:
     found = Criterion.model_validate(settings).judge(known)
     assert found.reason and found.criterion == settings["name"]
     return found

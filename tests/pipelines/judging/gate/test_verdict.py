@@ -7,18 +7,20 @@ from typing import get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.judging.gate import Answer, Outcome, decisive
+from pipelines.judging.gate import CriterionOutcome, OutcomeKind, decisive
 from pipelines.judging.gate.verdict import sentence, verdict
 
-ANSWERS = get_args(Answer)
+ANSWERS = get_args(OutcomeKind)
 outcomes = st.lists(
-    st.builds(Outcome, criterion=st.sampled_from("abc"), outcome=st.sampled_from(ANSWERS), reason=st.just("because."))
+    st.builds(
+        CriterionOutcome, criterion=st.sampled_from("abc"), outcome=st.sampled_from(ANSWERS), reason=st.just("because.")
+    )
 )
 
 
 @settings(deadline=None, derandomize=True)
 @given(outcomes)
-def test_the_truth_table(found: list[Outcome]) -> None:
+def test_the_truth_table(found: list[CriterionOutcome]) -> None:
     said = {one.outcome for one in found}
     expected = "NO-GO" if "missed" in said else "INCONCLUSIVE" if "undecided" in said or not said & {"met"} else "GO"
     assert verdict(found) == expected
@@ -32,16 +34,16 @@ def test_the_truth_table(found: list[Outcome]) -> None:
 @settings(deadline=None, derandomize=True)
 @given(outcomes, outcomes)
 def test_a_criterion_that_is_not_asked_changes_nothing_and_a_missed_one_everything(
-    found: list[Outcome], more: list[Outcome]
+    found: list[CriterionOutcome], more: list[CriterionOutcome]
 ) -> None:
-    silent = Outcome(criterion="x", outcome="not asked", reason="no")
+    silent = CriterionOutcome(criterion="x", outcome="not asked", reason="no")
     assert verdict([*found, silent]) == verdict(found)
-    closed = Outcome(criterion="x", outcome="missed", reason="no")
+    closed = CriterionOutcome(criterion="x", outcome="missed", reason="no")
     assert verdict([*found, closed, *more]) == "NO-GO"
 
 
 @settings(deadline=None, derandomize=True)
 @given(outcomes.filter(bool))
-def test_the_decisive_of_several_answers_is_the_worst(found: list[Outcome]) -> None:
+def test_the_decisive_of_several_answers_is_the_worst(found: list[CriterionOutcome]) -> None:
     order = {"missed": 0, "undecided": 1, "met": 2, "not asked": 2}
     assert order[decisive(found).outcome] == min(order[one.outcome] for one in found)

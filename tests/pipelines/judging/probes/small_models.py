@@ -11,7 +11,7 @@ import pyarrow.parquet
 from pipelines.judging.probes.examples import Examples
 from pipelines.judging.probes.model import ProbedModel
 from pipelines.judging.subjects import Subject
-from pipelines.models.opening import Record, put_together
+from pipelines.models.opening import ModelRecord, build_network
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
 from pipelines.parts.tokenizers import Tokenizer
@@ -35,11 +35,11 @@ def save_model(
 
     tokenizer = Tokenizer.model_validate({"name": "wordpiece", "vocab_size": 600}).train(documents("json", "argparse"))
     config = Backbone.model_validate(body).config(tokenizer, 128)
-    record = Record(
+    record = ModelRecord(
         head=Head.model_validate(head), family=task.family if task else None, labels=task.labels if task else ()
     )
     torch.manual_seed(seed)
-    network = put_together(record, config)
+    network = build_network(record, config)
     with torch.no_grad():
         for name, weights in network.named_parameters():
             if weights.ndim > 1 and "position" not in name:

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from pipelines.judging.probes import LAYERS
-from pipelines.judging.probes import Stage as Looked
-from pipelines.judging.probes.attention_relations import AttentionRelations, most_attended
+from pipelines.judging.probes import ProbedStage as Looked
+from pipelines.judging.probes.attention_relations import AttentionRelationsProbe, most_attended
 from pipelines.judging.probes.model import ProbedModel, pooling
 from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
 
@@ -72,7 +72,7 @@ def test_rows_of_word_attention_add_up_to_what_does_not_go_to_the_frame(tmp_path
 def test_a_head_that_looks_one_word_on_finds_determiners_and_is_no_better_than_that_offset(tmp_path: Path) -> None:
     tables = {name: write_table(tmp_path / f"{name}.parquet", [ROW] * 30) for name in ("train", "test")}
     model = made_to_attend(save_model(tmp_path / "model"), tables)
-    probe = AttentionRelations()
+    probe = AttentionRelationsProbe()
     seen = probe.look(model)
     assert seen.first_layer == 1 and seen.statistics[LAYERS].shape == (2, 30, 6)
     record = probe.record([Looked("general", (0,), (seen,))], 0)

@@ -9,15 +9,15 @@ import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.judging.probes import LAYERS
-from pipelines.judging.probes.edge import Edge, Spans, answers, span_network, spans_of
-from pipelines.judging.probes.model import Vectors
+from pipelines.judging.probes.edge import EdgeProbe, Spans, answers, span_network, spans_of
+from pipelines.judging.probes.model import WordStates
 from pipelines.task_families import TaskFamily
 from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
 
 
-def vectors(begins: list[int], covered: list[bool]) -> Vectors:
+def vectors(begins: list[int], covered: list[bool]) -> WordStates:
     words = np.zeros((begins[-1], 3), np.float32)
-    return Vectors((words,), np.asarray(begins), np.asarray(covered))
+    return WordStates((words,), np.asarray(begins), np.asarray(covered))
 
 
 def test_spans_are_entities_or_a_word_and_its_head_and_only_where_they_are_covered() -> None:
@@ -37,7 +37,7 @@ def test_the_mixture_is_a_share_of_each_layer_and_finds_the_one_that_knows() -> 
     noise = [random.normal(size=(400, 6)).astype(np.float32) for _ in range(3)]
     noise[1][:, 0] = [4.0 if label == "a" else -4.0 for label in labels]
     spans = Spans(words, words[:, None, None], labels)
-    network = Edge(epochs=30).fit(noise, spans, ["a", "b"], seed=0)
+    network = EdgeProbe(epochs=30).fit(noise, spans, ["a", "b"], seed=0)
     assert sum(network.mix.shares) == pytest.approx(1.0) and min(network.mix.shares) > 0
     assert int(np.argmax(network.mix.shares)) == 1
     said = [["a", "b"][one] for one in answers(network, noise, spans.words)]
@@ -64,7 +64,7 @@ def test_layers_are_scored_by_mixtures_of_those_below(tmp_path: Path) -> None:
     ]
     tables = {name: write_table(tmp_path / f"{name}.parquet", rows) for name in ("train", "test")}
     model = opened(save_model(tmp_path / "model"), tables, "tagging")
-    probe = Edge()
+    probe = EdgeProbe()
     seen = probe.look(model)
     assert seen.statistics[LAYERS].shape == (3, 24, 2) and (seen.statistics[LAYERS][..., 1] == 2).all()
     assert all(probe.score("accuracy", layer) > 0.9 for layer in seen.statistics[LAYERS])
@@ -80,4 +80,4 @@ def test_layers_of_different_width_cannot_be_mixed(tmp_path: Path) -> None:
     tables = {name: write_table(tmp_path / f"{name}.parquet", rows) for name in ("train", "test")}
     model = opened(save_model(tmp_path / "model", head="causal_lm", body=body), tables, "tagging")
     with pytest.raises(RecipeError, match="16, 24 wide and cannot be mixed"):
-        Edge().look(model)
+        EdgeProbe().look(model)

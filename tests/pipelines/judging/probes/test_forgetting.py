@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from pipelines.errors import DataError
-from pipelines.judging.probes import Stage as Looked
-from pipelines.judging.probes.forgetting import LOSS, TABLE, Forgetting
-from pipelines.judging.probes.held_out_loss import losses, way_of_asking
+from pipelines.judging.probes import ProbedStage as Looked
+from pipelines.judging.probes.forgetting import LOSS, TABLE, ForgettingProbe
+from pipelines.judging.probes.held_out_loss import losses, prediction_signal
 from pipelines.judging.probes.model import ProbedModel
-from pipelines.judging.probes.sentence_tasks import sentences_of, tasks_of
+from pipelines.judging.probes.sentence_tasks import sentence_tasks, sentences_of
 from pipelines.task_families import Task, TaskFamily
 from pipelines.vocabulary import Signal
 from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
@@ -55,7 +55,7 @@ def test_the_loss_is_that_of_transformers_at_the_masked_places(tmp_path: Path) -
 
 def test_the_loss_of_what_reads_from_left_to_right_is_that_of_transformers(tmp_path: Path) -> None:
     model = model_on(save_model(tmp_path / "model", head="causal_lm", body=GPT), TEXTS)
-    signal, way = way_of_asking(model)
+    signal, way = prediction_signal(model)
     assert (signal, way) == (Signal.NEXT_LOGITS, "next tokens")
     found, _ = losses(model, TEXTS[:3], signal, 0.15, 0)
     for number, text in enumerate(TEXTS[:3]):
@@ -68,14 +68,14 @@ def test_the_loss_of_what_reads_from_left_to_right_is_that_of_transformers(tmp_p
 
 
 def test_boundaries_are_compared_where_they_were_asked_the_same(tmp_path: Path) -> None:
-    task = Task(TaskFamily.usually(), ("a", "b"))
+    task = Task(TaskFamily.default(), ("a", "b"))
     folders = {
         "general": [save_model(tmp_path / "0", 0)],
         "domain": [save_model(tmp_path / "1", 1), save_model(tmp_path / "2", 2)],
         "classify": [save_model(tmp_path / "3", 3, "sequence_classification", task)],
         "causal": [save_model(tmp_path / "4", 4, "causal_lm", body=GPT)],
     }
-    probe = Forgetting(documents=60, sentences=400)
+    probe = ForgettingProbe(documents=60, sentences=400)
     stages = [
         Looked(name, tuple(range(len(made))), tuple(probe.look(model_on(folder, TEXTS)) for folder in made))
         for name, made in folders.items()
@@ -97,7 +97,7 @@ def test_boundaries_are_compared_where_they_were_asked_the_same(tmp_path: Path) 
 
 
 def test_a_loss_that_rises_is_worse(tmp_path: Path) -> None:
-    probe = Forgetting(documents=60, sentences=50)
+    probe = ForgettingProbe(documents=60, sentences=50)
     model = model_on(save_model(tmp_path / "0"), TEXTS)
     before = probe.look(model)
     with torch.no_grad():
@@ -117,11 +117,11 @@ def test_nothing_held_out_is_told(tmp_path: Path) -> None:
     path = tmp_path / "none.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"text": pyarrow.array([], pyarrow.string())}), path)
     with pytest.raises(DataError, match="general_heldout is empty.*leave out the probe forgetting"):
-        Forgetting().look(opened(folder, {TABLE: path}, "text_classification"))
+        ForgettingProbe().look(opened(folder, {TABLE: path}, "text_classification"))
 
 
 def test_tasks_are_what_they_say() -> None:
-    tasks = {task.name: task for task in tasks_of(TEXTS, 0, 2000)}
+    tasks = {task.name: task for task in sentence_tasks(TEXTS, 0, 2000)}
     assert set(tasks) == {"sentence_length", "word_content", "bigram_shift"}
     sizes = [
         (len(text.split()), int(label))
@@ -144,7 +144,7 @@ def test_tasks_are_what_they_say() -> None:
 
 def test_chinese_sentences_are_words_without_spaces() -> None:
     reviews = [text for text, _ in chinese_reviews()]
-    tasks = {task.name: task for task in tasks_of(reviews, 0, 500)}
+    tasks = {task.name: task for task in sentence_tasks(reviews, 0, 500)}
     assert "bigram_shift" in tasks and "sentence_length" in tasks
     assert sum(" " in text for text in tasks["bigram_shift"].texts) < 0.2 * len(tasks["bigram_shift"].texts)
     assert max(map(len, sentences_of("这本书的内容很好，读起来非常轻松。推荐给所有喜欢历史的大家。"))) > 4

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pipelines.judging.probes import LAYERS
-from pipelines.judging.probes.linear import Linear, control_labels
-from pipelines.judging.probes.regression import fitted
+from pipelines.judging.probes.linear import LinearProbe, control_labels
+from pipelines.judging.probes.regression import fit_softmax_regression
 from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
 
 COLOURS = {"red": "B-colour", "blue": "B-colour", "green": "B-colour"}
@@ -33,7 +33,7 @@ def test_it_is_softmax_regression_with_half_the_squared_norm() -> None:
     labels = np.asarray(
         ["abc"[int(n)] for n in (states[:, 0] + random.normal(size=300) > 0).astype(int) + (states[:, 1] > 1)]
     )
-    model = fitted(states, labels, 3.0)
+    model = fit_softmax_regression(states, labels, 3.0)
     scaled = (states.astype(np.float64) - states.mean(0)) / states.std(0)
     weights, bias = model[-1].coef_, model[-1].intercept_
     scores = scaled @ weights.T + bias
@@ -65,7 +65,7 @@ def test_what_a_word_is_can_be_read_and_what_the_lot_said_of_new_words_cannot(tm
         "train": write_table(tmp_path / "train.parquet", sentences(60, 0)),
         "test": write_table(tmp_path / "test.parquet", [*sentences(30, 1), *new]),
     }
-    probe = Linear()
+    probe = LinearProbe()
     seen = probe.look(opened(save_model(tmp_path / "model"), tables, "tagging"))
     statistics = seen.statistics[LAYERS]
     assert statistics.shape == (3, 50, 3)
@@ -86,13 +86,13 @@ def test_words_beyond_the_row_are_not_asked(tmp_path: Path) -> None:
         "train": write_table(tmp_path / "train.parquet", sentences(40, 0)),
         "test": write_table(tmp_path / "test.parquet", long),
     }
-    seen = Linear().look(opened(save_model(tmp_path / "model"), tables, "tagging", length=32))
+    seen = LinearProbe().look(opened(save_model(tmp_path / "model"), tables, "tagging", length=32))
     assert seen.statistics[LAYERS][0, 0, 2] + seen.notes["not_covered"] == 100 and 10 <= seen.notes["words"] <= 30
 
 
 def test_a_text_is_asked_by_its_class(tmp_path: Path) -> None:
     texts = [{"text": " ".join(row["tokens"]), "label": row["tags"][0]} for row in sentences(80, 0)]
     tables = {name: write_table(tmp_path / f"{name}.parquet", texts) for name in ("train", "test")}
-    probe = Linear()
+    probe = LinearProbe()
     seen = probe.look(opened(save_model(tmp_path / "model"), tables, "text_classification"))
     assert seen.statistics[LAYERS].shape == (3, 80, 3) and set(seen.statistics[LAYERS][0, :, 2]) == {1.0}

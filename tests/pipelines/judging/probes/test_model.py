@@ -11,7 +11,7 @@ import torch
 from pipelines.judging.probes.examples import Examples, labels_of, types_of
 from pipelines.judging.probes.model import ProbedModel
 from pipelines.judging.subjects import Subject
-from pipelines.models.opening import Record, put_together
+from pipelines.models.opening import ModelRecord, build_network
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
 from pipelines.parts.tokenizers import Tokenizer
@@ -62,7 +62,7 @@ def test_chinese_words_of_several_characters_are_one_word(tmp_path: Path) -> Non
     reviews = [text for text, _ in chinese_reviews()]
     tokenizer = Tokenizer.model_validate({"name": "wordpiece", "vocab_size": 3000}).train(reviews)
     config = Backbone.model_validate(BODY).config(tokenizer, 128)
-    put_together(Record(head=Head.model_validate("masked_lm")), config).save_pretrained(tmp_path)
+    build_network(ModelRecord(head=Head.model_validate("masked_lm")), config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     examples = Examples({}, TaskFamily.model_validate("tagging"), 0, 9)
     model = ProbedModel(Subject(stage="s", seed=0, fingerprint="0" * 64, folder=tmp_path), examples, 64, 0, "zh")

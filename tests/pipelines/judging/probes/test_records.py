@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.judging.certainty.significance import judged
+from pipelines.judging.certainty.significance import holm_corrected
 from pipelines.judging.certainty.statistics import Difference
 from pipelines.judging.probes.records import rounded
 
 
 def test_one_comparison_stands_where_its_interval_excludes_zero() -> None:
     for low, high, verdict in ((0.001, 0.05, "better"), (-0.001, 0.05, "cannot tell"), (-0.2, -0.01, "worse")):
-        (found,) = judged([Difference((low + high) / 2, low, high)])
+        (found,) = holm_corrected([Difference((low + high) / 2, low, high)])
         assert found["verdict"] == verdict and (found["p"] < 0.05) == (verdict != "cannot tell")
         assert (found["low"], found["high"]) == (low, high)
 
@@ -19,9 +19,9 @@ def test_one_comparison_stands_where_its_interval_excludes_zero() -> None:
 def test_among_many_only_what_is_clear_stands() -> None:
     marginal, clear = Difference(0.02, 0.001, 0.04), Difference(0.2, 0.15, 0.25)
     none = [Difference(0.0, -0.02, 0.02)] * 10
-    verdicts = [one["verdict"] for one in judged([marginal, clear, *none])]
+    verdicts = [one["verdict"] for one in holm_corrected([marginal, clear, *none])]
     assert verdicts == ["cannot tell", "better", *["cannot tell"] * 10]
-    assert judged([]) == [] and judged([Difference(0.0, 0.0, 0.0)])[0]["verdict"] == "cannot tell"
+    assert holm_corrected([]) == [] and holm_corrected([Difference(0.0, 0.0, 0.0)])[0]["verdict"] == "cannot tell"
 
 
 def test_records_are_cut_to_what_they_can_say() -> None:

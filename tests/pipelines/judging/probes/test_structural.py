@@ -13,7 +13,7 @@ from pipelines.errors import DataError
 from pipelines.judging.probes import LAYERS
 from pipelines.judging.probes.structural import (
     COLUMNS,
-    Structural,
+    StructuralProbe,
     batch_of,
     depth_loss,
     distance_loss,
@@ -88,7 +88,7 @@ def test_correlations_are_averaged_by_length_and_short_sentences_do_not_count() 
         [0, 0, 0, length, counts, value, value]
         for length, counts, value in ((6, 1, 0.2), (6, 1, 0.4), (9, 1, 0.9), (3, 0, 0))
     ]
-    assert Structural().score("distance_spearman", np.asarray(rows, float)) == pytest.approx((0.3 + 0.9) / 2)
+    assert StructuralProbe().score("distance_spearman", np.asarray(rows, float)) == pytest.approx((0.3 + 0.9) / 2)
 
 
 def test_a_tree_that_lies_in_the_states_is_found() -> None:
@@ -103,7 +103,7 @@ def test_a_tree_that_lies_in_the_states_is_found() -> None:
             words[word, word] = 1.0
         sentences.append(words)
         truths.append(distances(heads).astype(np.float32))
-    matrix = Structural(epochs=60, lr=0.02).fit(sentences, truths, distance_loss, seed=0)
+    matrix = StructuralProbe(epochs=60, lr=0.02).fit(sentences, truths, distance_loss, seed=0)
     apart = [
         np.abs(squared_distances(words, matrix) - truth).mean() for words, truth in zip(sentences, truths, strict=True)
     ]
@@ -116,7 +116,7 @@ def test_sentences_that_are_cut_are_left_out_and_told(tmp_path: Path) -> None:
     long = {**row, "words": words * 9, "heads": [0, *[1] * 98], "relations": ["dep"] * 99}
     tables = {name: write_table(tmp_path / f"{name}.parquet", [row, row, long]) for name in ("train", "test")}
     folder = save_model(tmp_path / "model")
-    seen = Structural(epochs=1).look(opened(folder, tables, "dependency_parsing"))
+    seen = StructuralProbe(epochs=1).look(opened(folder, tables, "dependency_parsing"))
     assert seen.statistics[LAYERS].shape == (3, 2, len(COLUMNS)) and seen.notes["not_covered"] == 1
     with pytest.raises(DataError, match="no sentence fits whole"):
-        Structural(epochs=1).look(opened(folder, tables, "dependency_parsing", length=8))
+        StructuralProbe(epochs=1).look(opened(folder, tables, "dependency_parsing", length=8))

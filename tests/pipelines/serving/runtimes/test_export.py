@@ -21,17 +21,17 @@ from pipelines.errors import DataError
 from pipelines.serving.answering.answerer import Answerer
 from pipelines.serving.answering.inference import load_predictor, load_vectors
 from pipelines.serving.exported import EXPORT, Export, slow_here
-from pipelines.serving.exporting.export import Limits, Material, export
-from pipelines.serving.exporting.export_data import material
+from pipelines.serving.exporting.export import ExportData, ExportLimits, export
+from pipelines.serving.exporting.export_data import export_data
 from pipelines.serving.exporting.measures import SHAPES, cosines
-from pipelines.serving.runtimes import Runtime
+from pipelines.serving.runtimes import ServingRuntime
 from tests.chinese_text import ARTICLES
 from tests.pipelines.judging.evaluations.tiny_classifier import documentation, train_classifier
 from tests.pipelines.serving.runtimes.tiny_folders import bare_encoder, of_pairs
 from tests.steps import ROOT
 
-QUICK = Limits(rounds=1, shapes=((1, 16), (4, 32)))
-STRICT = Limits(rounds=1, shapes=((1, 16), (1, 32)), least_cosine=0.9999)
+QUICK = ExportLimits(rounds=1, shapes=((1, 16), (4, 32)))
+STRICT = ExportLimits(rounds=1, shapes=((1, 16), (1, 32)), least_cosine=0.9999)
 """No 8-bit form reaches it. One text at a time, because torch compiles batches apart, which takes long."""
 NEAR = {"torch_fp32": 1 - 1e-6, "onnxruntime_fp32": 1 - 1e-6, "torch_bf16": 0.995, "openvino_bf16": 0.995}
 """Least cosine of the answers of each."""
@@ -63,12 +63,12 @@ def rows(texts: list[str]) -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def real(classifier: Path, texts: list[str]) -> Material:
-    return material(classifier, "documentation", rows(texts), rows(texts))
+def real(classifier: Path, texts: list[str]) -> ExportData:
+    return export_data(classifier, "documentation", rows(texts), rows(texts))
 
 
 @pytest.fixture(scope="module")
-def exported(classifier: Path, real: Material) -> tuple[Path, Export]:
+def exported(classifier: Path, real: ExportData) -> tuple[Path, Export]:
     """Every runtime that is installed, and the fastest of them in a folder."""
     folder = classifier.parent / "exported"
     return folder, export(classifier, folder, replace(real, calibration=real.calibration[:16]), STRICT, model="tiny")
@@ -76,9 +76,9 @@ def exported(classifier: Path, real: Material) -> tuple[Path, Export]:
 
 def test_every_installed_runtime_answers_as_float32_does(exported: tuple[Path, Export]) -> None:
     _, record = exported
-    assert {*record.measured, *record.left_out} == set(Runtime.members)
+    assert {*record.measured, *record.left_out} == set(ServingRuntime.members)
     for name, why in record.left_out.items():
-        assert why == Runtime.model_validate(name).missing(), f"{name} was left out although it is installed"
+        assert why == ServingRuntime.model_validate(name).missing(), f"{name} was left out although it is installed"
     for name, found in record.measured.items():
         assert found.cosine_least > NEAR[name] if name in NEAR else found.cosine_mean > EIGHT, name
         assert [(each.rows, each.tokens) for each in found.latency] == [(1, 16), (1, 32)]
@@ -106,7 +106,7 @@ def test_the_folder_is_opened_without_being_told_its_runtime(
 
 
 def test_where_none_may_be_chosen_the_reasons_are_told_and_nothing_is_written(
-    classifier: Path, real: Material, tmp_path: Path
+    classifier: Path, real: ExportData, tmp_path: Path
 ) -> None:
     heard: list[float] = []
 
@@ -138,7 +138,7 @@ def test_pairs_are_answered_from_an_export(
     pairs = [{"text_a": a, "text_b": b} for (a, _), (b, _) in zip(test[:24], test[24:48], strict=True)]
     before = Answerer(model).answer(pairs)
     limits = replace(QUICK, least_cosine=0.9999, only=(runtime,))
-    export(model, tmp_path / "out", material(model, "pairs", pairs, pairs), limits)
+    export(model, tmp_path / "out", export_data(model, "pairs", pairs, pairs), limits)
     after = Answerer(tmp_path / "out").answer(pairs)
     if isinstance(before[0], float):
         np.testing.assert_allclose(after, before, atol=1e-4)
@@ -155,7 +155,7 @@ def test_a_bare_encoder_gives_the_mean_of_its_states(classifier: Path, tmp_path:
 
     model = bare_encoder(classifier, tmp_path / "model")
     limits = replace(QUICK, only=("onnxruntime_fp32",))
-    record = export(model, tmp_path / "out", material(model, "texts", rows(texts), rows(texts)), limits)
+    record = export(model, tmp_path / "out", export_data(model, "texts", rows(texts), rows(texts)), limits)
     assert record.output == "vector"
     network, tokenizer = AutoModel.from_pretrained(model), AutoTokenizer.from_pretrained(model)
     found = load_vectors(tmp_path / "out").encode(texts)
@@ -169,7 +169,7 @@ def test_a_bare_encoder_gives_the_mean_of_its_states(classifier: Path, tmp_path:
 
 
 def test_a_model_that_says_more_than_one_array_of_a_text_is_refused(
-    classifier: Path, real: Material, tmp_path: Path
+    classifier: Path, real: ExportData, tmp_path: Path
 ) -> None:
     from tests.tasks.answering_folders import save_answering
 
@@ -209,7 +209,7 @@ def test_a_changed_file_is_refused(exported: tuple[Path, Export], tmp_path: Path
 def test_a_slower_processor_is_told_of(exported: tuple[Path, Export]) -> None:
     _, record = exported
     there = record.machine.model_copy(update={"instructions": ("amx_bf16", "avx512_bf16")})
-    record = record.model_copy(update={"runtime": Runtime.model_validate("torch_bf16"), "machine": there})
+    record = record.model_copy(update={"runtime": ServingRuntime.model_validate("torch_bf16"), "machine": there})
     assert slow_here(record, frozenset({"avx2", "avx512_bf16"})) is None
     assert "on a processor with amx_bf16, avx512_bf16; this one has none of it" in str(
         slow_here(record, frozenset({"avx2"}))
@@ -219,7 +219,7 @@ def test_a_slower_processor_is_told_of(exported: tuple[Path, Export]) -> None:
 
 
 def test_a_killed_export_leaves_no_folder_and_the_next_one_cleans_up(
-    classifier: Path, real: Material, tmp_path: Path, texts: list[str]
+    classifier: Path, real: ExportData, tmp_path: Path, texts: list[str]
 ) -> None:
     lines = tmp_path / "texts.txt"
     lines.write_text("\n".join(" ".join(text.split()) for text in texts), encoding="utf-8")
@@ -253,13 +253,13 @@ def test_a_killed_export_leaves_no_folder_and_the_next_one_cleans_up(
     assert [path.name for path in home.iterdir()] == ["served"]
 
 
-def test_what_is_no_export_is_not_overwritten(classifier: Path, real: Material) -> None:
+def test_what_is_no_export_is_not_overwritten(classifier: Path, real: ExportData) -> None:
     with pytest.raises(DataError, match="holds something that is no export"):
         export(classifier, classifier, real, QUICK)
     with pytest.raises(DataError, match="no runtime is called 'onnxruntime_fp3'. Did you mean 'onnxruntime_fp32'"):
         export(classifier, classifier.parent / "x", real, replace(QUICK, only=("onnxruntime_fp3",)))
     with pytest.raises(DataError, match="0 texts to compare answers on"):
-        export(classifier, classifier.parent / "x", Material("nothing", (), ()), QUICK)
+        export(classifier, classifier.parent / "x", ExportData("nothing", (), ()), QUICK)
 
 
 def test_cosines_are_of_answers_and_of_differences_where_an_answer_is_one_number() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModel
 
-from pipelines.models.opening import Record, open_config, put_together
+from pipelines.models.opening import ModelRecord, build_network, open_config
 from pipelines.parts.heads import Head
 from pipelines.task_families import TaskFamily
 
@@ -19,11 +19,11 @@ TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 def of_pairs(classifier: Path, out: Path, family: str, head: dict[str, object]) -> Path:
     """An untrained model of pairs, large enough weights that its answers differ, whose tokenizer tells two texts apart."""
     labels = ("other", "same") if family == "pair_classification" else ()
-    record = Record(head=Head.model_validate(head), family=TaskFamily.model_validate(family), labels=labels)
+    record = ModelRecord(head=Head.model_validate(head), family=TaskFamily.model_validate(family), labels=labels)
     torch.manual_seed(1)
     config = open_config(classifier)
     config.architectures = config.problem_type = None
-    put_together(record, config).save_pretrained(out)
+    build_network(record, config).save_pretrained(out)
     for name in TOKENIZER:
         shutil.copyfile(classifier / name, out / name)
     settings = json.loads((out / "tokenizer_config.json").read_text())
