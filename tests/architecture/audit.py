@@ -1,7 +1,7 @@
 """Known vulnerabilities of the locked packages, where the index answers: `python -m tests.architecture.audit`.
 
-Exit status 0 where none is known that is not accepted, and where nobody can be asked, which is said; 1 where one is known.
-What is accepted stands in accepted_vulnerabilities.json with its reason: {"GHSA-…": "why it does not concern us"}.
+Exit status 0 where every known one is accepted, and where no index answers, which is printed; 1 otherwise. Accepted ones
+are in accepted_vulnerabilities.json with the reason: {"GHSA-…": "why it does not concern us"}.
 Options after the lock are pip-audit's own.
 """
 
@@ -28,7 +28,7 @@ class NoAnswer(Exception):
 
 
 def audited(lines: Sequence[str], options: Sequence[str]) -> list[dict[str, Any]]:
-    """What pip-audit says of each requirement. NoAnswer where the index is silent, CalledProcessError for anything else."""
+    """pip-audit's entry for each requirement. Raises NoAnswer where the index does not answer."""
     with tempfile.TemporaryDirectory() as folder:
         asked = Path(folder) / "asked.txt"
         asked.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -50,7 +50,7 @@ def main(lock: Path, options: Sequence[str], accepted: Mapping[str, str]) -> int
     """Audit the lock; what it found is printed."""
     locked = [line for line in lock.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
     try:
-        # one question first: an index that mirrors files, and knows nothing of vulnerabilities, would be asked in vain for all
+        # one request first: a mirror of files that knows no vulnerabilities would be asked in vain for all of them
         (first,) = audited(locked[:1], options)
         if "skip_reason" in first:
             raise NoAnswer(first["skip_reason"])

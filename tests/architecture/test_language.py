@@ -18,7 +18,8 @@ ROOMS = ("flows", "tasks", "pipelines", "benchmarks")
 WRITTEN = {"says"}
 """Keys of files that users write or that were written before: a recipe's claim `says` its sentence."""
 PHRASES = re.compile(
-    r"^Of [a-z]|\bhangs? on\b|\basks? nobody\b|\bthis house\b|\bof the house\b|\bwhoever\b|\bsurer than\b|\bstands? beside\b"
+    r"^Of [a-z]|\bhangs? on\b|\basks? nobody\b|\bthis house\b|\bof the house\b|\bwhoever\b|\bsurer than\b"
+    r"|\bstands? beside\b"
     r"|\bis told\b|\bare told\b|\bwas told\b|\bis asked\b|\bare asked\b|\bwas asked\b",
     re.MULTILINE,
 )

@@ -1,4 +1,4 @@
-"""What would read code as data, or run a string, is nowhere in the house; where a call has a safe form, that one is used."""
+"""Nothing in the project reads code as data or runs a string; where a call has a safe form, that one is used."""
 
 from __future__ import annotations
 

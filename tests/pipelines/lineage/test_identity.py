@@ -168,17 +168,17 @@ def planned(checkout: Path) -> dict[str, str]:
 def test_code_moves_what_uses_it_and_comments_move_nothing(checkout: Path) -> None:
     before = planned(checkout)
     edits = {
-        "objectives/cross_entropy.py": ("smoothing: float = Option(0.0,", "smoothing: float = Option(0.05,"),
-        "objectives/match_logits.py": ("temperature: float = Option(2.0,", "temperature: float = Option(3.0,"),
-        "evaluations/baselines.py": ("class Baselines(", "MOVED = 1\n\n\nclass Baselines("),
+        "parts/objectives/cross_entropy.py": ("smoothing: float = Option(0.0,", "smoothing: float = Option(0.05,"),
+        "parts/objectives/match_logits.py": ("temperature: float = Option(2.0,", "temperature: float = Option(3.0,"),
+        "judging/evaluations/baselines.py": ("class Baselines(", "MOVED = 1\n\n\nclass Baselines("),
     }
     fine_tuned = {
         label for label in before if label.partition("@")[0] in ("classify", "scratch", "from_general", "from_domain")
     }
     expected = {
-        "objectives/cross_entropy.py": fine_tuned | {"small", "int8", "report"},
-        "objectives/match_logits.py": {"small", "int8", "report"},
-        "evaluations/baselines.py": {"report"},
+        "parts/objectives/cross_entropy.py": fine_tuned | {"small", "int8", "report"},
+        "parts/objectives/match_logits.py": {"small", "int8", "report"},
+        "judging/evaluations/baselines.py": {"report"},
     }
     for name, (old, new) in edits.items():
         path = checkout / "pipelines" / name
@@ -226,6 +226,6 @@ def test_what_is_imported_for_annotations_alone_is_no_part_of_an_identity() -> N
     # the case is a real one: the module is named there, among whatever else is
     source = (ROOT / "pipelines/judging/evaluations/__init__.py").read_text()
     assert re.search(
-        r"^if TYPE_CHECKING:\n(    .*\n)*    from pipelines\.evaluations\.stage import ", source, re.MULTILINE
+        r"^if TYPE_CHECKING:\n(    .*\n)*    from pipelines\.judging\.evaluations\.stage import ", source, re.MULTILINE
     )
     assert "pipelines.judging.evaluations.stage" not in closure("pipelines.judging.evaluations")

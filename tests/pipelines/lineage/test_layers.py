@@ -1,0 +1,187 @@
+"""Identity in layers: what no trained model's fingerprint depends on, and what exactly those that use it depend on.
+
+A copy of the code is edited, one file after the other, and every shipped recipe is planned anew by a process that reads
+the copy. Nothing is trained.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TypeAlias
+
+import pytest
+
+from pipelines.lineage.source import closure
+from tests.steps import ROOT
+
+TRAINING = """
+components corpora corpora.engines corpora.engines.work corpora.shards corpora.shards.folders corpora.shards.tables
+corpora.shards.tally corpora.shards.writing errors lineage lineage.disk lineage.fingerprint lineage.results
+lineage.source models models.classifier models.opening networks networks.document_attention networks.folder
+networks.masked_softmax networks.operation parts parts.accelerators parts.corruptions parts.distributions parts.heads
+parts.layouts parts.objectives parts.optimizers parts.segmentations parts.strategies parts.tokenizers recipe
+recipe.starts recipe.strict task_families vocabulary training training.assembly training.assembly.answer_cache
+training.assembly.assemble training.assembly.companions training.assembly.export training.assembly.fertility
+training.assembly.new_words training.assembly.parameter_groups training.batches training.batches.corruption_shards
+training.batches.encoded_shards training.batches.examples training.batches.few_labels training.batches.micro_batches
+training.batches.packed_rows training.batches.plain_text training.batches.reading_texts training.batches.token_shards
+training.batches.token_stream training.batches.word_cache training.checkpoints training.checkpoints.best_weights
+training.checkpoints.folder training.checkpoints.local_files training.loop training.loop.fit training.loop.module
+training.loop.resume training.loop.stopping training.loop.unprofiled training.loop.validation training.metrics_log
+training.ranks training.ranks.process_group
+"""
+"""The modules that compute every training stage: a change of any of them computes every model anew."""
+
+Edit: TypeAlias = tuple[str, str, str]
+"""File below the checkout, the text to replace (empty: append), and what replaces it."""
+
+Plans: TypeAlias = tuple[dict[str, dict[str, object]], dict[str, dict[str, str]]]
+"""Step → what is known of it, and edit → step → fingerprint."""
+
+CONSTANT = "\nMOVED = 1\n"
+NOTHING_TRAINED: dict[str, Edit] = {
+    "an evaluation": ("pipelines/judging/evaluations/calibration.py", "", CONSTANT),
+    "the statistics behind intervals": ("pipelines/judging/certainty/crossed.py", "", CONSTANT),
+    "a report template": ("pipelines/reports/elements/report.html", "", "<p>moved</p>"),
+    "a page of the report": ("pipelines/reports/report.py", "", CONSTANT),
+    "a redaction rule": ("pipelines/safety/redaction.py", "", CONSTANT),
+    "a probe": ("pipelines/judging/probes/edge.py", "", CONSTANT),
+    "a gate's criterion": ("pipelines/judging/gate/quality.py", "", CONSTANT),
+    "a serving runtime": ("pipelines/serving/runtimes/torch_bf16.py", "", CONSTANT),
+    "how a plan is checked": ("pipelines/recipe/check.py", "", CONSTANT),
+    "tracking": ("tasks/tracking/journal.py", "", CONSTANT),
+    "a comment in a kernel": ("pipelines/parts/accelerators/cpu_kernels/adamw.c", "", "\n/* a remark */\n"),
+    "a blank line in a kernel": ("pipelines/parts/accelerators/cpu_kernels/attention.c", "\n", "\n\n"),
+    "a constant in a kernel's module": ("pipelines/parts/accelerators/cpu_kernels/library.py", "", CONSTANT),
+}
+ONLY_ITS_USERS: dict[str, tuple[Edit, str]] = {
+    "a default of an objective": (
+        ("pipelines/parts/objectives/match_logits.py", "Option(2.0,", "Option(3.0,"),
+        "pipelines.parts.objectives.match_logits",
+    ),
+    "a corruption's arithmetic": (
+        ("pipelines/parts/corruptions/span_mask.py", "np.cumsum(starts) - 1", "np.cumsum(starts) - 2"),
+        "pipelines.parts.corruptions.span_mask",
+    ),
+    "a schedule": (
+        ("pipelines/parts/schedules/slanted_triangular.py", "", CONSTANT),
+        "pipelines.parts.schedules.slanted_triangular",
+    ),
+}
+PLANS = """
+import json, sys
+from pathlib import Path
+from pipelines.components import Component
+from pipelines.lineage import source
+from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.load import Library
+from pipelines.recipe.plan import plan
+
+library = Library(Path("recipes"))
+tables = ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
+data = {name: DataSource(digest=name, path=name) for name in tables}
+
+def modules(value):
+    if isinstance(value, Component):
+        yield type(value).__module__
+    fields = type(value).model_fields if hasattr(type(value), "model_fields") else ()
+    for one in value if isinstance(value, (tuple, list)) else [getattr(value, name) for name in fields]:
+        yield from modules(one)
+
+def plans():
+    for cached in (source._read, source.closure):
+        cached.cache_clear()
+    return {
+        f"{name}/{step.label}": {
+            "fingerprint": step.fingerprint,
+            "trains": step.stage.trains,
+            "parents": sorted(step.parents.values()),
+            "modules": sorted(set(modules(step.stage))) if step.stage.trains else [],
+        }
+        for name in library.names()
+        for step in plan(library.load(name), library, data).steps
+    }
+
+print(json.dumps(plans()), flush=True)
+for line in sys.stdin:
+    file, old, new = json.loads(line)
+    path = Path(file)
+    text = path.read_text(encoding="utf-8")
+    if old not in text:
+        sys.exit(f"{file} does not hold {old!r}")
+    path.write_text(text.replace(old, new, 1) if old else text + new, encoding="utf-8")
+    print(json.dumps({name: step["fingerprint"] for name, step in plans().items()}), flush=True)
+    path.write_text(text, encoding="utf-8")
+"""
+
+
+def test_the_closure_of_the_training_loop_is_a_list() -> None:
+    expected = {"pipelines", *(f"pipelines.{name}" for name in TRAINING.split())}
+    found = closure("pipelines.training.loop.fit")
+    joined, left = sorted(found - expected), sorted(expected - found)
+    assert not joined, (
+        f"{joined}: every trained model now depends on these modules, and is computed anew when one changes. Import them "
+        "where they do not belong to training, or, if they really decide what is trained, add them to TRAINING"
+    )
+    assert not left, f"{left}: no longer part of the training loop; take them from TRAINING"
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Plans:
+    """The plans of all recipes, and the fingerprints after each edit."""
+    copy = tmp_path_factory.mktemp("layers")
+    for room in ("pipelines", "tasks", "recipes"):
+        shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
+    edits = {**NOTHING_TRAINED, **{name: edit for name, (edit, _) in ONLY_ITS_USERS.items()}}
+    done = subprocess.run(
+        [sys.executable, "-c", PLANS],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+        input="".join(json.dumps(edit) + "\n" for edit in edits.values()),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    before, *after = (json.loads(line) for line in done.stdout.splitlines())
+    return before, dict(zip(edits, after, strict=True))
+
+
+def moved(plans: Plans, edit: str) -> set[str]:
+    """The trained steps whose fingerprint an edit moves."""
+    before, after = plans
+    return {name for name, step in before.items() if step["trains"] and step["fingerprint"] != after[edit][name]}
+
+
+@pytest.mark.parametrize("edit", NOTHING_TRAINED)
+def test_no_trained_model_depends_on(edit: str, plans: Plans) -> None:
+    assert not moved(plans, edit)
+
+
+@pytest.mark.parametrize("edit", ONLY_ITS_USERS)
+def test_just_its_users_and_their_descendants_depend_on(edit: str, plans: Plans) -> None:
+    before, _ = plans
+    module = ONLY_ITS_USERS[edit][1]
+    users = {str(step["fingerprint"]) for step in before.values() if module in step["modules"]}  # type: ignore[operator]
+    assert users, "some recipe uses it"
+    while (
+        descendants := {
+            str(step["fingerprint"])
+            for step in before.values()
+            if users & set(step["parents"])  # type: ignore[call-overload]
+        }
+        - users
+    ):
+        users |= descendants
+    expected = {name for name, step in before.items() if step["trains"] and step["fingerprint"] in users}
+    assert moved(plans, edit) == expected and len(expected) < len(before)
+
+
+def test_a_changed_evaluation_is_measured_anew(plans: Plans) -> None:
+    before, after = plans
+    reports = {name for name, step in before.items() if not step["trains"]}
+    changed = {name for name in reports if before[name]["fingerprint"] != after["an evaluation"][name]}
+    assert changed, "a report that measures calibration is computed anew"
