@@ -25,12 +25,12 @@ Imports: TypeAlias = dict[str, set[str]]
 Group: TypeAlias = tuple[str, ...]
 """Rooms that import each other in a circle; usually one alone."""
 
-WIDTH, MARGIN, GAP, PADDING = 1180, 24, 14, 10
+WIDTH, MARGIN, GAP, PADDING = 900, 24, 14, 10
 LINE, TITLE = 15, 18
 """Pixels of a line of small text, and of a room's name."""
 CHARACTER = 6.1
 """Pixels of a character of small text, on average."""
-BOLD = 1.3
+BOLD = 1.5
 """How much wider the characters of a room's name are."""
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #1d2126 } .name { font-weight: 600; font-size: 13.5px }
