@@ -45,12 +45,14 @@ def judge(
         examples=known.tested,
         champion=contest.champion is not None,
         sections=tuple(document["sections"].values()),
-        overlaps=known,
-        descent=descent(store, contest.candidate.record.fingerprint),
+        leakage=known,
+        lineage=descent(store, contest.candidate.record.fingerprint),
     )
     outcomes = [criterion.judge(evidence) for criterion in settings.criteria]
     unasked = [
-        CriterionOutcome(criterion=name, outcome="not asked", reason="not named under promotion.criteria in params.yaml")
+        CriterionOutcome(
+            criterion=name, outcome="not asked", reason="not named under promotion.criteria in params.yaml"
+        )
         for name in settings.unasked
     ]
     promotion = Promotion(

@@ -1,6 +1,6 @@
-"""Intervals for any task family: the same bootstrap over seeds and examples as `statistics`, on a family's own statistics.
+"""Intervals for any task family: the bootstrap over seeds and examples of `statistics`, on a family's own statistics.
 
-Shapes: S seeds, N examples, K statistics an example, R resamples.
+Shapes: S seeds, N examples, K statistics per example, R resamples.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ def interval(
     reach: float = 1.0,
     least: float | None = None,
 ) -> Estimate:
-    """The mean over `models` (S statistics [N, K], one a seed) of `score`, at most `reach`, and its 95 % interval.
+    """Mean of `score` over `models` (S arrays of statistics [N, K], one per seed), at most `reach`, with its 95 %
+    interval.
 
-    `least` is the smallest value that `score` can have: None for zero where no resample is negative, else -`reach`.
+    `least` is the smallest possible value of `score`; None means zero if no resample is negative, else -`reach`.
     """
     observed = [score(statistics) for statistics in models]
     means = resampled_means([(score, models)], seed, resamples)[0]
@@ -49,19 +50,19 @@ def paired_difference(
     resamples: int = RESAMPLES,
     reach: float = 1.0,
 ) -> Difference:
-    """Mean of `score` over `second` minus that over `first`, and its 95 % interval.
+    """Mean of `score` over `second` minus its mean over `first`, with its 95 % interval.
 
-    Both are judged on the same resampled examples (paired); their seeds are drawn apart, as in `statistics`.
+    Both are scored on the same resampled examples (paired); their seeds are drawn independently, as in `statistics`.
     """
     before, after = resampled_means([(score, first), (score, second)], seed, resamples)
     observed = sum(map(score, second)) / len(second) - sum(map(score, first)) / len(first)
-    found = contrast_variance([(-1.0, contributions(score, first)), (1.0, contributions(score, second))])
-    low, high = rescaled_interval(observed, after - before, found, least=-2 * reach, most=2 * reach)
+    variance = contrast_variance([(-1.0, contributions(score, first)), (1.0, contributions(score, second))])
+    low, high = rescaled_interval(observed, after - before, variance, least=-2 * reach, most=2 * reach)
     return Difference(observed, low, high)
 
 
 def contributions(score: Score, models: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """[S, G]: what each item, or group of items, gives to `score`."""
+    """Contribution [S, G] of each item, or group of items, to `score`."""
     import numpy as np
 
     return np.stack([pseudo_values(score, statistics) for statistics in models])
@@ -70,7 +71,7 @@ def contributions(score: Score, models: Sequence[NDArray[np.float64]]) -> NDArra
 def resampled_means(
     sides: Sequence[tuple[Score, Sequence[NDArray[np.float64]]]], seed: int, resamples: int
 ) -> list[NDArray[np.float64]]:
-    """[R] means over drawn seeds of the score on drawn examples, for each side; all sides see the same examples."""
+    """Means [R] over drawn seeds of the score on drawn examples, for each side; all sides share the drawn examples."""
     import numpy as np
 
     generator = np.random.default_rng(seed)

@@ -1,12 +1,12 @@
-"""Whether a difference is more than chance, how many comparisons that was asked of, and how small a one could be seen.
+"""Significance tests, correction for multiple comparisons, and statistical power.
 
-    mcnemar            two models of one seed each, right or wrong        the benchmark's accuracy
-    randomisation      any score, any number of seeds                     approximate randomisation over items
-    holm               p-values of many comparisons → adjusted ones
-    detectable         before a run: the smallest difference it would show
-    settling           after a run that cannot tell: the seeds or items that would
+    mcnemar                         two models of one seed each, right or wrong (accuracy)
+    randomisation                   any score, any number of seeds: approximate randomisation over items
+    holm                            p-values of many comparisons → adjusted p-values
+    minimum_detectable_difference   before a run: the smallest difference that it would show
+    required_sample_sizes           after an undecided run: the seeds or items that would decide it
 
-Shapes: S seeds, N items, K statistics an item.
+Shapes: S seeds, N items, K statistics per item.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ if TYPE_CHECKING:
 
 ROUNDS = 2000
 POWER = 0.8
-"""The chance with which a difference that `detectable` names is seen."""
+"""Probability with which a difference as large as `minimum_detectable_difference` is detected."""
 DISAGREEMENT = 0.2
-"""Share of items that one model answers rightly and the other wrongly, where nothing is known of them yet: what fine-tuned
-encoders of one size differed by on the shipped tasks was 0.1 to 0.3."""
+"""Default share of items that only one of two models has right: 0.1 to 0.3 between fine-tuned encoders of one size on
+the shipped tasks."""
 SEED_DEVIATION = 0.01
-"""Standard deviation of a score between fine-tuning seeds, where nothing is known yet (Dodge et al. 2020, arXiv:2002.06305)."""
+"""Default standard deviation of a score between fine-tuning seeds (Dodge et al. 2020, arXiv:2002.06305)."""
 MOST = 1000
-"""More seeds or times more items than this are never the way."""
+"""Upper bound of the search, as a multiple of the present number of seeds or items."""
 PAYS: dict[Verdict, str] = {"better": "pays", "worse": "does not pay", "cannot tell": "cannot tell"}
-"""Verdicts on what a stage adds."""
+"""Verdicts on the contribution of a stage."""
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
-    """The exact two-sided p-value that two models are right equally often, of which items [N] each had right.
+    """Exact two-sided p-value of the hypothesis that two models are right equally often; `first`, `second` [N]: right
+    or not.
 
-    McNemar 1947, doi:10.1007/BF02295996. Raises DataError when the items differ in number.
+    McNemar 1947, doi:10.1007/BF02295996. Raises DataError when the numbers of items differ.
     """
     from statsmodels.stats.contingency_tables import mcnemar as exact
 
@@ -61,25 +62,28 @@ def randomisation(
     seed: int,
     rounds: int = ROUNDS,
 ) -> float:
-    """The two-sided p-value of the difference of `score` between two systems, S statistics [N, K] of each.
+    """Two-sided p-value of the difference of `score` between two systems, each with S statistics [N, K].
 
-    Were there none, it would not matter which of the two gave an item's answers: they are exchanged item by item, for all
-    seeds together (Noreen 1989; Riezler & Maxwell 2005, "On some pitfalls in automatic evaluation"). With several seeds, it
-    is about these very models: how seeds vary is in the intervals. Raises DataError when seeds or items differ in number.
+    Under the null hypothesis the two answers to an item are exchangeable: they are exchanged item by item, for all
+    seeds together (approximate randomisation: Noreen 1989; Riezler & Maxwell 2005, "On some pitfalls in automatic
+    evaluation"). The p-value is conditional on these models, also with several seeds: the variance between seeds is in
+    the intervals. Raises DataError when the numbers of seeds or items differ.
     """
     import numpy as np
 
     if len(first) != len(second):
-        raise DataError(f"one system has {len(first)} seeds, the other {len(second)}: exchange needs as many of each")
+        raise DataError(
+            f"one system has {len(first)} seeds, the other {len(second)}: the test needs the same number of each"
+        )
     size = len(first[0])
     _same_items(size, len(second[0]))
     generator = np.random.default_rng(seed)
 
     def difference(exchanged: NDArray[np.bool_]) -> float:
-        apart = 0.0
+        total = 0.0
         for one, other in zip(first, second, strict=True):
-            apart += score(np.where(exchanged[:, None], one, other)) - score(np.where(exchanged[:, None], other, one))
-        return abs(apart) / len(first)
+            total += score(np.where(exchanged[:, None], one, other)) - score(np.where(exchanged[:, None], other, one))
+        return abs(total) / len(first)
 
     observed = difference(np.zeros(size, dtype=bool))
     # rounding must not decide between equal differences
@@ -88,7 +92,7 @@ def randomisation(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """`p_values` of one family of comparisons, each adjusted so that any error among all of them stays under its level.
+    """Adjusted p-values of one family of comparisons, controlling the family-wise error rate.
 
     Holm 1979, "A simple sequentially rejective multiple test procedure".
     """
@@ -98,25 +102,29 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def holm_corrected(differences: Sequence[Difference], p_values: Sequence[float] | None = None) -> list[dict[str, Any]]:
-    """The records of one family of comparisons: verdicts are those that stand when Holm's procedure holds the chance of any
-    mistake among all of them to 5 %, and `p` is the adjusted one. `p_values` are those of the intervals unless given."""
+    """Records of one family of comparisons, with verdicts after Holm's correction at a family-wise error rate of 5 %.
+
+    `p` is the adjusted p-value. `p_values` default to those of the intervals.
+    """
     if p_values is None:
-        p_values = [one.p_value for one in differences]
+        p_values = [each.p_value for each in differences]
     records = []
-    for apart, adjusted in zip(differences, holm(p_values), strict=True):
-        side: Verdict = "better" if apart.difference > 0 else "worse"
+    for difference, adjusted in zip(differences, holm(p_values), strict=True):
+        side: Verdict = "better" if difference.difference > 0 else "worse"
         verdict = side if adjusted < 1 - CONFIDENCE else "cannot tell"
-        records.append({**apart.record(), "p": adjusted, "verdict": verdict})
+        records.append({**difference.record(), "p": adjusted, "verdict": verdict})
     return records
 
 
 def minimum_detectable_difference(
     items: int, seeds: int, disagreement: float = DISAGREEMENT, deviation: float = SEED_DEVIATION
 ) -> float:
-    """The smallest difference of two shares that a comparison on `items`, `seeds` of each side, shows four times in five.
+    """Smallest difference of two shares that a comparison on `items`, with `seeds` on each side, detects with power
+    `POWER`.
 
-    `disagreement` is the share of items that only one of the two has right, `deviation` that of a score between seeds.
-    Paired items: Dror et al. 2018, "The Hitchhiker's Guide to Testing Statistical Significance in NLP".
+    `disagreement` is the share of items that only one of the two has right, `deviation` the standard deviation of a
+    score between seeds. Paired items: Dror et al. 2018, "The Hitchhiker's Guide to Testing Statistical Significance in
+    NLP".
     """
     from scipy.stats import norm, t
 
@@ -130,37 +138,39 @@ def minimum_detectable_difference(
 
 @dataclass(frozen=True)
 class RequiredSampleSizes:
-    """What would make an interval that holds zero exclude it, were the difference what it seems; None where it never would."""
+    """Sample sizes at which an interval that contains zero would exclude it, if the observed difference is the true
+    one; None if none would."""
 
     seeds: int | None
-    """Of each side, on the same items."""
+    """Seeds of each side, on the same items."""
     items: int | None
-    """With the same seeds."""
+    """Items, with the same seeds."""
 
 
 def required_sample_sizes(
-    difference: float, found: ContrastVariance, seeds: int, items: int, among: int = 1
+    difference: float, variance: ContrastVariance, seeds: int, items: int, comparisons: int = 1
 ) -> RequiredSampleSizes:
-    """How many seeds, or how many items, would settle a `difference` that varies as `found`, of `seeds` and `items`.
+    """Number of seeds, or of items, that would make an observed `difference` significant.
 
-    `among` is how many comparisons are unsettled together: Holm's procedure asks p < 5 % / `among` of the first of them.
+    `variance` is that of the difference with the present `seeds` and `items`. `comparisons` is the number of undecided
+    comparisons of the family: Holm's procedure requires p < 5 % / `comparisons` of the first of them.
     """
 
     def settles(of_seeds: float, of_items: float) -> bool:
-        freedom = found.seed_freedom * (seeds * of_seeds - 1) / (seeds - 1) if seeds > 1 else 1.0
+        freedom = variance.seed_freedom * (seeds * of_seeds - 1) / (seeds - 1) if seeds > 1 else 1.0
         then = ContrastVariance(
-            found.items / of_items, found.item_freedom * of_items, found.seeds / of_seeds, max(1.0, freedom)
+            variance.items / of_items, variance.item_freedom * of_items, variance.seeds / of_seeds, max(1.0, freedom)
         )
-        return then.p_value(difference) * among < 1 - CONFIDENCE
+        return then.p_value(difference) * comparisons < 1 - CONFIDENCE
 
     return RequiredSampleSizes(
-        _least(lambda times: settles(times, 1.0), seeds) if found.seeds > 0 else None,
+        _least(lambda times: settles(times, 1.0), seeds) if variance.seeds > 0 else None,
         _least(lambda times: settles(1.0, times), items),
     )
 
 
 def _least(settles: Callable[[float], bool], now: int) -> int | None:
-    """The least number at or above `now` that settles, among those up to `MOST` times as many."""
+    """The smallest number from `now` up to `MOST` times `now` that settles the comparison; None if none does."""
     low, high = now, now * MOST
     if not settles(high / now):
         return None
@@ -174,5 +184,5 @@ def _same_items(first: int, second: int) -> None:
     if first != second:
         raise DataError(
             f"one system answered {first} test items, the other {second}: a comparison needs the same items for both; "
-            "judge them in one evaluate stage"
+            "evaluate them in one evaluate stage"
         )

@@ -1,12 +1,12 @@
-"""How certain a score is: bootstrap intervals over fine-tuning seeds and test items, vectorised over resamples.
+"""Uncertainty of scores: bootstrap intervals over fine-tuning seeds and test items, vectorised over resamples.
 
-A score varies because other texts could have been drawn for the test and because another seed could have been drawn for
-the fine-tuning. Both are resampled, independently of each other, as every seed is judged on the same texts (the
-"pigeonhole" bootstrap of crossed factors: Owen 2007, doi:10.1214/07-AOAS122; for test sets in NLP: Koehn 2004,
-"Statistical significance tests for machine translation evaluation"). N items are drawn with replacement out of N, but
-only S - 1 seeds out of S: with S = 3 the usual S out of S would show two thirds of the variance between seeds, S - 1
-show all of it (Rao & Wu 1988, doi:10.1080/01621459.1988.10478591). The resamples give the interval its shape, the variances of
-seeds and items its width (`pipelines.judging.certainty.variance_components`).
+A score varies with the sample of test texts and with the seed of the fine-tuning. Both are resampled independently,
+since every seed is scored on the same texts (the "pigeonhole" bootstrap of crossed factors: Owen 2007,
+doi:10.1214/07-AOAS122; for test sets in NLP: Koehn 2004, "Statistical significance tests for machine translation
+evaluation"). N items are drawn with replacement out of N, but only S - 1 seeds out of S: with S = 3, drawing S of S
+would show two thirds of the variance between seeds, S - 1 show all of it (Rao & Wu 1988,
+doi:10.1080/01621459.1988.10478591). The resamples give the interval its shape, the variances of seeds and items its
+width (`pipelines.judging.certainty.variance_components`).
 
 Shapes: S seeds, N items, C classes, R resamples.
 """
@@ -34,7 +34,7 @@ _CHUNK_VALUES = 4_000_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds with its interval."""
+    """A mean over seeds with its 95 % interval."""
 
     mean: float
     low: float
@@ -47,7 +47,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """The second score minus the first, with its interval and what may be concluded."""
+    """The second score minus the first, with its 95 % interval."""
 
     difference: float
     low: float
@@ -55,13 +55,15 @@ class Difference:
 
     @property
     def verdict(self) -> Verdict:
-        """Better or worse only when the interval excludes zero."""
+        """`better` or `worse` only if the interval excludes zero."""
         return "better" if self.low > 0 else "worse" if self.high < 0 else "cannot tell"
 
     @property
     def p_value(self) -> float:
-        """That of the normal distribution whose interval ends where this one does on the side of zero: it lies below 5 %
-        exactly where the interval excludes zero."""
+        """Two-sided p-value of the normal distribution whose interval has the same end on the side of zero.
+
+        It is below 5 % exactly when the interval excludes zero.
+        """
         from scipy.stats import norm
 
         if self.difference == 0:
@@ -78,7 +80,7 @@ class Difference:
 def score(metric: Metric, truth: NDArray[np.int64], predicted: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
     """`metric` of each row of `predicted` [S, N] against `truth` [N]: [S].
 
-    Macro-F1 averages, as scikit-learn does, over the classes that occur in the truth or in the predictions of that row.
+    Macro-F1 averages, as in scikit-learn, over the classes that occur in the truth or in the predictions of that row.
     """
     import numpy as np
 
@@ -95,7 +97,7 @@ def interval(
     seed: int,
     resamples: int = RESAMPLES,
 ) -> Estimate:
-    """The mean over seeds of `metric` and its 95 % interval. With one seed the interval is over items only."""
+    """Mean over seeds of `metric` with its 95 % interval. With one seed, the interval is over items only."""
     import numpy as np
 
     generator = np.random.default_rng(seed)
@@ -104,8 +106,8 @@ def interval(
     for rows, weights in _item_weights(generator, truth.size, resamples):
         means[rows] = (_scores(metric, weights, truth, predicted, classes) * drawn[rows]).sum(axis=1)
     observed = score(metric, truth, predicted, classes)
-    found = contrast_variance([(1.0, contributions(metric, truth, predicted, classes))])
-    low, high = rescaled_interval(float(observed.mean()), means, found, least=0.0, most=1.0)
+    variance = contrast_variance([(1.0, contributions(metric, truth, predicted, classes))])
+    low, high = rescaled_interval(float(observed.mean()), means, variance, least=0.0, most=1.0)
     return Estimate(float(observed.mean()), low, high, tuple(float(value) for value in observed))
 
 
@@ -120,8 +122,8 @@ def paired_difference(
 ) -> Difference:
     """Mean of `second` [S2, N] minus mean of `first` [S1, N] with its 95 % interval.
 
-    Both are judged on the same resampled texts (paired); their seeds are drawn apart, as two stages that share a seed's
-    number share no noise.
+    Both are scored on the same resampled texts (paired); their seeds are drawn independently, since two stages that
+    share a seed number share no noise.
     """
     import numpy as np
 
@@ -134,17 +136,17 @@ def paired_difference(
         after = (_scores(metric, weights, truth, second, classes) * drawn_second[rows]).sum(axis=1)
         differences[rows] = after - before
     observed = score(metric, truth, second, classes).mean() - score(metric, truth, first, classes).mean()
-    found = contrast_variance(
+    variance = contrast_variance(
         [(-1.0, contributions(metric, truth, first, classes)), (1.0, contributions(metric, truth, second, classes))]
     )
-    low, high = rescaled_interval(float(observed), differences, found, least=-1.0, most=1.0)
+    low, high = rescaled_interval(float(observed), differences, variance, least=-1.0, most=1.0)
     return Difference(float(observed), low, high)
 
 
 def contributions(
     metric: Metric, truth: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
 ) -> NDArray[np.float64]:
-    """[S, N]: what each item gives to `metric`, exactly for accuracy, as jackknife pseudo-values for macro-F1."""
+    """Contribution [S, N] of each item to `metric`: exact for accuracy, jackknife pseudo-values for macro-F1."""
     import numpy as np
 
     if metric == "accuracy":
@@ -182,7 +184,7 @@ def _f1(hits: NDArray[np.int64], occurring: NDArray[np.int64]) -> NDArray[np.flo
 
 
 def seed_weights(generator: np.random.Generator, seeds: int, resamples: int) -> NDArray[np.float64]:
-    """Share of each seed in each resample: [R, S], rows sum to one."""
+    """Share [R, S] of each seed in each resample; rows sum to one."""
     import numpy as np
 
     if seeds == 1:
@@ -195,7 +197,7 @@ def seed_weights(generator: np.random.Generator, seeds: int, resamples: int) -> 
 def _item_weights(
     generator: np.random.Generator, items: int, resamples: int
 ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    """How often each item was drawn in each resample, [chunk, N], chunk by chunk."""
+    """Number of times each item was drawn in each resample, [chunk, N], chunk by chunk."""
     import numpy as np
 
     chunk = max(1, _CHUNK_VALUES // items)
@@ -210,7 +212,7 @@ def _item_weights(
 def _scores(
     metric: Metric, weights: NDArray[np.float32], truth: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
 ) -> NDArray[np.float64]:
-    """`metric` of every seed under every weighting of the items: [R, S]."""
+    """`metric` [R, S] of every seed under every weighting of the items."""
     import numpy as np
 
     if metric == "accuracy":

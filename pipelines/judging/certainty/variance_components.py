@@ -1,15 +1,15 @@
-"""How far a contrast of scores may be off, when every seed of every model answers the same items.
+"""Variance of a contrast of scores, when every seed of every model answers the same items.
 
-A score is the mean of contributions u[s, i] of seed s on item i; where it is no mean (an F1, a correlation) they are its
-jackknife pseudo-values (Efron & Tibshirani 1993, §11.5), which a mean's are already. Two things make it vary: other seeds and
-other items. Their variances are the mean squares of a two-way layout with random rows and columns (Searle, Casella &
-McCulloch 1992, §4.3); a component that comes out negative is zero.
+A score is the mean of contributions u[s, i] of seed s on item i; for scores that are no mean (F1, a correlation) these
+are its jackknife pseudo-values (Efron & Tibshirani 1993, §11.5), which for a mean equal its terms. Seeds and items are
+crossed random effects. Their variances are estimated from the mean squares of a two-way layout with random rows and
+columns (Searle, Casella & McCulloch 1992, §4.3); a negative component is set to zero.
 
-Three seeds tell little about how much seeds vary: a percentile interval over them covers 85 % where it says 95 %. So the
-interval is as wide as Student's t, each variance with its own degrees of freedom, weighted as Cochran & Cox do (1957, §4.14).
-The bootstrap keeps its say on the shape: its resamples are stretched to that width around the observed value.
+Three seeds say little about the variance between seeds: a percentile interval over them covers 85 % instead of 95 %. So
+the interval has the width of Student's t, each variance with its own degrees of freedom, weighted as by Cochran & Cox
+(1957, §4.14). The bootstrap decides its shape: its resamples are rescaled to that width around the observed value.
 
-Shapes: S seeds, N items (or groups of them), R resamples.
+Shapes: S seeds, N items (or groups of items), R resamples.
 """
 
 from __future__ import annotations
@@ -24,27 +24,29 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 GROUPS = 500
-"""Of more items than this, groups are left out instead of single ones."""
+"""With more items than this, the jackknife leaves out groups instead of single items."""
 
 
 @dataclass(frozen=True)
 class ContrastVariance:
-    """The variance of a contrast, by where it comes from."""
+    """Variance of a contrast, by source."""
 
     items: float
-    """Variance because other items could have been drawn."""
+    """Variance due to the choice of items."""
     item_freedom: float
+    """Degrees of freedom of `items`."""
     seeds: float
-    """Variance because other seeds could have been drawn; 0 where each side has one seed, of which nothing can be said."""
+    """Variance due to the choice of seeds; 0 if each side has one seed, from which it cannot be estimated."""
     seed_freedom: float
+    """Degrees of freedom of `seeds`."""
 
     @property
     def half_width(self) -> float:
-        """Of the 95 % interval."""
+        """Half the width of the 95 % interval."""
         return self._reach((1 - CONFIDENCE) / 2)
 
     def p_value(self, difference: float) -> float:
-        """Two-sided: one minus the confidence of the widest interval around `difference` that leaves zero out."""
+        """Two-sided p-value: one minus the confidence of the widest interval around `difference` that excludes zero."""
         from scipy.optimize import brentq
 
         if difference == 0:
@@ -70,7 +72,8 @@ class ContrastVariance:
 
 
 def contrast_variance(sides: Sequence[tuple[float, NDArray[np.float64]]]) -> ContrastVariance:
-    """Of the contrast Σ weight · mean(u) over `sides`, (weight, u [S, N]) each; all sides have the same items."""
+    """Variance of the contrast Σ weight · mean(u) over `sides`, each (weight, u [S, N]); all sides have the
+    same items."""
     items = sides[0][1].shape[1]
     contrast = sum(weight * u.mean(axis=0) for weight, u in sides)
     of_items = float(contrast.var(ddof=1)) / items if items > 1 else 0.0
@@ -91,11 +94,11 @@ def contrast_variance(sides: Sequence[tuple[float, NDArray[np.float64]]]) -> Con
 
 
 def rescaled_interval(
-    observed: float, resampled: NDArray[np.float64], found: ContrastVariance, least: float, most: float
+    observed: float, resampled: NDArray[np.float64], variance: ContrastVariance, least: float, most: float
 ) -> tuple[float, float]:
-    """The ends of the 95 % interval around `observed`: the quantiles of `resampled` [R] at the width of `found`.
+    """The 95 % interval around `observed`: the quantiles of `resampled` [R], rescaled to the width given by `variance`.
 
-    No end lies below `least` or above `most`, the values that there can be.
+    The ends are clipped to `least` and `most`, the smallest and largest possible value.
     """
     import numpy as np
     from scipy.stats import norm
@@ -104,7 +107,7 @@ def rescaled_interval(
     centre, deviation = float(resampled.mean()), float(resampled.std())
     if deviation == 0:
         return observed, observed
-    factor = found.half_width / (float(norm.ppf(1 - tail)) * deviation)
+    factor = variance.half_width / (float(norm.ppf(1 - tail)) * deviation)
     low, high = np.quantile(resampled, [tail, 1 - tail])
     first, last = observed + (low - centre) * factor, observed + (high - centre) * factor
     return float(max(least, min(first, observed))), float(min(most, max(last, observed)))
@@ -113,8 +116,10 @@ def rescaled_interval(
 def pseudo_values(
     score: Callable[[NDArray[np.float64]], float], statistics: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """[G] jackknife pseudo-values of `score` over the rows of `statistics` [N, K], by leaving out single items, or one of
-    `GROUPS` groups of every so-manieth item."""
+    """Jackknife pseudo-values [G] of `score` over the rows of `statistics` [N, K], leaving out single items.
+
+    With more than `GROUPS` items, item i is in group i mod `GROUPS`, and whole groups are left out.
+    """
     import numpy as np
 
     size = len(statistics)

@@ -1,11 +1,12 @@
-"""The gate: may this model take the champion's place? Pure judgement over evidence that others have gathered.
+"""The promotion gate: criteria that decide whether a candidate may replace the champion.
 
     evaluation.json of the judging step ─┐
-    leakage ledger of the dataset ───────┼─▶ Evidence ─▶ Criterion.judge ─▶ Outcome … ─▶ verdict: GO, NO-GO, INCONCLUSIVE
+    leakage ledger of the dataset ───────┼─▶ Evidence ─▶ Criterion.judge ─▶ CriterionOutcome … ─▶ verdict
     records and digests of the lineage ──┘
 
-A criterion is a component: one file each, asked for in params.yaml under `promotion.criteria`. It names the evaluations that
-measure what it needs, and finds their records by what they hold.
+A criterion is a component, one file each, configured in params.yaml under `promotion.criteria`. It names the
+evaluations that measure its evidence, and finds their records by their keys. Criteria do no I/O: all evidence is
+gathered beforehand.
 """
 
 from __future__ import annotations
@@ -20,35 +21,37 @@ from pipelines.components import Component
 from pipelines.judging.gate.evidence import Evidence
 
 OutcomeKind: TypeAlias = Literal["met", "missed", "undecided", "not asked"]
+"""Outcome of a criterion; `not asked` is that of a criterion which is not configured or has nothing to compare with."""
 
 
 class CriterionOutcome(BaseModel):
-    """What a criterion answers."""
+    """Outcome of one criterion, with its reason."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
 
     criterion: str
     outcome: OutcomeKind
     reason: str
-    """One sentence, with the numbers."""
+    """One sentence, with the figures."""
     evidence: dict[str, Any] = {}
-    """The numbers by themselves."""
+    """The figures alone."""
 
 
 class Criterion(Component):
     """One condition of a promotion."""
 
     def problem(self, metrics: tuple[str, ...]) -> str | None:
-        """What it asks for that a task family with these metrics cannot give; None where it can be judged."""
+        """What the settings require that a task family with these metrics cannot provide; None if the criterion can be
+        judged."""
         return None
 
     def evaluations(self, champion: bool) -> tuple[dict[str, Any], ...]:
-        """The evaluations that measure its evidence, as a recipe's `suite` would name them; with or without a champion."""
+        """The evaluations that measure the evidence, as entries of a recipe's `suite`; with or without a champion."""
         return ()
 
     @abstractmethod
     def judge(self, evidence: Evidence) -> CriterionOutcome:
-        """Whether it is met. Evidence that is missing or leaves both open is `undecided`, with the reason."""
+        """Judge the evidence. Missing or ambiguous evidence gives `undecided`, with the reason."""
 
     def met(self, reason: str, **numbers: Any) -> CriterionOutcome:
         return CriterionOutcome(criterion=self.name, outcome="met", reason=reason, evidence=numbers)
@@ -59,34 +62,38 @@ class Criterion(Component):
     def undecided(self, reason: str, **numbers: Any) -> CriterionOutcome:
         return CriterionOutcome(criterion=self.name, outcome="undecided", reason=reason, evidence=numbers)
 
-    def not_asked(self, reason: str) -> CriterionOutcome:
+    def not_required(self, reason: str) -> CriterionOutcome:
         return CriterionOutcome(criterion=self.name, outcome="not asked", reason=reason)
 
     def bounded(
         self,
-        said: str,
+        statement: str,
         value: float,
         low: float,
         high: float,
-        border: float,
+        threshold: float,
         *,
         above: bool = True,
         strictly: bool = False,
         **more: Any,
     ) -> CriterionOutcome:
-        """What an interval says of a border that must be kept `above`, else below: met when the whole interval keeps it,
-        missed when the whole interval does not. `strictly`: the border itself does not keep it."""
-        numbers = {"value": value, "low": low, "high": high, "border": border, "above": above, **more}
+        """Compare a confidence interval with a threshold that the value must stay `above`, or else below.
+
+        Met if the whole interval is on the required side, missed if none of it is, otherwise undecided. With
+        `strictly`, a value equal to the threshold does not satisfy it.
+        """
+        numbers = {"value": value, "low": low, "high": high, "border": threshold, "above": above, **more}
         worst, best = (low, high) if above else (-high, -low)
-        limit = border if above else -border
+        limit = threshold if above else -threshold
         if worst > limit or (worst == limit and not strictly):
-            return self.met(said, **numbers)
+            return self.met(statement, **numbers)
         if best < limit or (best == limit and strictly):
-            return self.missed(said, **numbers)
-        return self.undecided(said, **numbers)
+            return self.missed(statement, **numbers)
+        return self.undecided(statement, **numbers)
 
 
-def decisive(found: Sequence[CriterionOutcome]) -> CriterionOutcome:
-    """Of several answers to one question, that which closes the gate, else that which leaves it open, else the last."""
-    worst = (one for wanted in ("missed", "undecided") for one in found if one.outcome == wanted)
-    return next(worst, found[-1])
+def decisive(outcomes: Sequence[CriterionOutcome]) -> CriterionOutcome:
+    """The outcome that decides among several of one criterion: the first missed, else the first undecided, else the
+    last."""
+    worst = (one for kind in ("missed", "undecided") for one in outcomes if one.outcome == kind)
+    return next(worst, outcomes[-1])

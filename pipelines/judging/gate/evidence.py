@@ -1,4 +1,5 @@
-"""What is known of a candidate and of the champion it would follow: plain values, gathered before anything is judged."""
+"""Evidence about a candidate and the champion it would replace: plain values, gathered before any criterion is
+judged."""
 
 from __future__ import annotations
 
@@ -7,24 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 CANDIDATE, CHAMPION = "candidate", "champion"
-"""What the two models are called in the judging step: the stages of its record."""
+"""Stage names of the two models in the record of the judging step."""
 
 
 @dataclass(frozen=True)
 class LeakageEvidence:
-    """What the leakage ledger of the dataset says."""
+    """Summary of the dataset's leakage ledger."""
 
     dataset: str
     left_in: Mapping[str, int]
-    """`table/part (kind)` → texts that overlap validation or test and were left in a table that is trained on."""
+    """`table/part (kind)` → number of texts that overlap validation or test and remain in a training table."""
     removed: int
-    """Texts that overlapped, and were taken out."""
+    """Number of overlapping texts that were removed."""
     leaked: int
-    """Test examples that stand elsewhere in their own set."""
+    """Number of test examples that also occur elsewhere in their own published set."""
     tested: int
-    """Test examples."""
+    """Number of test examples."""
     trained_on_this: bool
-    """Whether the candidate was trained on the very tables that the ledger is about."""
+    """Whether the candidate was trained on exactly the tables that the ledger describes."""
 
 
 @dataclass(frozen=True)
@@ -33,30 +34,30 @@ class LineageEvidence:
 
     steps: int
     flaws: tuple[str, ...]
-    """What is missing, changed or contradicts itself, a sentence each."""
+    """What is missing, modified or inconsistent, one sentence each."""
     commits: Mapping[str, str | None]
-    """Step → the commit it was computed at, with `+` where files differed from it; None where it is not known."""
+    """Step → the commit it was computed at, with `+` if files differed from it; None if unknown."""
     identical: bool | None
-    """Whether `cursus reproduce` made it again byte for byte; None where nobody tried."""
+    """Whether `cursus reproduce` recreated it byte for byte; None if that was not tried."""
     reproduction: str
-    """What that found, in a sentence; empty where nobody tried."""
+    """The result of that reproduction, in a sentence; empty if it was not tried."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything a criterion may look at."""
+    """Everything that criteria may read."""
 
     metrics: tuple[str, ...]
-    """Of the task family, the first of which verdicts are about."""
+    """Metrics of the task family; verdicts use the first unless configured otherwise."""
     examples: int
-    """Test examples that both models answered."""
+    """Number of test examples that both models answered."""
     champion: bool
-    """Whether there is one to compare with."""
+    """Whether there is a champion to compare with."""
     sections: tuple[Mapping[str, Any], ...]
-    """The records of the judging step's evaluations: each is known by what it holds."""
-    overlaps: LeakageEvidence
-    descent: LineageEvidence
+    """Records of the judging step's evaluations, identified by their keys."""
+    leakage: LeakageEvidence
+    lineage: LineageEvidence
 
     def section(self, *keys: str) -> Mapping[str, Any] | None:
-        """The first record that holds all of `keys`."""
+        """The first record that has all of `keys`; None if there is none."""
         return next((section for section in self.sections if all(key in section for key in keys)), None)

@@ -1,4 +1,4 @@
-"""Latency: what an answer may take."""
+"""Latency: an upper bound on the time of a call."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pipelines.judging.gate.evidence import CANDIDATE, Evidence
 
 
 class LatencyCriterion(Criterion, name="latency"):
-    """The median time of a call lies within a budget: in milliseconds, or as a multiple of the champion's.
+    """The median latency of a call stays within a budget: in milliseconds, or as a multiple of the champion's.
 
-    Both models take turns on the same machine and the same examples. A budget is met when the whole 95 % interval of the
-    median, or of the quotient of medians, lies within it, and missed when the whole interval lies beyond.
+    Both models are timed alternately on the same machine and the same examples. A budget is met when the whole 95 %
+    interval of the median, or of the ratio of medians, lies within it, and missed when the whole interval exceeds it.
     """
 
     at_most_ms: float | None = Field(None, gt=0)
     """Milliseconds of one call on one thread; None for no such budget."""
     times_champion: float | None = Field(1.25, gt=0)
-    """Multiple of the champion's median; None for no such budget."""
+    """Multiple of the champion's median latency; None for no such budget."""
     examples: Literal[1, 32] = 1
-    """Examples in the call that is looked at."""
+    """Examples in the timed call."""
 
     def evaluations(self, champion: bool) -> tuple[dict[str, Any], ...]:
         return ({"name": "serving"},)
@@ -31,26 +31,26 @@ class LatencyCriterion(Criterion, name="latency"):
     def judge(self, evidence: Evidence) -> CriterionOutcome:
         section = evidence.section("served")
         if section is None:
-            return self.undecided("the time of an answer was not measured")
-        call, called = str(self.examples), "1 example" if self.examples == 1 else f"{self.examples} examples"
-        found: list[CriterionOutcome] = []
+            return self.undecided("latency was not measured")
+        call, batch = str(self.examples), "1 example" if self.examples == 1 else f"{self.examples} examples"
+        outcomes: list[CriterionOutcome] = []
         if self.at_most_ms is not None:
             own = next(one for one in section["served"] if one["stage"] == CANDIDATE)["latency_ms"][call]
-            said = (
-                f"a call with {called} takes {own['median']:.2f} ms [{own['low']:.2f}, {own['high']:.2f}], "
-                f"asked for at most {self.at_most_ms:g} ms"
+            statement = (
+                f"a call with {batch} takes {own['median']:.2f} ms [{own['low']:.2f}, {own['high']:.2f}], "
+                f"required: at most {self.at_most_ms:g} ms"
             )
-            found.append(self._within(said, own, own["median"], self.at_most_ms))
+            outcomes.append(self._within(statement, own, own["median"], self.at_most_ms))
         if self.times_champion is not None and evidence.champion:
             times = section["times"][call]
-            said = (
-                f"a call with {called} takes {times['quotient']:.2f} [{times['low']:.2f}, {times['high']:.2f}] times the "
-                f"champion's, asked for at most {self.times_champion:g}"
+            statement = (
+                f"a call with {batch} takes {times['quotient']:.2f} [{times['low']:.2f}, {times['high']:.2f}] times as "
+                f"long as the champion's, required: at most {self.times_champion:g}"
             )
-            found.append(self._within(said, times, times["quotient"], self.times_champion))
-        if not found:
-            return self.not_asked("there is no champion yet to be measured by, and latency.at_most_ms is not set")
-        return decisive(found)
+            outcomes.append(self._within(statement, times, times["quotient"], self.times_champion))
+        if not outcomes:
+            return self.not_required("there is no champion to compare with yet, and latency.at_most_ms is not set")
+        return decisive(outcomes)
 
-    def _within(self, said: str, measured: Mapping[str, Any], value: float, budget: float) -> CriterionOutcome:
-        return self.bounded(said, value, measured["low"], measured["high"], budget, above=False)
+    def _within(self, statement: str, measured: Mapping[str, Any], value: float, budget: float) -> CriterionOutcome:
+        return self.bounded(statement, value, measured["low"], measured["high"], budget, above=False)

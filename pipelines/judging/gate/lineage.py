@@ -1,4 +1,4 @@
-"""Lineage: is everything that the candidate was made from there, and as it was published?"""
+"""Lineage: every ancestor of the candidate is present and unchanged."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pipelines.judging.gate.evidence import Evidence
 
 
 class LineageCriterion(Criterion, name="lineage"):
-    """Every ancestor is in the store, its files have the digests they were published with, and its record is whole."""
+    """Every ancestor is in the store, its files match their published digests, and its record is consistent."""
 
     def judge(self, evidence: Evidence) -> CriterionOutcome:
-        found = evidence.descent
-        if found.flaws:
-            more = f", and {len(found.flaws) - 1} more" if len(found.flaws) > 1 else ""
-            return self.missed(f"{found.flaws[0]}{more}", flaws=list(found.flaws))
-        return self.met(f"all {found.steps} steps are in the store, as they were published", steps=found.steps)
+        lineage = evidence.lineage
+        if lineage.flaws:
+            more = f", and {len(lineage.flaws) - 1} more" if len(lineage.flaws) > 1 else ""
+            return self.missed(f"{lineage.flaws[0]}{more}", flaws=list(lineage.flaws))
+        return self.met(
+            f"all {lineage.steps} steps are in the store, unchanged since they were published", steps=lineage.steps
+        )

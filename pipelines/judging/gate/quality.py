@@ -1,4 +1,4 @@
-"""Quality: does the candidate answer the same test examples as well as the champion?"""
+"""Quality: the candidate scores at least as well as the champion on the same test examples."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from pipelines.judging.gate.evidence import CANDIDATE, CHAMPION, Evidence
 
 
 class QualityCriterion(Criterion, name="quality"):
-    """The paired 95 % interval of candidate minus champion lies above minus the margin (non-inferiority), or above zero.
+    """The paired 95 % interval of candidate minus champion lies above minus the margin (non-inferiority), or above
+    zero.
 
-    It is missed when the whole interval lies below, and undecided when the interval holds the border. A first candidate is
-    compared with the baselines of its task, where there are any, in the same way.
+    Missed when the whole interval lies below that threshold, undecided when the interval contains it. A first candidate
+    is compared with the baselines of its task in the same way, if there are any.
     """
 
     paper = "Piaggio et al. 2012, doi:10.1001/jama.2012.87802"
 
     asks: Literal["not worse", "better"] = "not worse"
-    """Than the champion: not worse by more than `margin`, or better."""
+    """Requirement relative to the champion: `not worse` (by more than `margin`) or `better`."""
     margin: float = Field(0.01, ge=0, le=1)
-    """Points of the metric that may be lost; 0.01 is one point of a hundred."""
+    """Loss of the metric that is tolerated; 0.01 is one percentage point."""
     metric: str | None = None
     """A metric of the task family; None for its first."""
     at_least: float | None = None
-    """A floor under the candidate's own score, whole interval; None for no floor."""
+    """Lower bound on the candidate's own score, for the whole interval; None for no bound."""
 
     baselines: bool = True
-    """Whether a first candidate, which has no champion to be compared with, is compared with the baselines of its task."""
+    """Whether a first candidate, which has no champion to compare with, is compared with the baselines of its task."""
 
     def problem(self, metrics: tuple[str, ...]) -> str | None:
         if self.metric is None or self.metric in metrics:
@@ -47,43 +48,52 @@ class QualityCriterion(Criterion, name="quality"):
     def judge(self, evidence: Evidence) -> CriterionOutcome:
         scores = evidence.section("stages", "metrics", "ladder")
         if scores is None:
-            return self.undecided("the candidate's answers to the test examples were not scored")
+            return self.undecided("the candidate was not scored on the test examples")
         metric = self.metric or evidence.metrics[0]
         own = next(stage for stage in scores["stages"] if stage["stage"] == CANDIDATE)[metric]
-        border = 0.0 if self.asks == "better" else -self.margin
-        found: list[CriterionOutcome] = []
+        threshold = 0.0 if self.asks == "better" else -self.margin
+        outcomes: list[CriterionOutcome] = []
         if self.at_least is not None:
-            found.append(self._floor(metric, own, self.at_least))
+            outcomes.append(self._floor(metric, own, self.at_least))
         if evidence.champion:
-            found.append(
-                self._compared(metric, scores["ladder"][0][metric], "the champion's", border, evidence.examples)
+            outcomes.append(
+                self._compared(metric, scores["ladder"][0][metric], "the champion's", threshold, evidence.examples)
             )
         elif self.baselines:
             baselines = evidence.section("baselines") or {}
             key = f"{metric}_of_{CANDIDATE}_minus_this"
-            found += [
-                self._compared(metric, one[key], f"the baseline {one['name']}'s", border, evidence.examples)
+            outcomes += [
+                self._compared(metric, one[key], f"the baseline {one['name']}'s", threshold, evidence.examples)
                 for one in baselines.get("baselines", ())
                 if key in one
             ]
-        if not found:
-            return self.not_asked(
+        if not outcomes:
+            return self.not_required(
                 f"there is no champion yet and no baseline to compare {metric} {own['mean']:.3f} "
                 f"[{own['low']:.3f}, {own['high']:.3f}] with; a floor is set by quality.at_least"
             )
-        return decisive(found)
+        return decisive(outcomes)
 
     def _floor(self, metric: str, own: Mapping[str, Any], floor: float) -> CriterionOutcome:
-        said = f"{metric} {own['mean']:.3f} [{own['low']:.3f}, {own['high']:.3f}], asked for at least {floor:.3f}"
-        return self.bounded(said, own["mean"], own["low"], own["high"], floor, metric=metric)
+        statement = f"{metric} {own['mean']:.3f} [{own['low']:.3f}, {own['high']:.3f}], required: at least {floor:.3f}"
+        return self.bounded(statement, own["mean"], own["low"], own["high"], floor, metric=metric)
 
     def _compared(
-        self, metric: str, by: Mapping[str, Any], whose: str, border: float, examples: int
+        self, metric: str, difference: Mapping[str, Any], whose: str, threshold: float, examples: int
     ) -> CriterionOutcome:
         better = self.asks == "better"
-        said = (
-            f"{metric} minus {whose} is {by['difference']:+.3f} [{by['low']:+.3f}, {by['high']:+.3f}], asked for "
-            f"{self.asks if better else f'not worse by more than {self.margin:.3f}'}; the 95 % interval is over {examples} test "
-            "examples alone, for these two models as they are served"
+        statement = (
+            f"{metric} minus {whose} is {difference['difference']:+.3f} "
+            f"[{difference['low']:+.3f}, {difference['high']:+.3f}], required: "
+            f"{self.asks if better else f'not worse by more than {self.margin:.3f}'}; the 95 % interval is over "
+            f"{examples} test examples only, for these two served models, not over seeds"
         )
-        return self.bounded(said, by["difference"], by["low"], by["high"], border, strictly=better, metric=metric)
+        return self.bounded(
+            statement,
+            difference["difference"],
+            difference["low"],
+            difference["high"],
+            threshold,
+            strictly=better,
+            metric=metric,
+        )

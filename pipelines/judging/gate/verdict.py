@@ -1,4 +1,4 @@
-"""From outcomes to a verdict."""
+"""The verdict of the gate, from the outcomes of its criteria."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Verdict: TypeAlias = Literal["GO", "NO-GO", "INCONCLUSIVE"]
 
 
 def verdict(outcomes: Iterable[CriterionOutcome]) -> Verdict:
-    """NO-GO when a criterion is missed; else INCONCLUSIVE when one is undecided, or when none was asked at all; else GO."""
-    found = {outcome.outcome for outcome in outcomes}
-    if "missed" in found:
+    """NO-GO if a criterion is missed; else INCONCLUSIVE if one is undecided or none was met; else GO."""
+    kinds = {outcome.outcome for outcome in outcomes}
+    if "missed" in kinds:
         return "NO-GO"
-    if "undecided" in found or "met" not in found:
+    if "undecided" in kinds or "met" not in kinds:
         return "INCONCLUSIVE"
     return "GO"
 
 
-def sentence(found: Verdict, outcomes: Iterable[CriterionOutcome]) -> str:
-    """The verdict with what it hangs on: the criteria that were missed, else those that are undecided, else those met."""
-    decisive = {"NO-GO": "missed", "INCONCLUSIVE": "undecided", "GO": "met"}[found]
+def sentence(decision: Verdict, outcomes: Iterable[CriterionOutcome]) -> str:
+    """The verdict with the criteria that decide it: the missed ones, else the undecided, else those met."""
+    decisive = {"NO-GO": "missed", "INCONCLUSIVE": "undecided", "GO": "met"}[decision]
     reasons = [outcome for outcome in outcomes if outcome.outcome == decisive]
     if not reasons:
-        return f"{found}: no criterion was asked; name some under promotion.criteria in params.yaml"
-    return f"{found}: " + "; ".join(f"{one.criterion} {decisive}: {one.reason.rstrip('.')}" for one in reasons)
+        return f"{decision}: no criterion is configured; name some under promotion.criteria in params.yaml"
+    return f"{decision}: " + "; ".join(f"{one.criterion} {decisive}: {one.reason.rstrip('.')}" for one in reasons)

@@ -110,7 +110,7 @@ def test_settling_names_the_least_number_that_would_do() -> None:
         return ContrastVariance(0.0001, 399, 0.0004 * 5 / seeds, 8 * (seeds - 1) / 4).half_width
 
     assert width(answer.seeds) < 0.03 <= width(answer.seeds - 1)
-    among_three = required_sample_sizes(0.03, found, seeds=5, items=400, among=3)
+    among_three = required_sample_sizes(0.03, found, seeds=5, items=400, comparisons=3)
     assert among_three.seeds is not None and among_three.seeds > answer.seeds, "Holm asks more of the first of three"
     assert (
         ContrastVariance(0.0001, 399, 0.0004 * 5 / among_three.seeds, 8 * (among_three.seeds - 1) / 4).p_value(0.03)

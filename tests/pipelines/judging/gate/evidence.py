@@ -60,6 +60,9 @@ def attacked(score: float, loss: float) -> dict[str, Any]:
 
 
 def evidence(
-    *sections: Mapping[str, Any], champion: bool = True, overlaps: Overlaps = CLEAN, descent: Descent = WHOLE
+    *sections: Mapping[str, Any],
+    champion: bool = True,
+    leakage: LeakageEvidence = CLEAN,
+    lineage: LineageEvidence = WHOLE,
 ) -> Evidence:
-    return Evidence(("macro_f1", "accuracy"), 200, champion, sections, overlaps, descent)
+    return Evidence(("macro_f1", "accuracy"), 200, champion, sections, leakage, lineage)

@@ -42,7 +42,7 @@ def test_quality(asks: dict[str, Any], low: float, high: float, outcome: str) ->
 def test_quality_says_the_numbers_and_what_the_interval_is_over() -> None:
     said = judged({"name": "quality", "margin": 0.02}, evidence(scores(-0.03, 0.05))).reason
     assert "macro_f1 minus the champion's is +0.010 [-0.030, +0.050]" in said
-    assert "200 test examples alone" in said
+    assert "200 test examples only" in said
 
 
 def test_a_first_candidate_is_held_against_baselines_and_where_there_are_none_it_is_not_asked() -> None:
@@ -126,18 +126,18 @@ def test_leakage() -> None:
     asked: dict[str, Any] = {"name": "leakage"}
     assert judged(asked, evidence()).outcome == "met"
     left = replace(CLEAN, left_in={"general/test (ngram)": 2})
-    found = judged(asked, evidence(overlaps=left))
+    found = judged(asked, evidence(leakage=left))
     assert found.outcome == "missed" and "2 general/test (ngram)" in found.reason
-    assert judged({**asked, "texts": 2}, evidence(overlaps=left)).outcome == "met"
+    assert judged({**asked, "texts": 2}, evidence(leakage=left)).outcome == "met"
     within = replace(CLEAN, leaked=10)
-    assert judged(asked, evidence(overlaps=within)).outcome == "missed"
-    assert judged({**asked, "test_share": 0.05}, evidence(overlaps=within)).outcome == "met"
-    assert judged(asked, evidence(overlaps=replace(CLEAN, trained_on_this=False))).outcome == "undecided"
+    assert judged(asked, evidence(leakage=within)).outcome == "missed"
+    assert judged({**asked, "test_share": 0.05}, evidence(leakage=within)).outcome == "met"
+    assert judged(asked, evidence(leakage=replace(CLEAN, trained_on_this=False))).outcome == "undecided"
 
 
 def test_lineage() -> None:
     assert judged({"name": "lineage"}, evidence()).outcome == "met"
-    found = judged({"name": "lineage"}, evidence(descent=replace(WHOLE, flaws=("x: differs", "y: is missing"))))
+    found = judged({"name": "lineage"}, evidence(lineage=replace(WHOLE, flaws=("x: differs", "y: is missing"))))
     assert found.outcome == "missed" and found.reason == "x: differs, and 1 more"
 
 
@@ -155,5 +155,5 @@ def test_lineage() -> None:
     ],
 )
 def test_reproducible(asks: dict[str, Any], changes: dict[str, Any], outcome: str) -> None:
-    known = evidence(descent=replace(WHOLE, **changes))
+    known = evidence(lineage=replace(WHOLE, **changes))
     assert judged({"name": "reproducible", **asks}, known).outcome == outcome
