@@ -156,13 +156,13 @@ def news(folder: Path, lines: int) -> Callable[[], Any]:
         fingerprint="0" * 64, recipe="bert", stage_name="general", stage=stage, seed=0, language="en", tables={}, out=folder
     )  # fmt: skip
     tail, heard = Tail(job), Heard()
-    tail.tell(heard)
+    tail.report(heard)
     assert heard.count == lines
 
     def one_more() -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write('{"step": 1}\n')
-        tail.tell(heard)
+        tail.report(heard)
         assert heard.count == 1
 
     return one_more

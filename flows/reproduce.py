@@ -29,7 +29,7 @@ from tasks.models.ancestry import resolve
 from tasks.reproduction.record import Reproduction, place
 from tasks.reproduction.reproduce import Remake, compare, datasets, generations, rebuild, together, warnings
 from tasks.servers.environment import prepare_environment
-from tasks.servers.flow_runs import recorded, tell_ended
+from tasks.servers.flow_runs import recorded, report_ended_runs
 from tasks.stages.stages import Context
 from tasks.tracking.executions import Tracker
 
@@ -62,7 +62,7 @@ def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # n
     """
     root = project_root()
     prepare_environment(root)
-    tell_ended(root)
+    report_ended_runs(root)
 
     def carry_out() -> Reproduction:
         with recorded(root):

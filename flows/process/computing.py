@@ -24,7 +24,7 @@ from tasks.display.progress import Progress
 from tasks.environment import project_root, state_folder
 from tasks.launchers.settings import TrainingSettings
 from tasks.servers.environment import prepare_environment
-from tasks.servers.flow_runs import recorded, tell_ended
+from tasks.servers.flow_runs import recorded, report_ended_runs
 from tasks.stages.stages import Context, run_step, use_cached
 from tasks.tracking.executions import Tracker
 
@@ -44,7 +44,7 @@ def begin(work: Callable[[Path], R]) -> R:
     """Do `work` in the project's folder as a flow run does: its environment, its record, and what it shows in Prefect."""
     root = project_root()
     prepare_environment(root)
-    tell_ended(root)
+    report_ended_runs(root)
 
     def watched() -> R:
         with recorded(root):
@@ -132,15 +132,15 @@ def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None
     # a future asked for its state would ask Prefect's server, ten times a second, and fail while that is away
     ended: set[UUID] = set()
     elsewhere: set[str] = set()
-    at_once = context.training.at_once(cores)
+    concurrent_jobs = context.training.concurrent_jobs(cores)
     while waiting or running:
         ready = [step for step in waiting if all(parent in context.artifacts for parent in step.parents.values())]
         # a step that has published may still have to end for Prefect: it computes no more
         computing = len(running) - sum(fingerprint in context.artifacts for _, _, fingerprint in running)
-        threads = max(1, cores // min(at_once, computing + len(ready))) if ready else 1
+        threads = max(1, cores // min(concurrent_jobs, computing + len(ready))) if ready else 1
         moved = False
         for step in ready:
-            if computing == at_once:
+            if computing == concurrent_jobs:
                 break
             claim = context.store.claim(step.fingerprint)
             if claim is None:

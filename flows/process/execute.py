@@ -89,7 +89,7 @@ def main(name: str, config: str, answer: Path) -> int:
     from flows.process.outcome import LAST
 
     try:
-        server = TemporaryServer.wanted(root)
+        server = TemporaryServer.start_if_needed(root)
         _warm(root)
         flow = getattr(importlib.import_module(f"flows.{name}"), name)
         asked = get_type_hints(flow.fn)["config"].model_validate_json(config)

@@ -93,7 +93,7 @@ def estimates(
     """What a run would take that computes all of `plan` that is not in `stored`, on `threads` cores or all of them. `records`
     are those of the store."""
     cores = threads or hardware.cores()
-    return estimated(plan, stored, records, tables_of(prepared), cores, load_training(root).at_once(cores))
+    return estimated(plan, stored, records, tables_of(prepared), cores, load_training(root).concurrent_jobs(cores))
 
 
 def estimated(
@@ -102,9 +102,9 @@ def estimated(
     records: Sequence[Provenance],
     tables: Mapping[str, Table],
     cores: int,
-    at_once: int,
+    concurrent_jobs: int,
 ) -> RunEstimate:
-    """The same, `at_once` steps at a time; `tables` are the sizes of the dataset's, by name and by digest."""
+    """The same, `concurrent_jobs` steps at a time; `tables` are the sizes of the dataset's, by name and by digest."""
     known = {step.fingerprint: Known.planned(step) for step in plan.steps}
     history = _history(records, known, tables)
 
@@ -116,7 +116,7 @@ def estimated(
     each = {step.fingerprint: guess(step.fingerprint, cores) for step in plan.steps}
     if not todo:
         return RunEstimate(each, 0.0, 1.0)
-    lasting, computed = _side_by_side(todo, stored, guess, cores, at_once)
+    lasting, computed = _side_by_side(todo, stored, guess, cores, concurrent_jobs)
     each |= computed
     whole = sum(one.seconds for one in computed.values())
     unsure = sum(one.seconds * math.log(one.off_by) for one in computed.values()) / whole
@@ -228,19 +228,19 @@ def _computing(work: Work, threads: int) -> float:
 
 
 def _side_by_side(
-    todo: Sequence[Step], stored: set[str], guess: Callable[[str, int], Estimate], cores: int, at_once: int
+    todo: Sequence[Step], stored: set[str], guess: Callable[[str, int], Estimate], cores: int, concurrent_jobs: int
 ) -> tuple[float, dict[str, Estimate]]:
     """Seconds until all steps are computed, and what each takes on the processors it has, as `flows.process.computing` deals them out:
-    a step begins when its parents are there and one of `at_once` places is free."""
+    a step begins when its parents are there and one of `concurrent_jobs` places is free."""
     done = dict.fromkeys(stored, 0.0)
-    places = [0.0] + [-1.0] * (at_once - 1)
+    places = [0.0] + [-1.0] * (concurrent_jobs - 1)
     """When each place is free again; below 0, its process is yet to be started."""
     waiting, now, found = list(todo), 0.0, dict[str, Estimate]()
     while waiting:
         ready = [one for one in waiting if all(done.get(parent, math.inf) <= now for parent in one.parents.values())]
         running = sum(until > now for until in places)
-        threads = max(1, cores // min(at_once, running + len(ready))) if ready else 1
-        for step in ready[: at_once - running]:
+        threads = max(1, cores // min(concurrent_jobs, running + len(ready))) if ready else 1
+        for step in ready[: concurrent_jobs - running]:
             free = [place for place, until in enumerate(places) if until <= now]
             started = [place for place in free if places[place] >= 0]
             place = (started or free)[0]

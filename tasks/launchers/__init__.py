@@ -1,10 +1,10 @@
-"""Launchers: where training runs. A launcher starts a job's ranks somewhere; everything else is the same everywhere.
+"""Launchers: where training runs. A launcher starts the ranks of a job; everything else is the same for all launchers.
 
     flow ──job──▶ launcher ──order file──▶ rank 0 … rank N−1 ──▶ job.out: metrics.jsonl, checkpoints, model, result.json
       ◀──── progress, result ──── follows job.out ◀───────────────────────────┘
 
-Success is a job's result file, never an exit code. A launcher holds no state of training: whatever ends, the same job
-launched again continues from its checkpoints.
+A job has succeeded when its result file exists; exit codes do not count. A launcher holds no training state: after any
+interruption, the same job launched again continues from its checkpoints.
 """
 
 from __future__ import annotations
@@ -18,33 +18,36 @@ from typing import ClassVar, Self
 from pipelines.components import Component
 from pipelines.recipe.job import Job, Runtime
 from pipelines.training.ranks.failure import forget_failure
-from tasks.launchers.following import Attempt, Listener, follow, told_before
+from tasks.launchers.following import Attempt, Listener, already_finished, follow
 
 ORDER = "scratch/job.json"
-"""Of a job, in its folder."""
+"""The serialised job, in the job's folder."""
 
 
 class Launcher(Component):
-    """A place where training runs, and how it is asked for: `training: {launcher: …}` in params.yaml."""
+    """A way to run training jobs; configured by `training: {launcher: …}` in params.yaml."""
 
-    usual: ClassVar[str] = "local"
+    default_name: ClassVar[str] = "local"
 
     @abstractmethod
-    def open(self, root: Path, log: Path) -> AbstractContextManager[Launching]:
-        """Get ready to run jobs for the checkout at `root`, with logs named after `log`. Leaving ends what runs.
+    def open(self, root: Path, log: Path) -> AbstractContextManager[LauncherSession]:
+        """Prepare to run jobs for the checkout at `root`, with logs named after `log`. Exiting the context ends all
+        jobs.
 
-        Raises StageError where the place does not answer or refuses what is asked for.
+        Raises StageError when the cluster does not answer or rejects the settings.
         """
 
     def warm(self, root: Path) -> None:
-        """Start what `open` will take over, where that may be done before anything is known of the jobs. Ends with this process."""
+        """Start processes that `open` will take over, if possible before the jobs are known. They end with this
+        process."""
 
     @abstractmethod
-    def at_once(self, cores: int, devices: int) -> int:
-        """How many jobs of `devices` ranks a node may run side by side, where the flow's machine has `cores` processors."""
+    def concurrent_jobs(self, cores: int, devices: int) -> int:
+        """How many jobs of `devices` ranks per node may run concurrently, if the flow's machine has `cores`
+        processors."""
 
 
-class Launching(ABC):
+class LauncherSession(ABC):
     """An opened launcher. `run` may be called from several threads at once."""
 
     def __init__(self, root: Path, log: Path) -> None:
@@ -62,21 +65,22 @@ class Launching(ABC):
             attempt.end()
 
     def run(self, job: Job, listener: Listener) -> None:
-        """Run `job` and tell `listener`. Raises the CursusError that it met, or StageError when it ended without a result."""
+        """Run `job` and report to `listener`. Raises the job's own CursusError, or StageError when it ended without a
+        result."""
         forget_failure(job.out)
-        if told_before(job, listener):
+        if already_finished(job, listener):
             return
         attempt = self._begin(job, self._order(job))
         with self._lock:
             self._attempts.append(attempt)
         follow(job, attempt, listener)
         with self._lock:
-            if attempt in self._attempts:  # not while everything is being ended
+            if attempt in self._attempts:  # `__exit__` may have removed it
                 self._attempts.remove(attempt)
         self._ended(attempt)
 
     def _order(self, job: Job) -> Path:
-        """The file from which ranks read what to do, where all of them can read it: beside what they write."""
+        """Write the job to a file that all ranks can read: in the folder that they write to."""
         order = job.out / ORDER
         order.parent.mkdir(parents=True, exist_ok=True)
         order.write_text(job.model_dump_json(), encoding="utf-8")
@@ -84,15 +88,18 @@ class Launching(ABC):
 
     @abstractmethod
     def _begin(self, job: Job, order: Path) -> Attempt:
-        """Start the ranks of `job`, which is written in `order`; does not wait for them."""
+        """Start the ranks of `job`, which is serialised in `order`; does not wait for them."""
 
-    def _ended(self, attempt: Attempt) -> None:  # noqa: B027  # not every place has something to put away
-        """An attempt has brought its result."""
+    def _ended(self, attempt: Attempt) -> None:  # noqa: B027  # not every launcher has something to clean up
+        """Clean up after an attempt that has produced its result."""
 
 
-def as_begun(out: Path, runtime: Runtime) -> Runtime:
-    """`runtime` on the threads with which a job in `out` was begun, where it was interrupted: a sum that is cut into other
-    parts rounds differently, and how many threads are free depends on what runs beside it."""
+def resumed_runtime(out: Path, runtime: Runtime) -> Runtime:
+    """`runtime` with the number of threads with which an interrupted job in `out` started.
+
+    A sum divided among another number of threads rounds differently, and the number of free threads depends on what
+    else runs.
+    """
     try:
         before = Job.model_validate_json((out / ORDER).read_bytes()).runtime
     except (FileNotFoundError, ValueError):

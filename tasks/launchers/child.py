@@ -1,4 +1,4 @@
-"""A process on this machine that serves a launcher, and ends with it."""
+"""A child process on this machine that runs jobs for a launcher, and ends with it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from tasks.launchers.environment import training_environment
-from tasks.launchers.following import last_words
+from tasks.launchers.following import last_error
 
 GRACE_SECONDS = 10.0
-"""What it is given to end in order."""
+"""Time that a child has to shut down cleanly."""
 
 
 class Child:
-    """A process that ends when its standard input does: when this process closes it, or dies. It sees the GPUs `held`."""
+    """A process that ends when its standard input closes: when this process closes it, or dies. It sees the GPUs
+    `held`."""
 
     def __init__(
         self,
@@ -40,26 +41,29 @@ class Child:
                 cwd=root,
                 env={**os.environ, **training_environment(), **visible},
                 text=True,
-                start_new_session=True,  # Ctrl-C reaches only the caller, who ends the child in order
+                start_new_session=True,  # Ctrl-C reaches only the parent, which shuts the child down cleanly
             )
 
     def alive(self) -> bool:
+        """Whether the process still runs."""
         return self._process.poll() is None
 
-    def order(self, order: Path) -> None:
+    def submit(self, order: Path) -> None:
+        """Send the path of a serialised job to the process."""
         assert self._process.stdin is not None
-        # it may just have died or been ended: whoever follows the job hears of it
+        # the process may just have ended; `follow` then reports that the job failed
         with suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(f"{order}\n")
             self._process.stdin.flush()
 
     def wait(self) -> None:
-        """Let it end by itself, for as long as it is given when it is told to."""
+        """Let the process end by itself within `grace` seconds; terminate it after that."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(self.grace)
         self.end()
 
     def end(self) -> None:
+        """Close the standard input, terminate the process, and kill it when it does not end within `grace` seconds."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -71,9 +75,10 @@ class Child:
                 self._process.kill()
                 self._process.wait()
 
-    def why(self) -> str:
+    def failure_reason(self) -> str:
+        """Why the process ended: the signal, the exception in its log, or the exit status."""
         status = self._process.wait()
         if status < 0:
             reason = f"killed by {signal.Signals(-status).name}"
             return reason + ", as the system does when memory runs out" if -status == signal.SIGKILL else reason
-        return last_words(self.log) or f"exit status {status}"
+        return last_error(self.log) or f"exit status {status}"

@@ -1,9 +1,9 @@
-"""GPUs of this machine: one job trains on one at a time, whichever run, checkout or server it belongs to.
+"""Exclusive use of this machine's GPUs: one job per GPU at a time, across runs, checkouts and servers.
 
-    with devices_held(1, say) as names: …      # waits while others hold all of them
+    with devices_held(1, notify) as names: …      # waits while other runs hold all of them
 
-A device is held by a lock on a file, which the system lets go of when its holder ends, however it ends: there is no slot that a
-killed run leaves taken, and no server that has to be asked. Prefect's work pool decides which run is next (prefect.yaml).
+A device is held by a file lock, which the operating system releases when its holder ends for any reason: a killed run
+leaves no device occupied, and no server is needed. Prefect's work pool decides which run is next (prefect.yaml).
 """
 
 from __future__ import annotations
@@ -21,50 +21,51 @@ from pipelines.lineage.locks import Lock
 from pipelines.recipe.job import Runtime
 
 VARIABLE = "CURSUS_DEVICES"
-"""How many devices this machine has, where that is not its number of GPUs: 1 lets two runs on processors take turns."""
-ASK_EVERY = 0.5
-"""Seconds between two looks at devices that are in use."""
+"""Number of devices of this machine, if it differs from its number of GPUs: with 1, runs on processors take turns."""
+POLL_SECONDS = 0.5
+"""Interval at which occupied devices are checked."""
 
 
 def devices() -> tuple[str, ...]:
-    """The devices that runs share, as CUDA names them; none on a machine without GPUs, where nothing is limited.
+    """The devices that runs share, by their CUDA names; empty on a machine without GPUs, where jobs are not limited.
 
-    Raises CursusError where CURSUS_DEVICES is no number.
+    Raises CursusError when CURSUS_DEVICES is not a number.
     """
-    told = os.environ.get(VARIABLE, "")
-    if told and not told.isdecimal():
-        raise CursusError(f"{VARIABLE} is the number of devices that runs share, not {told!r}")
+    count = os.environ.get(VARIABLE, "")
+    if count and not count.isdecimal():
+        raise CursusError(f"{VARIABLE} is the number of devices that runs share, not {count!r}")
     if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
-        return tuple(name.strip() for name in visible.split(","))[: int(told) if told else None]
-    return tuple(str(number) for number in range(int(told) if told else hardware.gpus()))
+        return tuple(name.strip() for name in visible.split(","))[: int(count) if count else None]
+    return tuple(str(number) for number in range(int(count) if count else hardware.gpus()))
 
 
-def asked_for(runtime: Runtime) -> int:
-    """Devices that a job takes on this machine: none on processors, unless CURSUS_DEVICES says that runs take turns there."""
+def devices_required(runtime: Runtime) -> int:
+    """Devices that a job occupies on this machine: none on processors, unless CURSUS_DEVICES makes runs take turns
+    there."""
     return runtime.devices if runtime.accelerator == "gpu" or os.environ.get(VARIABLE) else 0
 
 
 @contextmanager
-def devices_held(count: int, say: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
-    """Hold `count` devices; their names, or none where nothing is limited. `say` hears once when others have to be waited for.
+def devices_held(count: int, notify: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
+    """Hold `count` devices and yield their names; an empty tuple where devices are not limited.
 
-    All or none are taken, so that two that wait never hold what the other needs. Raises CursusError where there are not as
-    many.
+    `notify` receives one message if the job has to wait for other runs. All devices are taken at once or none, so that
+    two waiting jobs cannot deadlock. Raises CursusError when the machine has fewer than `count` devices.
     """
     shared = devices()
     if not shared or not count:
         yield ()
         return
     if count > len(shared):
-        raise CursusError(f"{count} devices are asked for, and this machine shares {len(shared)}: {', '.join(shared)}")
+        raise CursusError(f"{count} devices are requested, but this machine has {len(shared)}: {', '.join(shared)}")
     folder = Path(tempfile.gettempdir()) / f"cursus-devices-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    told = False
+    notified = False
     while len(held := _take(folder, shared, count)) < count:
-        if not told:
-            say(f"other runs train on the devices of this machine ({', '.join(shared)}); waiting for {count}")
-            told = True
-        time.sleep(ASK_EVERY)
+        if not notified:
+            notify(f"other runs train on the devices of this machine ({', '.join(shared)}); waiting for {count}")
+            notified = True
+        time.sleep(POLL_SECONDS)
     try:
         yield tuple(held)
     finally:

@@ -1,4 +1,4 @@
-"""Following a job by what its ranks write, wherever they run."""
+"""Follow a job through the files that its ranks write, wherever they run."""
 
 from __future__ import annotations
 
@@ -18,53 +18,55 @@ POLL_SECONDS = 0.1
 
 
 class Listener(Protocol):
-    """Hears of jobs while they run."""
+    """Receives the progress and the results of jobs."""
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
-        """New lines of a job's metrics."""
+        """Called with new lines of a job's metrics."""
 
     def finished(self, job: Job, result: Result) -> None:
-        """The job is done; called once."""
+        """Called once, when the job has its result."""
 
 
 class Attempt(Protocol):
     """One start of a job's ranks."""
 
     log: Path
-    """What its ranks print."""
+    """File with the output of its ranks."""
 
     def alive(self) -> bool:
-        """Whether it may still bring a result. One that waits for its turn in a queue is alive."""
+        """Whether it may still produce a result. An attempt that waits in a queue is alive."""
 
-    def why(self) -> str:
-        """Why it ended without a result: half a sentence."""
+    def failure_reason(self) -> str:
+        """Why it ended without a result, as a clause of a sentence."""
 
     def end(self) -> None:
-        """End its ranks in order, so that they leave a checkpoint; by force where they do not. Returns when they are gone."""
+        """Stop its ranks so that they write a checkpoint; kill them when they do not stop. Returns when they have
+        ended."""
 
 
 def follow(job: Job, attempt: Attempt, listener: Listener) -> None:
-    """Tell `listener` what is new until `job` has its result.
+    """Report progress to `listener` until `job` has its result.
 
-    Raises the CursusError that ended the job, or StageError where nothing runs it any more.
+    Raises the CursusError that ended the job, or StageError when its attempt has ended without a result.
     """
     tail = Tail(job)
     while not tail.finished:
-        # asked before looking: what a dead process left is complete
+        # checked before reading: the files of a process that has ended are complete
         ended = not attempt.alive()
-        tail.tell(listener)
+        tail.report(listener)
         if ended and not tail.finished:
             raise read_failure(job.out, job.stage_name) or StageError(
-                f"stage {job.stage_name} ended without a result: {attempt.why()} (its log: {attempt.log})"
+                f"stage {job.stage_name} ended without a result: {attempt.failure_reason()} (its log: {attempt.log})"
             )
         if not tail.finished:
             time.sleep(POLL_SECONDS)
 
 
-def last_words(log: Path) -> str | None:
-    """What a log says went wrong: the first exception that it ends a traceback with, else its last line.
+def last_error(log: Path) -> str | None:
+    """The cause of a failure in a log: the first exception line that ends a traceback, else the last line.
 
-    The first: where one of several ranks fails, the others tell only that they lost it, and torchrun that one failed.
+    The first exception, because when one of several ranks fails, the others report only a lost connection, and torchrun
+    reports only that a rank failed.
     """
     if not log.exists():
         return None
@@ -75,27 +77,29 @@ def last_words(log: Path) -> str | None:
 _RAISED = re.compile(r"(\[rank\d+\]: )?[A-Za-z_.]*(Error|Exception|Interrupt)\b")
 
 
-def told_before(job: Job, listener: Listener) -> bool:
-    """Whether `job` had its result already, of an execution that ended before it was published; `listener` is told.
+def already_finished(job: Job, listener: Listener) -> bool:
+    """Whether `job` already has a result, from an execution that ended before publishing it; if so, reports it to
+    `listener`.
 
-    Nothing may be started for it: publishing moves the folder away, under the feet of whoever has just been told to look there.
+    No process may be started for such a job, because publishing moves the folder that the process would read.
     """
     tail = Tail(job)
     if (job.out / RESULT).exists():
-        tail.tell(listener)
+        tail.report(listener)
     return tail.finished
 
 
 class Tail:
-    """Follows one job's folder."""
+    """Reads new metrics and the result from one job's folder."""
 
     def __init__(self, job: Job) -> None:
         self.job, self.finished, self.seen = job, False, 0
         self._file, self._read = 0, 0
-        """The file whose lines were seen, by its inode, and how many bytes of it they are."""
+        """Inode of the metrics file that was read, and the number of bytes read of it."""
 
-    def tell(self, listener: Listener) -> None:
-        # looked for before the metrics are read: a job that has a result writes no more of them
+    def report(self, listener: Listener) -> None:
+        """Pass new metrics, and the result if there is one, to `listener`."""
+        # checked before the metrics are read: a job that has a result writes no further metrics
         done = (self.job.out / RESULT).exists()
         if news := self._news():
             listener.progressed(self.job, news)
@@ -104,11 +108,11 @@ class Tail:
             listener.finished(self.job, Result.model_validate_json((self.job.out / RESULT).read_bytes()))
 
     def _news(self) -> list[dict[str, Any]]:
-        """The lines that have come since the last look; one that is still being written is left for the next."""
+        """Complete metrics lines since the last call; a line that is still being written is left for the next call."""
         try:
             with (self.job.out / METRICS).open("rb") as file:
                 now = os.fstat(file.fileno())
-                # a resumed job puts another file there, without what an interrupted one logged past its checkpoint
+                # a resumed job replaces the file, without the lines that were logged after its checkpoint
                 again = now.st_ino != self._file or now.st_size < self._read
                 known = self.seen if again else 0
                 file.seek(0 if again else self._read)

@@ -1,7 +1,7 @@
 """Training in child processes of the flow, on this machine.
 
-A job of one rank goes to a warm child that serves many; several ranks are a group of their own, which torchrun starts, and
-starts again from the last checkpoint when one of them dies.
+A job of one rank is sent to a warm child process that serves many jobs. Several ranks are started by torchrun, which
+restarts them from the last checkpoint when one of them dies.
 """
 
 from __future__ import annotations
@@ -17,38 +17,39 @@ from pydantic import Field
 from pipelines.lineage import hardware
 from pipelines.recipe.job import Job
 from tasks.environment import state_folder
-from tasks.launchers import Launcher, Launching
+from tasks.launchers import Launcher, LauncherSession
 from tasks.launchers.child import Child
-from tasks.launchers.devices import asked_for, devices, devices_held
+from tasks.launchers.devices import devices, devices_held, devices_required
 from tasks.launchers.following import Attempt, Listener
 
 log = logging.getLogger("cursus.launch")
 _WARM: list[Child] = []
-"""What `Local.warm` has started, and nobody has taken over yet."""
+"""Children that `LocalLauncher.warm` has started and no session has taken over yet."""
 
 
-class Local(Launcher, name="local"):
-    """Child processes on this machine. A rank is a GPU where there are some, else a process on its share of the cores."""
+class LocalLauncher(Launcher, name="local"):
+    """Child processes on this machine: one rank per GPU, or, without GPUs, one process per share of the cores."""
 
     restarts: int = Field(3, ge=0)
-    """How often the ranks of a job are started again, from the last checkpoint, after one of them has died."""
+    """How often the ranks of a job are restarted, from the last checkpoint, after one of them has died."""
 
     def warm(self, root: Path) -> None:
         if not devices():
             _WARM.append(_worker(root, state_folder(root) / "logs" / f"training-starting-{os.getpid()}.log"))
 
-    def open(self, root: Path, log: Path) -> LocalLaunching:
-        return LocalLaunching(root, log, self.restarts)
+    def open(self, root: Path, log: Path) -> LocalSession:
+        return LocalSession(root, log, self.restarts)
 
-    def at_once(self, cores: int, devices: int) -> int:
+    def concurrent_jobs(self, cores: int, devices: int) -> int:
         return max(1, (hardware.gpus() or cores) // devices)
 
 
-class LocalLaunching(Launching):
-    """Children for the jobs of an execution. Those of one rank serve many jobs, which pay the start-up of torch once.
+class LocalSession(LauncherSession):
+    """Child processes for the jobs of an execution. A child of one rank serves many jobs, so that torch is imported
+    once.
 
-    The first child is started when this is entered, or was before, so that it imports torch while the first job is prepared;
-    others when they are first needed.
+    The first child is started when the session is entered, or by `warm` before that, so that it imports torch while the
+    first job is prepared; others are started when they are first needed.
     """
 
     def __init__(self, root: Path, log: Path, restarts: int) -> None:
@@ -57,15 +58,15 @@ class LocalLaunching(Launching):
         self._started = 0
         self._idle: list[Child] = []
         self._devices: dict[str, tuple[str, ...]] = {}
-        """What the jobs that run now hold, by fingerprint."""
+        """Devices held by running jobs, by fingerprint."""
 
     def __enter__(self) -> Self:
-        if not devices():  # else it is started when its device is known
+        if not devices():  # otherwise it is started when its device is known
             self._idle.append(self._taken_over() or self._worker(()))
         return self
 
     def run(self, job: Job, listener: Listener) -> None:
-        with devices_held(asked_for(job.runtime), partial(log.warning, "%s: %s", job.stage_name)) as held:
+        with devices_held(devices_required(job.runtime), partial(log.warning, "%s: %s", job.stage_name)) as held:
             self._devices[job.fingerprint] = held
             super().run(job, listener)
 
@@ -87,7 +88,7 @@ class LocalLaunching(Launching):
                 self._idle.remove(child)
         if child is None or not child.alive():
             child = self._worker(held)
-        child.order(order)
+        child.submit(order)
         return child
 
     def _ended(self, attempt: Attempt) -> None:

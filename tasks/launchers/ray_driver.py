@@ -1,7 +1,8 @@
 """The driver of one job on a Ray cluster: `python -m tasks.launchers.ray_driver ORDER --address HOST:PORT`.
 
-Ray's TorchTrainer places the ranks, makes their group, and starts all of them again when one dies. When standard input
-closes, because the flow has closed it or died, the ranks are asked to leave a checkpoint, and are gone before this process is.
+Ray's TorchTrainer places the ranks, creates their process group, and restarts all of them when one dies. When standard
+input closes, because the flow has closed it or died, the ranks are requested to write a checkpoint, and end before this
+process does.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from pipelines.training.ranks.failure import tell_failure, told_failure
 from pipelines.training.ranks.process_group import PATIENCE
 from pipelines.training.ranks.rank import MISTAKE
 from tasks.launchers.environment import training_environment
-from tasks.launchers.ray_rank import STOP, take_part
+from tasks.launchers.ray_rank import STOP, run_rank
 
 if TYPE_CHECKING:
     from ray.train import TrainingFailedError
 
 POLL_SECONDS = 0.5
 STOP_SECONDS = 7.0
-"""What ranks are given to leave a checkpoint, before Ray ends them."""
+"""Time that ranks have to write a checkpoint, before Ray ends them."""
 ABORT_SECONDS = 10.0
-"""What Ray is given to do so in order."""
+"""Time that Ray has to end the ranks cleanly."""
 
 
 def main(order: Path, address: str, *, restarts: int, cpus: float, wait: float) -> int:
-    """Run the job that `order` holds; the exit status."""
+    """Run the job that is serialised in `order`; returns the exit status."""
     job = Job.model_validate_json(order.read_bytes())
     order.with_name(STOP).unlink(missing_ok=True)
     at_callers_end(partial(_end_with_caller, order))
     try:
         ray_cluster.join(address, training_environment(), show_logs=True)
-        # whoever sends it has closed standard input as well; Ray would leave without a word to the ranks
+        # the sender of SIGTERM has closed standard input as well; Ray would exit without stopping the ranks
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         threading.Thread(target=_end_with_mistake, args=(job,), daemon=True).start()
         _train(job, order, restarts, cpus, wait)
@@ -54,7 +55,7 @@ def main(order: Path, address: str, *, restarts: int, cpus: float, wait: float) 
 
 
 def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> None:
-    # read by Ray when its workers are placed: each try may take its share of the whole patience
+    # read by Ray when its workers are placed: each attempt may take its share of the total waiting time
     os.environ["RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"] = str(wait / (restarts + 1))
     os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", str(POLL_SECONDS))
     from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
@@ -65,7 +66,7 @@ def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> No
     near = all(map(is_loopback, ray_cluster.nodes()))
     reserved = {"CPU": cpus, **({"GPU": 1.0} if gpu else {})}
     trainer = TorchTrainer(
-        take_part,
+        run_rank,
         train_loop_config={"order": str(order), "root": str(Path.cwd())},
         torch_config=TorchConfig(
             backend="cpu:gloo,cuda:nccl" if gpu else "gloo", timeout_s=int(PATIENCE.total_seconds())
@@ -74,14 +75,14 @@ def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> No
             num_workers=runtime.ranks,
             use_gpu=gpu,
             resources_per_worker=reserved,
-            # one rank a node is a promise; several fill one node after the other
+            # one rank per node is guaranteed; several ranks per node fill one node after the other
             placement_strategy="STRICT_SPREAD" if runtime.devices == 1 else "PACK",
         ),
-        # ray.train is typed as it was before its second version, which is the one that runs
+        # ray.train's type annotations are those of its first version; the second one runs
         run_config=RunConfig(  # type: ignore[call-arg]
             name="ray",
             storage_path=str(order.parent),
-            # what gloo would listen on otherwise is the machine's first interface
+            # gloo would otherwise listen on the machine's first interface
             worker_runtime_env={"env_vars": {"GLOO_SOCKET_IFNAME": "lo"}} if near else {},
             failure_config=FailureConfig(  # type: ignore[call-arg]
                 max_failures=restarts, controller_failure_limit=restarts
@@ -96,25 +97,25 @@ def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> No
 
 
 def _reason(failed: TrainingFailedError, runtime: Runtime, reserved: dict[str, float], wait: float) -> str:
-    """One sentence of what Ray says in many."""
+    """Ray's error in one sentence."""
     from ray.train import WorkerGroupError
 
     if isinstance(failed, WorkerGroupError):
         rank, error = min(failed.worker_failures.items())
-        return f"rank {rank} ended without a result, and so did those started after it: {_first_line(error)}"
-    has = [
-        f"{address} with {_said({name: resources.get(name, 0) for name in reserved})}"
+        return f"rank {rank} ended without a result, and its restarts failed as well: {_first_line(error)}"
+    available = [
+        f"{address} with {_text({name: resources.get(name, 0) for name in reserved})}"
         for address, resources in ray_cluster.nodes().items()
     ]
-    apart = " and a node of its own" if runtime.devices == 1 else ""
+    spread = " and a node of its own" if runtime.devices == 1 else ""
     return (
-        f"{runtime.ranks} ranks with {_said(reserved)} each{apart} could not be placed within {wait:g} s; the nodes of the "
-        f"cluster are {', '.join(has)}: lower training.nodes, or raise training.launcher.wait, in params.yaml "
-        f"({_first_line(failed)})"
+        f"{runtime.ranks} ranks with {_text(reserved)} each{spread} could not be placed within {wait:g} s; the nodes "
+        f"of the cluster are {', '.join(available)}: lower training.nodes, or raise training.launcher.wait, in "
+        f"params.yaml ({_first_line(failed)})"
     )
 
 
-def _said(resources: dict[str, float]) -> str:
+def _text(resources: dict[str, float]) -> str:
     return " and ".join(f"{count:g} {name}" for name, count in resources.items())
 
 
@@ -130,14 +131,15 @@ def _end_with_caller(order: Path) -> None:
 
 
 def _end_with_mistake(job: Job) -> None:
-    """A rank that met a mistake has told it; the others, who wait for it, would wait long."""
+    """Abort when a rank has recorded a user's mistake: the other ranks would wait for it until the group's timeout."""
     while not told_failure(job.out):
         time.sleep(POLL_SECONDS)
     _abort()
 
 
 def _abort() -> None:
-    """What Ctrl-C does: Ray's trainer then ends its workers before it returns. If it does not, Ray ends them without it."""
+    """Interrupt this process like Ctrl-C, so that Ray's trainer ends its workers; exit after `ABORT_SECONDS` in any
+    case."""
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(ABORT_SECONDS)
     os._exit(1)
@@ -150,5 +152,5 @@ if __name__ == "__main__":
     arguments.add_argument("--restarts", type=int, default=3)
     arguments.add_argument("--cpus", type=float, default=1)
     arguments.add_argument("--wait", type=float, default=600)
-    asked = arguments.parse_args()
-    sys.exit(main(asked.order, asked.address, restarts=asked.restarts, cpus=asked.cpus, wait=asked.wait))
+    options = arguments.parse_args()
+    sys.exit(main(options.order, options.address, restarts=options.restarts, cpus=options.cpus, wait=options.wait))

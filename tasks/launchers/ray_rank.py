@@ -1,4 +1,5 @@
-"""What a worker of Ray runs: the same rank entry point as everywhere, in the group that Ray has made."""
+"""The function that a Ray worker runs: the rank entry point of all launchers, in the process group that Ray has
+created."""
 
 from __future__ import annotations
 
@@ -11,31 +12,32 @@ from pipelines.training.loop import stopping
 from pipelines.training.ranks import rank
 
 STOP = "stop"
-"""File beside a job's order: its ranks are to leave a checkpoint and end. Where workers run, no signal reaches a rank."""
-LOOK_SECONDS = 0.2
+"""Name of a file next to the serialised job: when it exists, the ranks write a checkpoint and end. Signals do not reach
+Ray workers."""
+POLL_SECONDS = 0.2
 
 
-def take_part(asked: dict[str, str]) -> None:
-    """Be the rank that this worker's environment says, of the job in the file `order`, in the checkout at `root`.
+def run_rank(config: dict[str, str]) -> None:
+    """Run the rank that this worker's environment names, of the job in the file `order`, in the checkout at `root`.
 
-    Raises RuntimeError after a user's mistake, which is told in the job's folder: Ray then ends the other ranks.
+    Raises RuntimeError after a user's mistake, which is recorded in the job's folder: Ray then ends the other ranks.
     """
-    order = Path(asked["order"])
+    order = Path(config["order"])
     stop = order.with_name(STOP)
-    os.chdir(asked["root"])
-    os.environ["GROUP_RANK"] = os.environ["NODE_RANK"]  # as torchrun calls it
+    os.chdir(config["root"])
+    os.environ["GROUP_RANK"] = os.environ["NODE_RANK"]  # torchrun's name for it
     threading.Thread(target=_listen, args=(stop,), daemon=True).start()
     try:
         mistaken = not stop.exists() and rank.main(order)
     except SystemExit:
         if not stop.exists():
             raise
-        return  # it has stopped as it was asked to
+        return  # the rank has stopped as requested
     if mistaken:
-        raise RuntimeError("the job's folder says what its mistake is")
+        raise RuntimeError("the error is recorded in the job's folder")
 
 
 def _listen(stop: Path) -> None:
     while not stop.exists():
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     stopping.ask()

@@ -1,4 +1,5 @@
-"""Where and on how many devices training runs, as params.yaml says under `training:`; none of it moves a fingerprint."""
+"""Where and on how many devices training runs: the block `training:` of params.yaml. None of it changes a
+fingerprint."""
 
 from __future__ import annotations
 
@@ -23,30 +24,29 @@ class TrainingSettings(BaseModel):
 
     launcher: SerializeAsAny[Launcher] = Field(default_factory=Launcher.usually)
     devices: int = Field(1, ge=1)
-    """Ranks on each node: GPUs, or processes where there are none."""
+    """Ranks on each node: GPUs, or processes without GPUs."""
     nodes: int = Field(1, ge=1)
     distribution: SerializeAsAny[Distribution] = Field(default_factory=Distribution.usually)
-    """How the network is divided among several ranks."""
+    """How the network is distributed over several ranks."""
     device_tokens: int | None = Field(None, ge=1)
-    """The most tokens that a device takes at a time; the rest of its share of a batch is accumulated."""
+    """Most tokens in one forward pass of a device; gradients of the rest of its share of a batch are accumulated."""
     checkpoint_every: int = Field(Runtime().checkpoint_every, ge=1)
     """Optimizer steps between two checkpoints to resume from."""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
-    """`auto` is what the flow's own machine has: say it where training runs on other machines."""
+    """`auto` detects the flow's own machine; set it explicitly where training runs on other machines."""
 
-    def at_once(self, cores: int) -> int:
-        """Jobs that may run side by side."""
-        return self.launcher.at_once(cores, self.devices)
+    def concurrent_jobs(self, cores: int) -> int:
+        """Maximum number of concurrent jobs."""
+        return self.launcher.concurrent_jobs(cores, self.devices)
 
     def runtime(self, stage: Stage, threads: int) -> Runtime:
-        """How a job of `stage` is computed when it has `threads` processors of the flow's machine. What does not train
-        has one rank and all of them."""
-        together = stage.trains
+        """The runtime of a job of `stage` on `threads` processors of the flow's machine. A stage that does not train
+        runs on one rank with all of them."""
         return Runtime(
             accelerator=hardware.accelerator() if self.accelerator == "auto" else self.accelerator,
-            threads=max(1, threads // self.devices) if together else threads,
-            devices=self.devices if together else 1,
-            nodes=self.nodes if together else 1,
+            threads=max(1, threads // self.devices) if stage.trains else threads,
+            devices=self.devices if stage.trains else 1,
+            nodes=self.nodes if stage.trains else 1,
             distribution=self.distribution,
             device_tokens=self.device_tokens,
             checkpoint_every=self.checkpoint_every,
@@ -54,7 +54,7 @@ class TrainingSettings(BaseModel):
 
 
 def load_training(root: Path) -> TrainingSettings:
-    """The block `training:` of `root`/params.yaml. RecipeError when it says something impossible."""
+    """Read the block `training:` of `root`/params.yaml. Raises RecipeError for an invalid setting."""
     try:
         settings = TrainingSettings.model_validate(dict(read_params(root).get("training") or {}))
     except ValidationError as invalid:

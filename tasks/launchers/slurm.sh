@@ -1,5 +1,5 @@
-# Every signal is expected from here on: untrapped, either would end this shell. Slurm sends USR1 when the time limit is
-# near; TERM when the job is cancelled, which the ranks hear as well: this shell waits for the checkpoint they then write.
+# Trap both signals, because untrapped either would end this shell. Slurm sends USR1 shortly before the time limit, and TERM
+# when the job is cancelled; the ranks receive TERM as well, and this shell waits for the checkpoint that they then write.
 leaving=
 trap 'leaving=${leaving:-$SECONDS}' USR1
 trap ':' TERM
@@ -14,7 +14,7 @@ else
 fi
 
 echo "Slurm job $SLURM_JOB_ID, start $((${SLURM_RESTART_COUNT:-0} + 1)), on $SLURM_JOB_NODELIST: $SLURM_NTASKS ranks"
-# A rank knows nothing of Slurm: Lightning, seeing its variables, would take signals and checkpoints into its own hands.
+# SLURM_* variables are hidden from the ranks: with them, Lightning would handle signals and checkpoints itself.
 srun --export=ALL --kill-on-bad-exit=1 --distribution=block --cpus-per-task="$SLURM_CPUS_PER_TASK" bash -c '
     export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" GROUP_RANK="$SLURM_NODEID"
     unset "${!SLURM_@}"
@@ -23,9 +23,9 @@ srun --export=ALL --kill-on-bad-exit=1 --distribution=block --cpus-per-task="$SL
 step=$!
 while kill -0 "$step" 2>/dev/null; do
     if [ -n "$leaving" ]; then
-        # ranks that hang must not take the job with them: being queued again ends them
+        # ranks that hang must not fail the job: requeueing ends them
         if [ $((SECONDS - leaving)) -ge "$patience" ]; then break; fi
-        # again and again: a step that is only being started does not hear the first
+        # repeatedly: a step that is still starting does not receive the first signal
         if [ $(((SECONDS - leaving) % 5)) -eq 0 ]; then scancel --quiet --signal=TERM "$SLURM_JOB_ID"; fi
     fi
     sleep 1
@@ -38,8 +38,8 @@ else
 fi
 if [ "$status" -eq 0 ] || [ -e "$failure" ]; then exit "$status"; fi
 
-# The ranks ended early. Where that was asked of them, and the job is not being cancelled, it goes back into the queue, with
-# the same number and the same log; a rank that failed ends the job.
+# The ranks ended early. If that was requested, and the job is not being cancelled, it is requeued with the same id and the
+# same log; a rank that failed ends the job.
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
     if job=$(scontrol --oneliner show job "$SLURM_JOB_ID"); then
         if [[ $job != *" JobState=RUNNING "* ]]; then exit "$status"; fi
@@ -47,15 +47,15 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
         if [ -n "$leaving" ] && [ "$attempt" -eq 1 ]; then
             newest=$(ls "$checkpoints" 2>/dev/null | grep '^step-' | sort | tail -n 1)
             if [ -e "$reached" ] && [ "$(cat "$reached")" = "$newest" ]; then
-                echo "two time limits have passed without a checkpoint in between: ask for more time, or warn the job earlier"
+                echo "two time limits have passed without a checkpoint in between: raise training.launcher.time or training.launcher.warning"
                 exit 1
             fi
             echo "$newest" > "$reached"
         fi
-        # Slurm ends this shell while it sleeps
+        # Slurm ends this shell during the sleep
         scontrol requeue "$SLURM_JOB_ID" && sleep 600
     fi
     sleep 5
 done
-echo "Slurm did not answer when the job was to be put back into its queue"
+echo "Slurm did not answer when the job was to be requeued"
 exit "$status"

@@ -1,6 +1,6 @@
-"""Slurm's queue, asked through its own commands: submit, find, look, cancel. No accounting database is needed.
+"""Access to Slurm's queue through its own commands: submit, find, query, cancel. No accounting database is needed.
 
-A controller that does not answer is no news: a job that cannot be asked about is taken to be as it was.
+While the controller does not answer, a job is assumed to be in its last known state.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pipelines.errors import StageError
 
 PATIENCE_SECONDS = 120
-"""A controller that restarts answers again within this time."""
+"""A restarting controller answers again within this time."""
 ANSWER_SECONDS = 30
 RETRY_SECONDS = 5
 ENDED = {
@@ -30,16 +30,17 @@ ENDED = {
     "REVOKED",
     "TIMEOUT",
 }
-"""States from which a job does not come back by itself."""
+"""Final states, from which a job does not resume by itself."""
 PASSED_ON = re.compile(
     r"PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|LD_LIBRARY_PATH|PYTHONPATH|CURSUS_ROOT|CUDA_\w+|HF_HOME"
     r"|(?:NCCL|GLOO|UCX|FI)_\w+|SBATCH_\w+|SLURM_CONF"
 )
-"""What a job's environment has from the flow's. Not the rest: it would be written into Slurm's spool, secrets included."""
+"""Variables that a job inherits from the flow's environment. Not all of them, because Slurm writes the environment, and
+any secrets in it, to its spool directory."""
 
 
-class Seen(NamedTuple):
-    """A job as the queue shows it."""
+class QueuedJob(NamedTuple):
+    """A job as squeue shows it."""
 
     identifier: str
     state: str
@@ -50,102 +51,104 @@ class Seen(NamedTuple):
         return self.state in ENDED
 
     @property
-    def told(self) -> str:
-        """The state in words, with what it waits for."""
-        said = self.state.lower().replace("_", " ")
-        return said if self.reason in ("", "None") else f"{said} ({self.reason})"
+    def description(self) -> str:
+        """The state as text, with the reason why the job waits."""
+        state = self.state.lower().replace("_", " ")
+        return state if self.reason in ("", "None") else f"{state} ({self.reason})"
 
 
-class Silent(Exception):
+class ControllerUnavailable(Exception):
     """Slurm's controller did not answer."""
 
 
 def submit(script: Path, name: str) -> str:
-    """Queue `script`, whose job is called `name`; the job's number.
+    """Submit `script` as the job `name`; returns the job id.
 
-    Raises StageError with Slurm's words where it refuses, or does not answer for two minutes. An answer that was lost on
-    its way is not asked for twice: the job is found by its name.
+    Raises StageError with Slurm's message when Slurm rejects the job, or does not answer for two minutes. After a lost
+    answer the job is looked up by name, so that it is not submitted twice.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            return _ask("sbatch", "--parsable", str(script)).strip().partition(";")[0]
-        except Silent as silent:
+            return _run("sbatch", "--parsable", str(script)).strip().partition(";")[0]
+        except ControllerUnavailable as error:
             if time.monotonic() > deadline:
-                raise StageError(f"Slurm does not answer: {silent}") from None
+                raise StageError(f"Slurm does not answer: {error}") from None
         time.sleep(RETRY_SECONDS)
-        found = find(name)
-        if found is not None:
-            return found.identifier
+        queued = find(name)
+        if queued is not None:
+            return queued.identifier
 
 
-def find(name: str) -> Seen | None:
-    """This user's job called `name` that has not ended; None where there is none. StageError where Slurm does not answer."""
+def find(name: str) -> QueuedJob | None:
+    """This user's pending or running job called `name`, or None. Raises StageError when Slurm does not answer."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            seen = _seen(f"--name={name}", f"--user={os.getuid()}")
-        except Silent as silent:
+            jobs = _squeue(f"--name={name}", f"--user={os.getuid()}")
+        except ControllerUnavailable as error:
             if time.monotonic() > deadline:
-                raise StageError(f"Slurm does not answer: {silent}") from None
+                raise StageError(f"Slurm does not answer: {error}") from None
             time.sleep(RETRY_SECONDS)
             continue
-        return next((job for job in seen if not job.ended), None)
+        return next((job for job in jobs if not job.ended), None)
 
 
-def look(identifier: str) -> Seen | None:
-    """The job of this number; None where Slurm has forgotten it, as it does minutes after a job has ended. Raises Silent."""
+def query(identifier: str) -> QueuedJob | None:
+    """The job with this id; None when Slurm no longer knows it, minutes after it has ended. Raises
+    ControllerUnavailable."""
     try:
-        return next(iter(_seen(f"--jobs={identifier}")), None)
-    except StageError as refused:
-        raise Silent(str(refused)) from None
+        return next(iter(_squeue(f"--jobs={identifier}")), None)
+    except StageError as error:
+        raise ControllerUnavailable(str(error)) from None
 
 
-def ask_to_end(identifier: str) -> None:
-    """Ask the ranks of a job to end, where they have started, and take it out of the queue where not. Raises Silent.
+def terminate(identifier: str) -> None:
+    """Send SIGTERM to the ranks of a running job, or remove a pending job from the queue. Raises ControllerUnavailable.
 
-    Not `scancel` alone: that signals srun as well, which then kills ranks in the middle of a checkpoint.
+    Plain `scancel` is not enough: it signals srun as well, which then kills ranks in the middle of a checkpoint.
     """
     _scancel("--state=PENDING", identifier)
     _scancel("--signal=TERM", identifier)
 
 
 def cancel(identifier: str) -> None:
-    """Let Slurm end the job, by force where it does not obey. Raises Silent."""
+    """Cancel the job; Slurm kills its ranks when they do not end. Raises ControllerUnavailable."""
     _scancel(identifier)
 
 
 def _scancel(*arguments: str) -> None:
     try:
-        _ask("scancel", "--quiet", *arguments)
-    except StageError as refused:
-        raise Silent(str(refused)) from None
+        _run("scancel", "--quiet", *arguments)
+    except StageError as error:
+        raise ControllerUnavailable(str(error)) from None
 
 
-def _seen(*which: str) -> list[Seen]:
+def _squeue(*filters: str) -> list[QueuedJob]:
     try:
-        answer = _ask("squeue", "--noheader", "--states=all", "--format=%i|%T|%r", *which)
-    except StageError as refused:
-        if "Invalid job id" in str(refused):
+        output = _run("squeue", "--noheader", "--states=all", "--format=%i|%T|%r", *filters)
+    except StageError as error:
+        if "Invalid job id" in str(error):
             return []
         raise
-    return [Seen(*line.strip().split("|", 2)) for line in answer.splitlines() if line.strip()]
+    return [QueuedJob(*line.strip().split("|", 2)) for line in output.splitlines() if line.strip()]
 
 
-def _ask(*command: str) -> str:
-    """What a command of Slurm's says. Silent where its controller does not answer, StageError for every other refusal."""
+def _run(*command: str) -> str:
+    """Output of a Slurm command. Raises ControllerUnavailable when the controller does not answer, StageError for any
+    other failure."""
     environment = {name: value for name, value in os.environ.items() if PASSED_ON.fullmatch(name)}
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=ANSWER_SECONDS, env=environment, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired:
-        raise Silent(f"{command[0]} had no answer in {ANSWER_SECONDS} s") from None
+        raise ControllerUnavailable(f"{command[0]} had no answer in {ANSWER_SECONDS} s") from None
     if done.returncode == 0:
         return done.stdout
-    words = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
+    message = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
     if re.search(
-        r"Unable to contact|timed out|Connection refused|connect failure|temporarily|backup controller", words
+        r"Unable to contact|timed out|Connection refused|connect failure|temporarily|backup controller", message
     ):
-        raise Silent(words)
-    raise StageError(f"Slurm refused: {words}")
+        raise ControllerUnavailable(message)
+    raise StageError(f"Slurm rejected the command: {message}")

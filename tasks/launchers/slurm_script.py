@@ -1,7 +1,7 @@
-"""The sbatch script of a job: what is asked of Slurm, the environment and paths of the ranks, then `slurm.sh` as it is.
+"""The sbatch script of a job: sbatch's options, the environment and paths of the ranks, then `slurm.sh` unchanged.
 
-The shell part holds no placeholder: everything that varies stands in assignments above it, each value quoted, so that
-nothing a user can write in params.yaml is ever read as shell.
+The shell part has no placeholders: everything that varies is assigned to variables above it, each value quoted, so that
+nothing a user writes in params.yaml is ever interpreted as shell code.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from pipelines.errors import StageError
 
-BODY = Path(__file__).with_name("slurm.sh")
+SHELL_SCRIPT = Path(__file__).with_name("slurm.sh")
 
 
 def render(options: Mapping[str, str], environment: Mapping[str, str], values: Mapping[str, Path | str]) -> str:
-    """The script that asks for `options` (sbatch's long ones) and starts ranks with `environment`; the shell part reads `values`.
+    """The script with the long sbatch `options`, which starts ranks with `environment`; the shell part reads `values`.
 
-    Raises StageError for a value with a line break, which no quoting of sbatch's covers.
+    Raises StageError for a value with a line break, which sbatch cannot quote.
     """
     for name, value in {**options, **environment, **values}.items():
         if re.search(r"[\r\n\0]", str(value)):
@@ -35,13 +35,14 @@ def render(options: Mapping[str, str], environment: Mapping[str, str], values: M
             *(f"export {name}={shlex.quote(value)}" for name, value in environment.items()),
             *(f"{name}={shlex.quote(str(value))}" for name, value in values.items()),
             "",
-            BODY.read_text(encoding="utf-8"),
+            SHELL_SCRIPT.read_text(encoding="utf-8"),
         ]
     )
 
 
 def file_pattern(path: Path) -> str:
-    """`path` where sbatch reads a pattern: `%` stands for itself. StageError where a backslash would switch that off."""
+    """`path` as an sbatch filename pattern, with `%` escaped. Raises StageError for a backslash, which disables
+    escaping."""
     if "\\" in str(path):
         raise StageError(f"{path}: Slurm cannot write a log to a path with a backslash; move the project")
     return str(path).replace("%", "%%")

@@ -1,8 +1,8 @@
-"""The account that the servers of a checkout demand: from CURSUS_ACCOUNT, or from `.cursus/account`, which only its owner reads.
+"""Credentials of a checkout's servers: from CURSUS_ACCOUNT, or from `.cursus/account`, which only its owner may read.
 
-Both hold one line, `name:password`. Where there is an account, Prefect's server and MLflow's demand it and this checkout's own
-flows, worker and commands give it; without one, no server listens beyond this machine. It is handed on in environments and
-never on a command line, which every user of the machine can read.
+Both hold one line, `name:password`. With an account, Prefect's and MLflow's servers require it, and this checkout's own
+flows, worker and commands send it; without one, no server listens beyond this machine. The account is passed in
+environment variables and never on a command line, which every user of the machine can read.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pipelines.safety.loopback import is_loopback
 from tasks.environment import state_folder
 
 VARIABLE = "CURSUS_ACCOUNT"
-SHORTEST = 12
-"""Characters of a password: MLflow takes none that is shorter."""
+MIN_PASSWORD_LENGTH = 12
+"""Fewest characters of a password: MLflow accepts no shorter one."""
 
 
 class Account(BaseModel):
-    """A name and a password. Printed, it shows no password."""
+    """A name and a password; the password is not shown when it is printed."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,30 +34,34 @@ class Account(BaseModel):
 
     @classmethod
     def parse(cls, line: str, where: str) -> Self:
-        """An account from `name:password`. Raises CursusError, which names `where` it stood and never says what."""
+        """Parse `name:password`. Raises a CursusError that names the source `where` and never shows the line."""
         name, _, password = line.strip().partition(":")
-        if not name or len(password) < SHORTEST:
+        if not name or len(password) < MIN_PASSWORD_LENGTH:
             raise CursusError(
-                f"{where}: an account is one line, name:password, with a password of {SHORTEST} characters or more"
+                f"{where}: an account is one line, name:password, with a password of {MIN_PASSWORD_LENGTH} characters "
+                "or more"
             )
         return cls(name=name, password=SecretStr(password))
 
     @property
     def prefect(self) -> dict[str, str]:
-        """What Prefect's clients are given in their environment."""
+        """Environment variables for Prefect's clients."""
         return {"PREFECT_API_AUTH_STRING": f"{self.name}:{self.password.get_secret_value()}"}
 
     @property
     def mlflow(self) -> dict[str, str]:
-        """What MLflow's clients are given in their environment."""
+        """Environment variables for MLflow's clients."""
         return {"MLFLOW_TRACKING_USERNAME": self.name, "MLFLOW_TRACKING_PASSWORD": self.password.get_secret_value()}
 
     def prefect_server(self) -> dict[str, str]:
-        """What makes Prefect's server demand the account."""
+        """Environment variables with which Prefect's server requires the account."""
         return {"PREFECT_SERVER_API_AUTH_STRING": f"{self.name}:{self.password.get_secret_value()}"}
 
     def mlflow_server(self, root: Path) -> dict[str, str]:
-        """What makes MLflow's basic-auth app demand the account; its settings are written, and an old password is replaced."""
+        """Environment variables with which MLflow's basic-auth app requires the account.
+
+        Writes the app's settings file and replaces an outdated password in its user database.
+        """
         state = state_folder(root)
         users = f"sqlite:///{state / 'mlflow-users.db'}"
         settings = state / "mlflow-auth.ini"
@@ -71,11 +75,12 @@ class Account(BaseModel):
         }
 
     def _renew(self, database: Path, uri: str) -> None:
-        """MLflow takes the password of its administrator from the environment once, and then from its own users."""
+        """Update the administrator's password: MLflow reads it from the environment only when it creates its user
+        database."""
         if not database.exists():
             return
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the web frameworks that MLflow's server is made of
+            warnings.simplefilter("ignore")  # deprecations in the web frameworks below MLflow's server
             from mlflow.server.auth.sqlalchemy_store import SqlAlchemyStore
 
             untyped: Any = SqlAlchemyStore
@@ -87,23 +92,25 @@ class Account(BaseModel):
 
 
 def account(root: Path) -> Account | None:
-    """The account of the checkout at `root`, if it has one. Raises CursusError where it is no account, or others can read it."""
-    if told := os.environ.get(VARIABLE):
-        return Account.parse(told, VARIABLE)
+    """The account of the checkout at `root`, or None. Raises CursusError where it is malformed, or others can read its
+    file."""
+    if line := os.environ.get(VARIABLE):
+        return Account.parse(line, VARIABLE)
     file = state_folder(root) / "account"
     if not file.exists():
         return None
     if file.stat().st_mode & 0o077:
-        raise CursusError(f"{file}: others than its owner may read this password. Run: chmod 600 {file}")
+        raise CursusError(f"{file}: users other than its owner can read this password. Run: chmod 600 {file}")
     return Account.parse(file.read_text(encoding="utf-8"), str(file))
 
 
-def demanded(root: Path, host: str) -> Account | None:
-    """The account that servers listening on `host` demand. Raises CursusError beyond this machine where there is none."""
-    found = account(root)
-    if found is None and not is_loopback(host):
+def required_account(root: Path, host: str) -> Account | None:
+    """The account that servers listening on `host` require. Raises CursusError for a non-loopback `host` without an
+    account."""
+    known = account(root)
+    if known is None and not is_loopback(host):
         raise CursusError(
-            f"listening on {host} needs an account, or everybody on the network could start runs here: "
+            f"listening on {host} needs an account, because otherwise anyone on the network could start runs here: "
             f"put one line, name:password, into {state_folder(root) / 'account'} (chmod 600), or into {VARIABLE}"
         )
-    return found
+    return known

@@ -1,7 +1,7 @@
-"""What a Prefect server must know before a run can be launched from its UI: the pool, the deployments, the automations.
+"""Registration of the work pool, deployments and automations on a Prefect server, so that its UI can launch runs.
 
-Registering twice changes nothing. A schedule that was switched on in the UI stays on: `prefect deploy` alone would put it
-back to what prefect.yaml says, and a nightly run would stop without a word.
+Registration is idempotent. A schedule that was switched on in the UI stays on: `prefect deploy` alone would reset it to
+prefect.yaml, and a nightly run would silently stop.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 POOL = "cursus"
 DEFAULT_QUEUE = "default"
 QUEUES = ("urgent", DEFAULT_QUEUE, "nightly")
-"""Of the pool, the first before the others: what waits in it is started first."""
+"""Work queues of the pool in descending priority: runs waiting in an earlier queue start first."""
 
 
 def register(root: Path, api: str, *, auth: str | None = None, environment: Mapping[str, str], log: Path) -> None:
     """Create the work pool, deploy all of `prefect.yaml` and install `automations/*.yaml` on the server at `api`.
 
-    Raises CursusError where Prefect refuses a deployment, with its last words and the log.
+    Raises CursusError with Prefect's last line of output and the log when it rejects a deployment.
     """
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.actions import WorkPoolCreate
@@ -37,10 +37,10 @@ def register(root: Path, api: str, *, auth: str | None = None, environment: Mapp
     with SyncPrefectClient(api, auth_string=auth) as client:
         named = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
         if not client.read_work_pools(work_pool_filter=named):
-            at_once = len(devices()) or 1
-            client.create_work_pool(WorkPoolCreate(name=POOL, type="process", concurrency_limit=at_once))
+            limit = len(devices()) or 1
+            client.create_work_pool(WorkPoolCreate(name=POOL, type="process", concurrency_limit=limit))
             for priority, name in enumerate(QUEUES, start=1):
-                # the pool comes with a queue called default, which makes room for one of its priority
+                # a new pool already has a queue called default, whose priority moves down for one of equal priority
                 if name != DEFAULT_QUEUE:
                     client.create_work_queue(name, priority=priority, work_pool_name=POOL)
         switches = _schedule_switches(client)
@@ -77,15 +77,16 @@ def _deploy(root: Path, *, environment: Mapping[str, str], log: Path) -> None:
     with log.open("a") as output:
         output.write(result.stdout)
     if result.returncode != 0:
-        words = [line.strip() for line in result.stdout.splitlines() if line.strip()]
-        said = words[-1] if words else "nothing"
+        lines = [line.strip() for line in result.stdout.splitlines() if line.strip()]
+        last = lines[-1] if lines else "(no output)"
         raise CursusError(
-            f"{root / 'prefect.yaml'}: Prefect refused a deployment and said: {said} The rest is in {log}."
+            f"{root / 'prefect.yaml'}: Prefect rejected a deployment; its last line of output: {last} "
+            f"The whole output is in {log}."
         )
 
 
 def _schedule_switches(client: SyncPrefectClient) -> dict[tuple[str, str], bool]:
-    """(deployment name, schedule) -> whether it is switched on, for everything deployed so far."""
+    """Map (deployment name, schedule) to whether it is switched on, for all existing deployments."""
     return {
         (deployment.name, schedule.schedule.model_dump_json()): bool(schedule.active)
         for deployment in client.read_deployments()

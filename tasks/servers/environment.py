@@ -1,4 +1,4 @@
-"""Prepare a process for this checkout: the settings of every tool, and the servers that are running."""
+"""Preparation of a process for this checkout: the settings of every tool, and the addresses of running servers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tasks.environment import defaults, state_folder
 
 
 def prepare_environment(root: Path) -> None:
-    """Set the defaults of every tool for the checkout at `root`. Call it before any of them is imported.
+    """Set the default environment of every tool for the checkout at `root`. Call it before any of them is imported.
 
-    Where the servers started by `make up` are running, Prefect is pointed at theirs; otherwise Prefect starts a temporary
-    one by itself. MLflow is always reached through its database, so that stopping the servers never breaks a run.
+    While the servers started by `make up` run, Prefect uses their address; otherwise Prefect starts a temporary server.
+    MLflow is always accessed through its database, so that stopping the servers never breaks a run.
     """
     state = state_folder(root)
     state.mkdir(parents=True, exist_ok=True)
@@ -25,5 +25,5 @@ def prepare_environment(root: Path) -> None:
         services = running(root)
         if services is not None:
             os.environ["PREFECT_API_URL"] = f"{services.prefect_url}/api"
-            if (mine := account(root)) is not None:
-                os.environ.update(mine.prefect)
+            if (credentials := account(root)) is not None:
+                os.environ.update(credentials.prefect)

@@ -1,8 +1,9 @@
-"""How flow runs ended whose Prefect server was away when they did, or whose process was killed: told at the next start.
+"""Final states of flow runs whose Prefect server was unreachable when they ended, or whose process was killed: reported
+at the next start.
 
-A flow run is on record in `.cursus/flow-runs/<id>.json` while its process holds a lock on the file. A record that nobody
-holds is compared with what the server says of the run: one that is still RUNNING there, or was taken for crashed because it
-was silent, gets the state that it ended in; without one, its process was killed.
+A flow run has a record in `.cursus/flow-runs/<id>.json`, on which its process holds a lock. A record without a lock is
+compared with the server's state of the run: one that is still RUNNING there, or was marked as crashed for lack of
+heartbeats, gets its recorded final state; a record without a final state means that the process was killed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pipelines.lineage.locks import Lock
 from tasks.environment import state_folder
 
 State: TypeAlias = Literal["COMPLETED", "FAILED", "CANCELLED"]
-AWAY = "Prefect's server was away when the run ended."
+UNREACHABLE = "Prefect's server was unreachable when the run ended."
 KILLED = "The process was killed, or the machine went down; finished steps are in the store."
 
 log = logging.getLogger("cursus.flow_runs")
@@ -29,7 +30,7 @@ _HELD: list[Lock] = []
 
 
 class Ended(BaseModel):
-    """How a flow run ended."""
+    """The final state of a flow run."""
 
     state: State
     message: str
@@ -37,7 +38,7 @@ class Ended(BaseModel):
 
 @contextmanager
 def recorded(root: Path) -> Iterator[None]:
-    """Keep on record how the flow run that is under way ends. Does nothing outside a flow run."""
+    """Record the final state of the current flow run. Does nothing outside a flow run."""
     from prefect.runtime import flow_run
 
     identifier = flow_run.id
@@ -47,25 +48,25 @@ def recorded(root: Path) -> Iterator[None]:
         with suppress(OSError):
             lock = Lock.take(path)
     if lock is not None:
-        # until this process ends, Prefect itself is telling its server
+        # held until this process ends: until then Prefect itself reports to its server
         _HELD.append(lock)
     try:
         yield
     except BaseException as error:
         if lock is not None:
-            known = isinstance(error, Exception)
-            said = str(error) if isinstance(error, CursusError) else type(error).__name__
-            _write(path, Ended(state="FAILED" if known else "CANCELLED", message=f"{said} ({AWAY})"))
+            failed = isinstance(error, Exception)
+            text = str(error) if isinstance(error, CursusError) else type(error).__name__
+            _write(path, Ended(state="FAILED" if failed else "CANCELLED", message=f"{text} ({UNREACHABLE})"))
         raise
     else:
         if lock is not None:
-            _write(path, Ended(state="COMPLETED", message=AWAY))
+            _write(path, Ended(state="COMPLETED", message=UNREACHABLE))
 
 
-def tell_ended(root: Path, api: str | None = None, auth: str | None = None) -> int:
-    """Set right what a server says of flow runs that are over; how many it was wrong about. Never raises.
+def report_ended_runs(root: Path, api: str | None = None, auth: str | None = None) -> int:
+    """Correct a server's states of flow runs that have ended; returns how many it corrected. Never raises.
 
-    Without an address, it is the server that the process's own flow run reports to.
+    Without an address, uses the server that this process's own flow run reports to.
     """
     from prefect.client.orchestration import SyncPrefectClient, get_client
 
@@ -78,14 +79,14 @@ def tell_ended(root: Path, api: str | None = None, auth: str | None = None) -> i
             for path in records:
                 lock = Lock.take(path)
                 if lock is not None:
-                    corrected += _tell(path, client)
+                    corrected += _correct(path, client)
                     lock.release(forget=True)
     except Exception as error:
-        log.debug("Prefect is not told how flow runs ended: %s", error)
+        log.debug("final states of flow runs were not reported to Prefect: %s", error)
     return corrected
 
 
-def _tell(path: Path, client: Any) -> int:
+def _correct(path: Path, client: Any) -> int:
     from prefect.client.schemas.objects import State as PrefectState
     from prefect.client.schemas.objects import StateType
     from prefect.exceptions import ObjectNotFound
@@ -112,7 +113,7 @@ def _tell(path: Path, client: Any) -> int:
 
 
 def _write(path: Path, ended: Ended) -> None:
-    # in place: the lock is on this very file, and half a record reads as none
+    # in place, because the lock is on this file; a truncated record reads as none
     with suppress(OSError), path.open("r+", encoding="utf-8") as file:
         file.truncate()
         file.write(ended.model_dump_json())

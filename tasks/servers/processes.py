@@ -1,8 +1,8 @@
-"""Background processes of this checkout: start one, know it again later, stop it with everything it started.
+"""Background processes of this checkout: start one, recognise it later, stop it with all its descendants.
 
-A process id alone is not an identity, because the system gives ids out again: a record also holds the moment the process
-was created. And a tree is not enough to find a server's children, because a killed parent hands them to init: every
-process started here also carries the checkout's path in its environment, which its descendants inherit.
+A process id alone is not an identity, because the system reuses ids: a record also holds the creation time. A process
+tree is not enough to find a server's children, because init adopts the children of a killed parent: every process
+started here also has the checkout's path in its environment, which its descendants inherit.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ import psutil
 from pydantic import BaseModel
 
 MARK = "CURSUS_SERVICE"
-"""The environment variable by which a process says what it is and which checkout started it: `worker@/home/me/cursus`."""
+"""Environment variable that identifies a process's service and checkout: `worker@/home/me/cursus`."""
 
 
 class Process(BaseModel):
-    """A started process, by id and time of creation (seconds since the epoch)."""
+    """A started process: its id and creation time (seconds since the epoch)."""
 
     pid: int
     created: float
 
     def alive(self) -> bool:
-        """Whether this very process still runs (not another that was given its id, nor a zombie)."""
+        """Whether this process still runs (neither another process with a reused id, nor a zombie)."""
         return self.handle() is not None
 
     def handle(self) -> psutil.Process | None:
@@ -45,7 +45,8 @@ class Process(BaseModel):
 
 
 def start(name: str, command: Sequence[str], *, root: Path, environment: Mapping[str, str], log: Path) -> Process:
-    """Start `command` in the background as service `name`, in `root`, in a session of its own, its output added to `log`."""
+    """Start `command` in the background as service `name`, in `root`, in its own session; output is appended to
+    `log`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         child = subprocess.Popen(
@@ -57,13 +58,13 @@ def start(name: str, command: Sequence[str], *, root: Path, environment: Mapping
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    # the child is meant to outlive this process: without this, Popen warns about it when it is collected
+    # the child outlives this process: without this, Popen warns about it when it is garbage-collected
     child.returncode = 0
     return Process(pid=child.pid, created=psutil.Process(child.pid).create_time())
 
 
 def stop(processes: Sequence[psutil.Process], *, patience: float = 10) -> None:
-    """End these processes: SIGTERM, and SIGKILL for those that have not ended after `patience` seconds."""
+    """Stop these processes: SIGTERM, then SIGKILL for those still running after `patience` seconds."""
     for process in processes:
         try:
             process.terminate()
@@ -79,7 +80,7 @@ def stop(processes: Sequence[psutil.Process], *, patience: float = 10) -> None:
 
 
 def tree(process: Process) -> list[psutil.Process]:
-    """The process and its descendants, or nothing where it has ended."""
+    """The process and its descendants; empty when it has ended."""
     handle = process.handle()
     if handle is None:
         return []
@@ -90,29 +91,30 @@ def tree(process: Process) -> list[psutil.Process]:
 
 
 def marked(name: str, root: Path) -> list[psutil.Process]:
-    """Every process of service `name` of the checkout at `root`, orphans included, except the caller and its ancestors."""
+    """Every process of service `name` of the checkout at `root`, orphans included, except the caller and its
+    ancestors."""
     own = psutil.Process()
-    line = {own.pid, *(parent.pid for parent in own.parents())}
-    found = []
+    excluded = {own.pid, *(parent.pid for parent in own.parents())}
+    matches = []
     for process in psutil.process_iter():
-        if process.pid in line:
+        if process.pid in excluded:
             continue
         try:
             if process.environ().get(MARK) == f"{name}@{root}" and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                matches.append(process)
         except (psutil.Error, OSError):
             continue
-    return found
+    return matches
 
 
 def port_taken(port: int) -> bool:
-    """Whether something on this machine already answers on, or has reserved, `port` of the loopback address."""
+    """Whether something on this machine listens on, or has reserved, `port` of the loopback address."""
     with closing(socket.socket()) as probe:
         probe.settimeout(1)
         if probe.connect_ex(("127.0.0.1", port)) == 0:
             return True
     with closing(socket.socket()) as probe:
-        # without this, connections of a server that has just stopped would count as a running one
+        # without this, leftover connections of a server that has just stopped would count as in use
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -122,14 +124,14 @@ def port_taken(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port of the loopback address that nothing uses at the moment."""
+    """A currently unused port of the loopback address."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def answers(url: str, *, timeout: float = 2) -> bool:
-    """Whether a GET of `url` on the loopback address succeeds; a configured proxy is not asked."""
+    """Whether a GET of `url` on the loopback address succeeds; a configured proxy is bypassed."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=timeout) as response:
@@ -139,7 +141,7 @@ def answers(url: str, *, timeout: float = 2) -> bool:
 
 
 def wait_until_answers(url: str, process: Process, *, seconds: float) -> bool:
-    """Wait for `url` to answer while `process` lives; False where it ended, or did not answer in time."""
+    """Wait for `url` to answer while `process` runs; False when it has ended, or did not answer in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if answers(url):

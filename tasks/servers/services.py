@@ -1,9 +1,9 @@
-"""The servers of one checkout, on loopback unless told otherwise: Prefect's server and worker, and MLflow's UI.
+"""The servers of one checkout, on loopback by default: Prefect's server and worker, and MLflow's UI.
 
     make up    -> up(root)     starts what is missing, registers the deployments, prints the addresses
     make down  -> down(root)   stops what `up` started, and nothing else
 
-`.cursus/services.json` says what was started. It is written after every step, so that an `up` killed half-way leaves a
+`.cursus/services.json` records what was started. It is written after every step, so that an interrupted `up` leaves a
 record that the next `up` completes and `down` clears.
 """
 
@@ -23,8 +23,8 @@ from pipelines.errors import CursusError
 from pipelines.safety.loopback import is_loopback
 from tasks.environment import defaults, state_folder, tracking_uri
 from tasks.servers import processes
-from tasks.servers.accounts import Account, demanded
-from tasks.servers.flow_runs import tell_ended
+from tasks.servers.accounts import Account, required_account
+from tasks.servers.flow_runs import report_ended_runs
 from tasks.servers.processes import Process
 from tasks.servers.tracking_database import is_database, migrate_tracking_store, refuse_network_folder
 
@@ -32,11 +32,11 @@ PREFECT_PORT = 4200
 MLFLOW_PORT = 5000
 WORKER = "this-machine"
 PATIENCE = 90.0
-"""Seconds a server may take to answer. A free two-core machine needs 15; a busy one has been seen to need 60."""
+"""Seconds a server may take to answer. An idle two-core machine needs 15; a busy one has needed 60."""
 
 
 class Services(BaseModel):
-    """Where the servers of a checkout are, and the processes they are."""
+    """Addresses and processes of a checkout's servers."""
 
     prefect_url: str
     mlflow_url: str
@@ -47,7 +47,7 @@ class Services(BaseModel):
     worker: Process | None = None
 
     def healthy(self) -> bool:
-        """Whether all three run and both servers answer."""
+        """Whether all three processes run and both servers answer."""
         return (
             self.answers(self.prefect, f"{self.prefect_url}/api/health")
             and self.answers(self.mlflow, f"{self.mlflow_url}/health")
@@ -61,7 +61,7 @@ class Services(BaseModel):
 
 
 def running(root: Path) -> Services | None:
-    """The servers of the checkout at `root`, where `up` has completed and all of them still work; else None."""
+    """The servers of the checkout at `root` when `up` has completed and all of them are healthy; else None."""
     services = _read(root)
     return services if services is not None and services.healthy() else None
 
@@ -72,67 +72,68 @@ def up(
     host: str = "127.0.0.1",
     prefect_port: int = PREFECT_PORT,
     mlflow_port: int = MLFLOW_PORT,
-    say: Callable[[str], None] = print,
+    notify: Callable[[str], None] = print,
 ) -> Services:
-    """Start the Prefect server, a worker and the MLflow UI of the checkout at `root`; wait until they work; say where.
+    """Start the Prefect server, a worker and the MLflow UI of the checkout at `root`, wait until they are healthy and
+    pass their addresses to `notify`.
 
-    Where they run already, says so and returns. A port that something else uses is replaced by a free one (0 asks for a
-    free one); a server that was killed is started again at its old address. About 20 s. Where the checkout has an account
-    (`tasks.servers.accounts`), both servers demand it.
+    Returns at once when they run already. A port that is in use is replaced by a free one (0 requests a free one); a
+    server that was killed is restarted at its old address. Takes about 20 s. When the checkout has an account
+    (`tasks.servers.accounts`), both servers require it.
 
-    Raises CursusError where `host` is beyond this machine and there is no account, and where a server does not come up or a
-    deployment is refused, naming its log.
+    Raises CursusError when `host` is not loopback and there is no account, and, naming the log, when a server does not
+    start or a deployment is rejected.
     """
     root = root.resolve()
-    account = demanded(root, host)
+    account = required_account(root, host)
     refuse_network_folder(root, os.environ.get("MLFLOW_TRACKING_URI") or tracking_uri(root))
-    # registering talks to the server from this process, so Prefect is imported here too
+    # registration calls the server from this process, so Prefect is imported here too
     for name, value in defaults(root).items():
         os.environ.setdefault(name, value)
-    with _alone(root):
+    with _services_lock(root):
         services = _read(root)
         if services is not None and services.host != host:
             raise CursusError(f"the servers listen on {services.host}; stop them first with `make down`")
         if services is not None and services.healthy():
-            tell_ended(
+            report_ended_runs(
                 root, f"{services.prefect_url}/api", account.prefect["PREFECT_API_AUTH_STRING"] if account else None
             )
-            say(f"Already running.\n{_addresses(services)}")
+            notify(f"Already running.\n{_addresses(services)}")
             return services
-        say("Starting the servers (about 20 s) …")
+        notify("Starting the servers (about 20 s) …")
         services = services or Services(
             prefect_url=_url(host, prefect_port), mlflow_url=_url(host, mlflow_port), host=host
         )
-        _clear_broken(root, services, say)
+        _clear_broken(root, services, notify)
         _start_missing(root, services, account)
-        say(_addresses(services))
+        notify(_addresses(services))
         return services
 
 
-def down(root: Path, *, say: Callable[[str], None] = print) -> None:
-    """Stop the servers that `up` started for the checkout at `root`, with all their processes, whoever is their parent now."""
+def down(root: Path, *, notify: Callable[[str], None] = print) -> None:
+    """Stop the servers that `up` started for the checkout at `root`, including orphaned child processes."""
     root = root.resolve()
-    with _alone(root):
+    with _services_lock(root):
         services = _read(root)
         # the worker first: it reports its runs as crashed to a server that still listens
         stopped = [name for name in ("worker", "mlflow", "prefect") if _clear(root, services, name)]
         (state_folder(root) / "services.json").unlink(missing_ok=True)
-    say(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
+    notify(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
 
 
-def _clear_broken(root: Path, services: Services, say: Callable[[str], None]) -> None:
-    """Forget what was killed or hangs, stop what it left behind, and find it an address again."""
+def _clear_broken(root: Path, services: Services, notify: Callable[[str], None]) -> None:
+    """Drop servers that were killed or hang, stop their remaining processes, and choose a free address for them."""
     if not services.answers(services.prefect, f"{services.prefect_url}/api/health"):
         _clear(root, services, "prefect")
-        before, services.prefect_url = services.prefect_url, _free_address("Prefect", services.prefect_url, say)
+        before, services.prefect_url = services.prefect_url, _free_address("Prefect", services.prefect_url, notify)
         if services.prefect_url != before:
-            # a worker of another server's address would never see a run
+            # a worker that polls the old address would never receive a run
             _clear(root, services, "worker")
     if not services.answers(services.mlflow, f"{services.mlflow_url}/health"):
         _clear(root, services, "mlflow")
-        services.mlflow_url = _free_address("MLflow", services.mlflow_url, say)
+        services.mlflow_url = _free_address("MLflow", services.mlflow_url, notify)
     if services.worker is not None and not services.worker.alive():
-        # the runs that it started go on, and report to the server themselves
+        # the runs that it started continue, and report to the server themselves
         services.worker = None
 
 
@@ -149,8 +150,8 @@ def _start_missing(root: Path, services: Services, account: Account | None) -> N
     def ensure(name: str, *command: str) -> None:
         if getattr(services, name) is None:
             log = logs / f"{name}.log"
-            told = environment | own.get(name, {})
-            started = processes.start(name, [*python, *command], root=root, environment=told, log=log)
+            variables = environment | own.get(name, {})
+            started = processes.start(name, [*python, *command], root=root, environment=variables, log=log)
             setattr(services, name, started)
             _write(root, services)
 
@@ -162,7 +163,7 @@ def _start_missing(root: Path, services: Services, account: Account | None) -> N
     _wait(root, services, "prefect", f"{api}/health")
     auth = environment.get("PREFECT_API_AUTH_STRING")
     deployments.register(root, api, auth=auth, environment=environment, log=logs / "deploy.log")
-    tell_ended(root, api, auth)
+    report_ended_runs(root, api, auth)
     since, fresh = datetime.now(UTC), services.worker is None
     ensure("worker", "prefect", "worker", "start", "--pool", deployments.POOL, "--name", WORKER)
     _wait(root, services, "mlflow", f"{services.mlflow_url}/health")
@@ -175,22 +176,22 @@ def _start_missing(root: Path, services: Services, account: Account | None) -> N
 
 def _environment(root: Path, services: Services) -> dict[str, str]:
     """The environment of every server: the user's, with this checkout's own folders and addresses."""
-    mine = {name: value for name, value in defaults(root).items() if name not in os.environ}
+    unset = {name: value for name, value in defaults(root).items() if name not in os.environ}
     folders = {name: defaults(root)[name] for name in ("CURSUS_ROOT", "PREFECT_HOME", "MLFLOW_TRACKING_URI")}
-    told = os.environ.get("MLFLOW_TRACKING_URI", "")
-    if is_database(told) and not told.startswith("sqlite"):
-        folders["MLFLOW_TRACKING_URI"] = told  # a database that the user has set up for many writers
+    uri = os.environ.get("MLFLOW_TRACKING_URI", "")
+    if is_database(uri) and not uri.startswith("sqlite"):
+        folders["MLFLOW_TRACKING_URI"] = uri  # a database that the user has set up for many writers
     return {
         **os.environ,
-        **mine,
+        **unset,
         **folders,
         "PREFECT_API_URL": f"{services.prefect_url}/api",
-        # a browser elsewhere asks the address that it has the page from
+        # a browser on another machine calls the API at the address it loaded the page from
         "PREFECT_SERVER_UI_API_URL": f"{services.prefect_url}/api" if is_loopback(services.host) else "/api",
         "PREFECT_CLI_PROMPT": "false",
-        # a run launched from the UI should start in seconds, and one small server can bear the questions
+        # a run launched from the UI should start within seconds, and polling is cheap with one worker
         "PREFECT_WORKER_QUERY_SECONDS": "3",
-        # a schedule switched on in the UI shows its next runs after seconds, not after a minute
+        # a schedule switched on in the UI shows its next runs within seconds, not after a minute
         "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "10",
         "PYTHONUNBUFFERED": "1",
     }
@@ -200,7 +201,7 @@ def _mlflow_options(root: Path, services: Services) -> list[str]:
     artifacts = state_folder(root) / "mlartifacts"
     artifacts.mkdir(parents=True, exist_ok=True)
     port = services.mlflow_url.rpartition(":")[2]
-    # one worker instead of four: 0.5 GB and 9 s instead of 1.3 GB and 25 s
+    # one server process instead of four: 0.5 GB and 9 s instead of 1.3 GB and 25 s
     options = {
         "--default-artifact-root": artifacts.as_uri(),
         "--artifacts-destination": artifacts.as_uri(),
@@ -212,14 +213,14 @@ def _mlflow_options(root: Path, services: Services) -> list[str]:
 
 
 def _clear(root: Path, services: Services | None, name: str) -> bool:
-    """Stop service `name` and every process it has left behind, and forget it. Whether there was any."""
+    """Stop service `name` with all its remaining processes, and drop its record. Returns whether any process ran."""
     process: Process | None = getattr(services, name) if services is not None else None
-    found = {handle.pid: handle for handle in processes.tree(process)} if process is not None else {}
-    found |= {handle.pid: handle for handle in processes.marked(name, root)}
-    processes.stop(list(found.values()))
+    handles = {handle.pid: handle for handle in processes.tree(process)} if process is not None else {}
+    handles |= {handle.pid: handle for handle in processes.marked(name, root)}
+    processes.stop(list(handles.values()))
     if services is not None:
         setattr(services, name, None)
-    return bool(found)
+    return bool(handles)
 
 
 def _wait(root: Path, services: Services, name: str, url: str) -> None:
@@ -231,24 +232,25 @@ def _wait(root: Path, services: Services, name: str, url: str) -> None:
 def _failure(root: Path, name: str) -> str:
     log = state_folder(root) / "logs" / f"{name}.log"
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
-    said = f" Its last words: {lines[-1].strip()}" if lines else ""
+    last = f" Its last line of output: {lines[-1].strip()}" if lines else ""
     return (
-        f"{name}: it ended, or did not answer within {PATIENCE:.0f} s.{said} Its log is {log}; `make down` clears up."
+        f"{name}: the server ended, or did not answer within {PATIENCE:.0f} s.{last} Its log is {log}; "
+        f"`make down` cleans up."
     )
 
 
 def _url(host: str, port: int) -> str:
-    """Where a server that listens on `host` is reached from this machine."""
+    """URL at which this machine reaches a server that listens on `host`."""
     here = "127.0.0.1" if host in ("0.0.0.0", "::", "localhost") else host
     return f"http://{f'[{here}]' if ':' in here else here}:{port or processes.free_port()}"
 
 
-def _free_address(name: str, url: str, say: Callable[[str], None]) -> str:
+def _free_address(name: str, url: str, notify: Callable[[str], None]) -> str:
     port = int(url.rpartition(":")[2])
     if not processes.port_taken(port):
         return url
     free = f"{url.rpartition(':')[0]}:{processes.free_port()}"
-    say(f"Port {port} is used by another program; {name} takes {free}.")
+    notify(f"Port {port} is in use by another program; {name} uses {free}.")
     return free
 
 
@@ -257,8 +259,8 @@ def _addresses(services: Services) -> str:
 
 
 @contextmanager
-def _alone(root: Path) -> Iterator[None]:
-    """Hold the checkout's services: two `up`s at once would start everything twice."""
+def _services_lock(root: Path) -> Iterator[None]:
+    """Lock the checkout's services: two concurrent `up`s would start everything twice."""
     from filelock import FileLock, Timeout
 
     state = state_folder(root)
@@ -268,7 +270,7 @@ def _alone(root: Path) -> Iterator[None]:
             yield
     except Timeout:
         raise CursusError(
-            f"{state / 'services.lock'}: another `make up` or `make down` is at work. Wait for it."
+            f"{state / 'services.lock'}: another `make up` or `make down` is in progress; wait for it to end"
         ) from None
 
 
@@ -282,6 +284,6 @@ def _read(root: Path) -> Services | None:
 
 def _write(root: Path, services: Services) -> None:
     file = state_folder(root) / "services.json"
-    aside = file.with_suffix(".part")
-    aside.write_text(services.model_dump_json(indent=2))
-    os.replace(aside, file)
+    temporary = file.with_suffix(".part")
+    temporary.write_text(services.model_dump_json(indent=2))
+    os.replace(temporary, file)

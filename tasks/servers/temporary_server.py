@@ -1,11 +1,12 @@
-"""A Prefect server for one run, started while the run's own process still imports what it needs.
+"""A Prefect server for one run, started while the run's own process still imports its dependencies.
 
-    server = TemporaryServer.wanted(root)      # None where a server is up, or Prefect has been told of one
-    …                                          # imports, a training process
+    server = TemporaryServer.start_if_needed(root)   # None when a server runs, or Prefect is configured to use one
+    …                                                # imports, a training process
     server.wait()
 
-It is the server that Prefect would start itself: the same command and settings. Prefect does so only when the flow begins, and
-imports the whole server into the flow's process for it, which together takes longer than all else that a run waits for.
+It is the server that Prefect would start itself: the same command and settings. Prefect starts it only when the flow
+begins, and imports the whole server into the flow's process to do so; together that takes longer than everything else a
+run waits for.
 """
 
 from __future__ import annotations
@@ -26,31 +27,32 @@ from tasks.servers.processes import answers, port_taken
 
 APPLICATION = "prefect.server.api.server:create_app"
 PORTS = range(8000, 9000)
-"""Prefect's own choice: below those that the system gives to connections."""
+"""Prefect's own range: below the system's ephemeral ports."""
 EPHEMERAL = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
-"""No pages, and only the services that a single run needs."""
-TOLD_PREFECT = ("PREFECT_API_URL", "PREFECT_PROFILE", "PREFECT_PROFILES_PATH")
-DIED_STARTING = (
-    "Prefect's temporary server ended while it started, and nothing of this run was begun; run the same command again"
+"""No UI, and only the services that a single run needs."""
+PREFECT_SETTINGS = ("PREFECT_API_URL", "PREFECT_PROFILE", "PREFECT_PROFILES_PATH")
+DIED_STARTING = "Prefect's temporary server ended during its start, before the run began; run the same command again"
+NO_ANSWER = (
+    "Prefect's temporary server did not answer within {:.0f} s, so the run did not begin; run the same command again"
 )
-SILENT = "Prefect's temporary server did not answer within {:.0f} s, and nothing of this run was begun; run the same command again"
 PATIENCE = 120.0
-"""Seconds that it may take to answer. A free two-core machine needs 5."""
-LOOK_SECONDS = 0.05
+"""Seconds that it may take to answer. An idle two-core machine needs 5."""
+POLL_SECONDS = 0.05
 STOP_SECONDS = 5.0
 
 
 class TemporaryServer:
-    """The server of this process's runs: it ends with this process, after Prefect has told it the last."""
+    """The Prefect server of this process's runs; it ends with this process, after Prefect's last report."""
 
     def __init__(self, address: str, process: subprocess.Popen[bytes]) -> None:
         self.address, self._process = address, process
 
     @classmethod
-    def wanted(cls, root: Path) -> Self | None:
-        """Start one, and point Prefect at it, where it would start one itself. Call it before Prefect is imported."""
+    def start_if_needed(cls, root: Path) -> Self | None:
+        """Start a server and set PREFECT_API_URL, if Prefect would start one itself. Call it before Prefect is
+        imported."""
         home = Path(os.environ.get("PREFECT_HOME") or state_folder(root) / "prefect")
-        if any(os.environ.get(name) for name in TOLD_PREFECT) or (home / "profiles.toml").exists():
+        if any(os.environ.get(name) for name in PREFECT_SETTINGS) or (home / "profiles.toml").exists():
             return None
         port = next(port for port in random.sample(PORTS, len(PORTS)) if not port_taken(port))
         spec = find_spec("prefect")
@@ -67,23 +69,23 @@ class TemporaryServer:
         options = ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error", "--lifespan", "on"]
         process = subprocess.Popen([*server, *options], env={**os.environ, **EPHEMERAL}, stdin=subprocess.DEVNULL)
         started = cls(f"http://127.0.0.1:{port}/api", process)
-        # the first to be registered is the last to be called: Prefect's own handlers still tell the server what is left
+        # exit handlers run in reverse order of registration: Prefect's own, registered later, still reach the server
         atexit.register(started.stop)
         os.environ["PREFECT_API_URL"] = started.address
         return started
 
     def wait(self) -> None:
-        """Return when it answers. Raises StageError where it has ended, or stays silent."""
+        """Wait until the server answers. Raises StageError when it has ended, or does not answer in time."""
         deadline = time.monotonic() + PATIENCE
         while not answers(f"{self.address}/health"):
             if self._process.poll() is not None:
                 raise StageError(DIED_STARTING)
             if time.monotonic() > deadline:
-                raise StageError(SILENT.format(PATIENCE))
-            time.sleep(LOOK_SECONDS)
+                raise StageError(NO_ANSWER.format(PATIENCE))
+            time.sleep(POLL_SECONDS)
 
     def stop(self) -> None:
-        """End it, by force where it does not."""
+        """Terminate the server; kill it when it does not end."""
         self._process.terminate()
         try:
             self._process.wait(STOP_SECONDS)

@@ -1,6 +1,6 @@
-"""MLflow's database: created and migrated by one process at a time, and never SQLite in a folder that many machines share.
+"""MLflow's database: created and migrated by one process at a time, and never SQLite on a network file system.
 
-Two processes that touch a fresh database together both migrate it, and one of them dies with `duplicate column`.
+Two processes that open a new database at the same time both migrate it, and one of them fails with `duplicate column`.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ NETWORK = {
     "fuse.sshfs",
     "fuse.glusterfs",
 }
-"""File systems of many machines, on which SQLite's locks are not to be trusted."""
+"""Network file systems, on which SQLite's locks are unreliable."""
 UPGRADE = "import os; from mlflow.cli import cli; cli(['db', 'upgrade', os.environ['MLFLOW_TRACKING_URI']])"
-"""The address may hold a password: it is read from the environment, because everybody can read a command line."""
+"""The URI may hold a password: it is read from the environment, because every user can read a command line."""
 
 
 def is_database(uri: str) -> bool:
-    """Whether a tracking URI is that of a database, which this process itself opens."""
+    """Whether a tracking URI names a database, which this process opens itself."""
     return urlparse(uri).scheme.partition("+")[0] in {"sqlite", "postgresql", "mysql", "mssql"}
 
 
 def migrate_tracking_store(root: Path, uri: str | None = None) -> None:
-    """Make a tracking database ready for the installed MLflow; at once where it already is. None: `.cursus/mlflow.db`.
+    """Create or migrate a tracking database for the installed MLflow, if needed; `uri` None means `.cursus/mlflow.db`.
 
     Takes 6 s the first time. Call it before anything else opens the database.
 
-    Raises CursusError where the database cannot be migrated, naming the log.
+    Raises CursusError, naming the log, when the database cannot be migrated.
     """
     from filelock import FileLock
 
@@ -57,8 +57,8 @@ def migrate_tracking_store(root: Path, uri: str | None = None) -> None:
     name = "mlflow.db" if uri == own else f"tracking-{hashlib.sha256(uri.encode()).hexdigest()[:12]}"
     marker = state / f"{name}.version"
     with FileLock(state / f"{name}.lock"):
-        there = uri != own or (state / "mlflow.db").exists()
-        if there and marker.exists() and marker.read_text() == version("mlflow"):
+        exists = uri != own or (state / "mlflow.db").exists()
+        if exists and marker.exists() and marker.read_text() == version("mlflow"):
             return
         log = state / "logs" / "mlflow-migration.log"
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -73,36 +73,38 @@ def migrate_tracking_store(root: Path, uri: str | None = None) -> None:
             )
         if result.returncode != 0:
             what = state / "mlflow.db" if uri == own else "the database of MLFLOW_TRACKING_URI"
-            raise CursusError(f"{what}: MLflow cannot create or migrate it. The reason is in {log}.")
-        aside = marker.with_suffix(".part")
-        aside.write_text(version("mlflow"))
-        os.replace(aside, marker)
+            raise CursusError(f"{what}: MLflow cannot create or migrate it; the reason is in {log}")
+        temporary = marker.with_suffix(".part")
+        temporary.write_text(version("mlflow"))
+        os.replace(temporary, marker)
 
 
 def refuse_network_folder(root: Path, uri: str, mounts: str | None = None) -> None:
-    """Raise CursusError where `uri` is a SQLite file on a network file system. `mounts` is in the form of /proc/mounts."""
+    """Raise CursusError if `uri` is a SQLite file on a network file system. `mounts` is in the format of
+    /proc/mounts."""
     if not uri.startswith("sqlite:"):
         return
     file = Path(uri.removeprefix("sqlite:///"))
     kind = filesystem(file, mounts)
     if kind in NETWORK:
         raise CursusError(
-            f"{file} is on a network file system ({kind}), where SQLite loses data: name a PostgreSQL database or an MLflow "
-            f"server in MLFLOW_TRACKING_URI, and in PREFECT_SERVER_DATABASE_CONNECTION_URL one for Prefect (docs/servers.md)."
+            f"{file} is on a network file system ({kind}), where SQLite loses data: set MLFLOW_TRACKING_URI to a "
+            f"PostgreSQL database or an MLflow server, and PREFECT_SERVER_DATABASE_CONNECTION_URL to a database for "
+            f"Prefect (docs/servers.md)"
         )
 
 
 def filesystem(path: Path, mounts: str | None = None) -> str | None:
-    """The kind of the file system that `path` is or will be on; None where the system does not tell."""
+    """The type of the file system that holds, or will hold, `path`; None where /proc/mounts cannot be read."""
     if mounts is None:
         try:
             mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return None
-    found, longest = None, -1
+    deepest, longest = None, -1
     for line in mounts.splitlines():
         _, point, kind, *_ = line.split()
         point = point.encode().decode("unicode_escape")  # a space is \040
         if path.is_relative_to(point) and len(point) >= longest:
-            found, longest = kind, len(point)
-    return found
+            deepest, longest = kind, len(point)
+    return deepest

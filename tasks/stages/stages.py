@@ -23,7 +23,7 @@ from pipelines.recipe.starts import Checkpoint
 from pipelines.safety.redaction import redacted
 from tasks.display.artifacts import SHOWING
 from tasks.display.progress import Progress
-from tasks.launchers import Launching, as_begun
+from tasks.launchers import LauncherSession, resumed_runtime
 from tasks.launchers.settings import TrainingSettings
 from tasks.stages.conditions import conditions
 from tasks.tracking.executions import Tracker
@@ -44,7 +44,7 @@ class Context:
     tracker: Tracker
     tables: dict[str, Path]
     language: str
-    launcher: Launching
+    launcher: LauncherSession
     training: TrainingSettings
     progress: Progress
     artifacts: dict[str, Artifact] = field(default_factory=dict)
@@ -138,7 +138,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         tables={name: context.tables[name] for name in step.data},
         out=out,
         cache=context.store.tokens,
-        runtime=as_begun(out, context.training.runtime(step.stage, threads)),
+        runtime=resumed_runtime(out, context.training.runtime(step.stage, threads)),
     )
 
 

@@ -14,7 +14,7 @@ from pipelines.lineage.store import Store
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Step
-from tasks.launchers.local import Local
+from tasks.launchers.local import LocalLauncher
 from tests.steps import ROOT, job_of, plan_of
 
 TABLES = ("general", "domain", "task_text", "train", "validation", "test")
@@ -52,7 +52,7 @@ def main(root: Path) -> int:
     folders = {step.fingerprint: store.root / step.fingerprint for step in plan.steps}
     try:
         missing = [step for step in plan.steps if store.get(step.fingerprint) is None]
-        with Local().open(ROOT, root / "log") as launcher:
+        with LocalLauncher().open(ROOT, root / "log") as launcher:
             for step in missing:
                 claim = store.claim(step.fingerprint)
                 assert claim is not None

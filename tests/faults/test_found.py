@@ -23,13 +23,13 @@ from pipelines.lineage.results import METRICS, RESULT, SCRATCH, Result
 from pipelines.recipe.job import Job
 from pipelines.recipe.schema import Stage
 from pipelines.training.ranks.failure import keep_room, read_failure, tell_failure
-from tasks.launchers import Launching
+from tasks.launchers import LauncherSession
 from tasks.launchers.following import Attempt
 from tests.pipelines.training.small_recipe import RECIPE
 from tests.steps import library_of, plan_of
 
 
-class Nowhere(Launching):
+class Nowhere(LauncherSession):
     """A launcher that must not start anything."""
 
     def _begin(self, job: Job, order: Path) -> Attempt:

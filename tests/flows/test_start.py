@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.servers.temporary_server import TOLD_PREFECT, TemporaryServer
+from tasks.servers.temporary_server import PREFECT_SETTINGS, TemporaryServer
 from tests.steps import ROOT
 
 BEGUN = """
@@ -31,15 +31,15 @@ def test_a_flow_begins_without_what_only_training_needs(tmp_path: Path) -> None:
     assert done.stdout.split() == [], "each costs every run seconds: import it where it is used"
 
 
-@pytest.mark.parametrize("told", [*TOLD_PREFECT, "a profile"])
+@pytest.mark.parametrize("told", [*PREFECT_SETTINGS, "a profile"])
 def test_prefect_is_left_alone_where_it_has_been_told_of_a_server(
     told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in TOLD_PREFECT:
+    for name in PREFECT_SETTINGS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
-    if told in TOLD_PREFECT:
+    if told in PREFECT_SETTINGS:
         monkeypatch.setenv(told, "http://127.0.0.1:1/api")
     else:
         (tmp_path / "profiles.toml").write_text("")
-    assert TemporaryServer.wanted(tmp_path) is None
+    assert TemporaryServer.start_if_needed(tmp_path) is None

@@ -25,8 +25,8 @@ from pipelines.parts.corruptions.token_mask import TokenMask
 from pipelines.parts.layouts.packed_documents import PackedDocuments
 from pipelines.parts.objectives.masked_lm import MaskedLM
 from pipelines.recipe.job import Job, Runtime
-from tasks.launchers import Launching
-from tasks.launchers.local import Local
+from tasks.launchers import LauncherSession
+from tasks.launchers.local import LocalLauncher
 from tests.pipelines.training.conftest import Trained
 from tests.steps import ROOT
 
@@ -74,14 +74,16 @@ def lines(out: Path) -> list[dict[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launching]:
+def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LauncherSession]:
     """One for all jobs that end, as in an execution: a child that has imported torch serves many."""
-    with Local().open(ROOT, tmp_path_factory.mktemp("launcher") / "log") as launching:
+    with LocalLauncher().open(ROOT, tmp_path_factory.mktemp("launcher") / "log") as launching:
         yield launching
 
 
 @pytest.fixture(scope="module")
-def alone(trained: Trained, launcher: Launching, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def alone(
+    trained: Trained, launcher: LauncherSession, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
     """The folder of a stage as one rank trains it, computed when it is first asked for."""
     made: dict[str, Path] = {}
 
@@ -96,7 +98,7 @@ def alone(trained: Trained, launcher: Launching, tmp_path_factory: pytest.TempPa
 
 
 def test_divided_weights_train_as_whole_ones_and_are_handed_over_whole(
-    trained: Trained, launcher: Launching, alone: Callable[[str], Path], tmp_path: Path
+    trained: Trained, launcher: LauncherSession, alone: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """FSDP on two ranks against one: the same losses, a whole model, and a resumed run ends in the same weights."""
     folders = {"one": alone("classify")}
@@ -124,7 +126,7 @@ def test_any_number_of_ranks_has_the_losses_of_one(
     stage: str,
     runtimes: list[dict[str, int]],
     trained: Trained,
-    launcher: Launching,
+    launcher: LauncherSession,
     alone: Callable[[str], Path],
     tmp_path: Path,
 ) -> None:
@@ -141,7 +143,7 @@ def test_any_number_of_ranks_has_the_losses_of_one(
             assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
 
 
-def test_ranks_share_rows_of_whole_documents(trained: Trained, launcher: Launching, tmp_path: Path) -> None:
+def test_ranks_share_rows_of_whole_documents(trained: Trained, launcher: LauncherSession, tmp_path: Path) -> None:
     curves = []
     for runtime in ({"devices": 1}, {"devices": 2}):
         job = shortened(trained.job("general", tmp_path / str(len(curves))), **runtime)
@@ -155,7 +157,9 @@ def test_ranks_share_rows_of_whole_documents(trained: Trained, launcher: Launchi
         assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
 
 
-def test_a_rank_that_is_killed_costs_nothing_but_time(trained: Trained, launcher: Launching, tmp_path: Path) -> None:
+def test_a_rank_that_is_killed_costs_nothing_but_time(
+    trained: Trained, launcher: LauncherSession, tmp_path: Path
+) -> None:
     runs = {}
     for name in ("undisturbed", "disturbed"):
         job = shortened(trained.job("general", tmp_path / name), dropout=0.1, devices=2)
@@ -181,7 +185,7 @@ def test_ranks_that_are_told_to_end_leave_one_checkpoint_and_no_process(trained:
         def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), Local().open(ROOT, tmp_path / "log") as launcher:
+    with pytest.raises(KeyboardInterrupt), LocalLauncher().open(ROOT, tmp_path / "log") as launcher:
         launcher.run(job, Interrupted())
     deadline = time.monotonic() + 30
     while ranks(os.getpid()) and time.monotonic() < deadline:
@@ -190,7 +194,9 @@ def test_ranks_that_are_told_to_end_leave_one_checkpoint_and_no_process(trained:
     assert len(list((job.out / SCRATCH / CHECKPOINTS).glob("step-*"))) == 1
 
 
-def test_a_batch_that_ranks_cannot_share_is_refused_once(trained: Trained, launcher: Launching, tmp_path: Path) -> None:
+def test_a_batch_that_ranks_cannot_share_is_refused_once(
+    trained: Trained, launcher: LauncherSession, tmp_path: Path
+) -> None:
     job = shortened(trained.job("general", tmp_path / "out"), devices=3)
     with pytest.raises(RecipeError, match=r"training\.devices: 3 ranks cannot share a batch of 8 parts evenly"):
         launcher.run(job, Silent())

@@ -20,7 +20,7 @@ from pipelines.errors import RecipeError, StageError
 from pipelines.lineage.results import CHECKPOINTS, METRICS, RESULT, Result
 from pipelines.lineage.store import SCRATCH
 from pipelines.recipe.job import Job
-from tasks.launchers.local import Local
+from tasks.launchers.local import LocalLauncher
 from tests.pipelines.training.conftest import Trained
 from tests.steps import ROOT
 
@@ -28,14 +28,14 @@ LAUNCH = """
 import sys
 from pathlib import Path
 from pipelines.recipe.job import Job
-from tasks.launchers.local import Local
+from tasks.launchers.local import LocalLauncher
 
 class Silent:
     def progressed(self, job, lines): print("progressed", flush=True)
     def finished(self, job, result): print("finished", flush=True)
 
 job = Job.model_validate_json(Path(sys.argv[1]).read_text())
-with Local().open(Path.cwd(), Path(sys.argv[2])) as launcher:
+with LocalLauncher().open(Path.cwd(), Path(sys.argv[2])) as launcher:
     launcher.run(job, Silent())
 """
 
@@ -75,7 +75,7 @@ def test_killed_twice_it_ends_as_if_never(
     stage: str, moments: tuple[int, ...], trained: Trained, tmp_path: Path
 ) -> None:
     job = trained.job(stage, tmp_path / "out")
-    with Local().open(ROOT, tmp_path / "log") as launcher:
+    with LocalLauncher().open(ROOT, tmp_path / "log") as launcher:
         for moment in moments:
             with pytest.raises(StageError, match=f"stage {stage} ended without a result"):
                 launcher.run(job, Killer(moment))
@@ -114,7 +114,7 @@ def asked_twice(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> J
     root = tmp_path_factory.mktemp("asked-twice")
     job = trained.job("general", root / "out")
     never = job.model_copy(update={"runtime": job.runtime.model_copy(update={"checkpoint_every": 10**6})})
-    with Local().open(ROOT, root / "log") as launcher:
+    with LocalLauncher().open(ROOT, root / "log") as launcher:
         for moment in (14, 40):
             with pytest.raises(StageError, match="stage general ended without a result"):
                 launcher.run(never, Terminator(moment))
@@ -132,7 +132,7 @@ def test_asked_to_end_it_leaves_a_checkpoint_and_a_damaged_one_is_passed_over(
     assert len(steps) == 2 and steps[0] >= 14 and steps[1] >= 40, "one for each time it was asked"
     damaged(kept[-1], how)
     last = Killer(None)
-    with Local().open(ROOT, tmp_path / "log") as launcher:
+    with LocalLauncher().open(ROOT, tmp_path / "log") as launcher:
         launcher.run(job, last)
     (result,) = last.results
     assert result.resumed_from_step == steps[0]
@@ -164,7 +164,7 @@ def test_a_users_mistake_keeps_its_class_on_its_way_to_the_caller(trained: Train
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (bare / name).write_bytes((job.start / name).read_bytes())
     broken = job.model_copy(update={"start": bare})
-    with Local().open(ROOT, tmp_path / "log") as launcher:
+    with LocalLauncher().open(ROOT, tmp_path / "log") as launcher:
         with pytest.raises(RecipeError, match=r"stage classify: .*no model.safetensors; only safetensors are read"):
             launcher.run(broken, Killer(None))
         # the same launcher computes the next job

@@ -31,8 +31,8 @@ def slurm_cluster() -> Iterator[SlurmCluster]:
         pytest.skip(reason)
     with SlurmCluster() as started, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLURM_CONF", str(started.configuration))
-        patch.setattr(slurm, "LOOK_SECONDS", 0.5)
-        patch.setattr(slurm, "END_LOOK_SECONDS", 0.2)
+        patch.setattr(slurm, "POLL_SECONDS", 0.5)
+        patch.setattr(slurm, "END_POLL_SECONDS", 0.2)
         yield started
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pipelines.lineage.results import CHECKPOINTS, SCRATCH, Result
 from pipelines.recipe.job import Job, Runtime
-from tasks.launchers.slurm import Slurm, SlurmLaunching, job_name
+from tasks.launchers.slurm import SlurmLauncher, SlurmSession, job_name
 from tests.steps import ROOT
 
 RUNTIME = Runtime(log_every=7, checkpoint_every=9, devices=2)
@@ -37,7 +37,7 @@ class Heard:
 class Running:
     """A job that runs in a thread, as a task of a flow runs it."""
 
-    def __init__(self, launcher: SlurmLaunching, job: Job) -> None:
+    def __init__(self, launcher: SlurmSession, job: Job) -> None:
         self.heard, self.job = Heard(), job
         self.errors: list[Exception] = []
         self._launcher = launcher
@@ -65,8 +65,8 @@ def until(reached: Callable[[], Any]) -> Any:
     return answer
 
 
-def opened(job: Job, **fields: Any) -> SlurmLaunching:
-    return Slurm.model_validate({"cpus_per_task": 1, **fields}).open(ROOT, job.out.parent / "training.log")
+def opened(job: Job, **fields: Any) -> SlurmSession:
+    return SlurmLauncher.model_validate({"cpus_per_task": 1, **fields}).open(ROOT, job.out.parent / "training.log")
 
 
 def alone(job: Job) -> Job:
@@ -75,14 +75,16 @@ def alone(job: Job) -> Job:
 
 
 def shown(job: Job, field: str) -> str | None:
-    """A field of Slurm's record of `job`, the newest where it was submitted more than once; None where there is none."""
+    """A field of Slurm's record of `job`, the newest where it was submitted more than once; None where there is
+    none."""
     answer = subprocess.run(["scontrol", "--oneliner", "show", "job"], capture_output=True, text=True).stdout
     records = [line for line in answer.splitlines() if f" JobName={job_name(job)} " in line]
     return records[-1].partition(f"{field}=")[2].split()[0] if records else None
 
 
 def started_again(job: Job, times: int) -> bool:
-    """Whether it has come back from the queue; it is hurried along, where Slurm lets a job wait that was queued again."""
+    """Whether it has come back from the queue; it is hurried along, where Slurm lets a job wait that was queued
+    again."""
     number = str(shown(job, "JobId"))
     subprocess.run(["scontrol", "update", f"JobId={number}", "StartTime=now"], capture_output=True)
     return shown(job, "Restarts") == str(times) and shown(job, "JobState") == "RUNNING"

@@ -67,7 +67,7 @@ def test_the_third_waits_until_one_of_two_is_killed() -> None:
 @pytest.mark.usefixtures("folder")
 def test_what_the_machine_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
-        pytest.raises(CursusError, match="3 devices are asked for, and this machine shares 2: 0, 1"),
+        pytest.raises(CursusError, match="3 devices are requested, but this machine has 2: 0, 1"),
         devices_held(3, print),
     ):
         pass

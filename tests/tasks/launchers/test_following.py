@@ -28,31 +28,31 @@ def lines(*steps: int) -> str:
 
 def test_lines_are_told_once_and_unfinished_ones_later(tmp_path: Path) -> None:
     path, heard, tail = tmp_path / METRICS, Heard(), Tail(Job.model_construct(out=tmp_path))
-    tail.tell(heard)
+    tail.report(heard)
     path.write_text(lines(1, 2) + '{"st')
-    tail.tell(heard)
+    tail.report(heard)
     assert heard.steps == [1, 2]
     with path.open("a") as file:
         file.write('ep": 3}\n' + lines(4))
     for _ in range(2):
-        tail.tell(heard)
+        tail.report(heard)
     assert heard.steps == [1, 2, 3, 4]
 
 
 def test_what_a_resumed_job_logs_again_is_told_again(tmp_path: Path) -> None:
     path, heard, tail = tmp_path / METRICS, Heard(), Tail(Job.model_construct(out=tmp_path))
     path.write_text(lines(1, 2, 3, 4))
-    tail.tell(heard)
+    tail.report(heard)
     aside = tmp_path / "aside"
     aside.write_text(lines(1, 2))
     os.replace(aside, path)
-    tail.tell(heard)
+    tail.report(heard)
     with path.open("a") as file:
         file.write(lines(3, 4, 5))
-    tail.tell(heard)
+    tail.report(heard)
     assert heard.steps == [1, 2, 3, 4, 3, 4, 5]
     path.unlink()
-    tail.tell(heard)
+    tail.report(heard)
     path.write_text(lines(1))
-    tail.tell(heard)
+    tail.report(heard)
     assert heard.steps[-1] == 1

@@ -20,8 +20,8 @@ from pipelines.lineage.results import CHECKPOINTS, METRICS, RESULT, Result
 from pipelines.lineage.store import SCRATCH
 from pipelines.recipe.job import Job, Runtime
 from tasks.launchers import Launcher
-from tasks.launchers.local import Local
-from tasks.launchers.ray import Ray
+from tasks.launchers.local import LocalLauncher
+from tasks.launchers.ray import RayLauncher
 from tasks.servers.processes import free_port
 from tests.pipelines.training.small_recipe import RECIPE
 from tests.steps import ROOT, job_of, library_of, plan_of
@@ -92,7 +92,7 @@ def test_a_rank_is_killed_on_one_of_two_nodes_and_the_weights_are_those_of_two_u
     cluster: Cluster, make_job: MakeJob
 ) -> None:
     here, there = make_job("here", devices=2), make_job("there", **TWO_NODES)
-    launched(Local(), here, Listening())
+    launched(LocalLauncher(), here, Listening())
     seen: list[dict[int, int]] = []
 
     def kill_one() -> None:
@@ -100,7 +100,7 @@ def test_a_rank_is_killed_on_one_of_two_nodes_and_the_weights_are_those_of_two_u
         seen.append({rank.ppid(): rank.pid for rank in ranks})
         ranks[-1].kill()
 
-    result = launched(Ray(address=cluster.address), there, Listening(kill_one))
+    result = launched(RayLauncher(address=cluster.address), there, Listening(kill_one))
     assert len(seen[0]) == 2, "one rank on each node"
     assert result.resumed_from_step and result.resumed_from_step >= 5, "it went on from a checkpoint"
     for file in ("model.safetensors", "tokenizer.json", METRICS):
@@ -114,7 +114,7 @@ def test_cancelled_it_leaves_a_checkpoint_and_nothing_on_the_cluster(cluster: Cl
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        launched(Ray(address=cluster.address), job, Listening(cancel))
+        launched(RayLauncher(address=cluster.address), job, Listening(cancel))
     assert not cluster.ranks(), "they are gone when the launcher is closed"
     assert not (job.out / RESULT).exists()
     (newest, *_) = sorted((job.out / SCRATCH / CHECKPOINTS).glob("step-*"), reverse=True)
@@ -133,14 +133,14 @@ def test_ranks_end_with_a_driver_that_is_killed(cluster: Cluster, make_job: Make
         driver.kill()
 
     with pytest.raises(StageError, match="stage general ended without a result: killed by SIGKILL"):
-        launched(Ray(address=cluster.address), job, Listening(kill_driver))
+        launched(RayLauncher(address=cluster.address), job, Listening(kill_driver))
     assert gone(cluster.ranks)
 
 
 def test_nodes_that_never_come_are_not_waited_for_longer_than_asked(cluster: Cluster, make_job: MakeJob) -> None:
     job = make_job("three", devices=1, nodes=3)
     with pytest.raises(StageError) as refused:
-        launched(Ray(address=cluster.address, wait=2, restarts=0), job, Listening())
+        launched(RayLauncher(address=cluster.address, wait=2, restarts=0), job, Listening())
     said = str(refused.value)
     assert said.startswith(
         "stage general: 3 ranks with 1 CPU each and a node of its own could not be placed within 2 s;"
@@ -156,14 +156,14 @@ def test_an_address_is_asked_for_and_a_silent_or_unprotected_one_refused(
         Launcher.model_validate({"name": "ray"})
     silent = f"127.0.0.1:{free_port()}"
     with pytest.raises(StageError, match=f"no Ray cluster answers at {silent}: Connection refused"):
-        Ray(address=silent).open(ROOT, tmp_path / "log")
+        RayLauncher(address=silent).open(ROOT, tmp_path / "log")
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(
         StageError, match="beyond this machine and no token is set: whoever reaches such a cluster runs code"
     ):
-        Ray(address="ray.example.org:6379").open(ROOT, tmp_path / "log")
+        RayLauncher(address="ray.example.org:6379").open(ROOT, tmp_path / "log")
 
 
 def test_what_answers_but_is_no_cluster_is_not_waited_for(tmp_path: Path) -> None:

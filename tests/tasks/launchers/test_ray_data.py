@@ -40,16 +40,16 @@ assert "ray" in sys.modules
 UNITS = """
 import sys
 from pathlib import Path
-from pipelines.corpora.engines.ray import Ray
-from pipelines.corpora.engines.work import computed_on, worked
+from pipelines.corpora.engines.ray import RayEngine
+from pipelines.corpora.engines.work import run_units, using_engine
 from pipelines.errors import DataError
 from tests.tasks.launchers.test_ray_data import Failing, KilledOnce, Whose
 
 home, units = Path(sys.argv[2]), [KilledOnce("a"), *(Whose(name) for name in "bcdefgh")]
-with computed_on(Ray(address=sys.argv[1])):
-    told = worked(units, home, 4)
+with using_engine(RayEngine(address=sys.argv[1])):
+    told = run_units(units, home, 4)
     try:
-        worked([*units, Failing("x"), Failing("y")], home, 4)
+        run_units([*units, Failing("x"), Failing("y")], home, 4)
     except DataError as error:
         told.append(error)
 Path(sys.argv[3]).write_text("\\n".join(map(str, told)))

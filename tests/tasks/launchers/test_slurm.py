@@ -40,7 +40,8 @@ with Launcher.model_validate({"name": "slurm", "cpus_per_task": 1}).open(Path.cw
 
 @pytest.fixture(scope="module")
 def undisturbed(slurm_cluster: Cluster, make_job: Callable[[], Job]) -> tuple[Job, list[str]]:
-    """A job whose ranks were left in peace, and what was seen of Slurm's number for it: its flow was killed, and another came."""
+    """A job whose ranks were left in peace, and what was seen of Slurm's number for it: its flow was killed, and
+    another came."""
     job = make_job()
     order = job.out.parent / "job.json"
     order.write_text(job.model_dump_json(), encoding="utf-8")
@@ -81,7 +82,10 @@ def test_warned_of_its_limit_it_ends_as_if_never(
 
 def test_what_slurm_refuses_is_told_in_its_words(slurm_cluster: Cluster, make_job: Callable[[], Job]) -> None:
     job = make_job()
-    with opened(job, partition="nowhere") as launcher, pytest.raises(StageError, match="Slurm refused: .*nowhere"):
+    with (
+        opened(job, partition="nowhere") as launcher,
+        pytest.raises(StageError, match="Slurm rejected the command: .*nowhere"),
+    ):
         launcher.run(job, Heard())
     assert slurm_queue.find(job_name(job)) is None
 

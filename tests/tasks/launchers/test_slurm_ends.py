@@ -98,9 +98,9 @@ def test_a_silent_controller_is_no_news_and_a_cancelled_job_ends_in_order(
         until(lambda: len(list(scratch.glob("listens-*"))) == 2)
         slurm_cluster.stop_controller()
         try:
-            with pytest.raises(slurm_queue.Silent):
-                slurm_queue.look("1")
-            time.sleep(2 * slurm.LOOK_SECONDS)  # it has been asked about meanwhile
+            with pytest.raises(slurm_queue.ControllerUnavailable):
+                slurm_queue.query("1")
+            time.sleep(2 * slurm.POLL_SECONDS)  # it has been asked about meanwhile
             assert not running.errors
         finally:
             slurm_cluster.start_controller()

@@ -39,7 +39,8 @@ QUIET = [
 BUSY_SECONDS = 30
 """How long a server may say that it is busy."""
 PAGE_MILLISECONDS = 120_000
-"""How long a page may take to show or do something: seconds, where it is not drawn beside other work without a graphics card."""
+"""How long a page may take to show or do something: seconds, where it is not drawn beside other work without a graphics
+card."""
 NO_CHROMIUM = "no chromium on this machine (Debian: apt-get install chromium)"
 NOT_SOURCE = {
     ".git",
@@ -135,13 +136,13 @@ def start(project: Path, taken_port: int) -> Iterator[Start]:
         def call() -> Launch:
             said: list[str] = []
             began = time.monotonic()
-            services = up(project, prefect_port=taken_port, mlflow_port=0, say=said.append)
+            services = up(project, prefect_port=taken_port, mlflow_port=0, notify=said.append)
             return Launch(services, said, time.monotonic() - began)
 
         try:
             yield call
         finally:
-            down(project, say=lambda _: None)
+            down(project, notify=lambda _: None)
             assert processes_of(project) == []
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.errors import CursusError
 from tasks.environment import defaults
-from tasks.servers.accounts import VARIABLE, Account, account, demanded
+from tasks.servers.accounts import VARIABLE, Account, account, required_account
 from tasks.servers.services import Services, down, up
 
 from .conftest import processes_of
@@ -28,7 +28,7 @@ def write_account(root: Path, line: str, mode: int = 0o600) -> None:
 
 
 def test_without_an_account_nothing_listens_beyond_this_machine(tmp_path: Path) -> None:
-    assert demanded(tmp_path, "127.0.0.1") is None
+    assert required_account(tmp_path, "127.0.0.1") is None
     with pytest.raises(CursusError, match=r"listening on 0\.0\.0\.0 needs an account"):
         up(tmp_path, host="0.0.0.0")
     assert processes_of(tmp_path) == []
@@ -70,9 +70,9 @@ def guarded(project: Path) -> Iterator[tuple[Path, Services]]:
         patch.delenv("PREFECT_API_URL", raising=False)
         patch.setenv("PYTHONPATH", str(root))
         try:
-            yield root, up(root, host="0.0.0.0", prefect_port=0, mlflow_port=0, say=lambda _: None)
+            yield root, up(root, host="0.0.0.0", prefect_port=0, mlflow_port=0, notify=lambda _: None)
         finally:
-            down(root, say=lambda _: None)
+            down(root, notify=lambda _: None)
             assert processes_of(root) == []
 
 
@@ -114,7 +114,7 @@ def test_both_servers_demand_the_account_and_our_own_clients_give_it(
     for path in written:
         assert PASSWORD.encode() not in path.read_bytes(), f"{path} shows the password"
     with pytest.raises(CursusError, match=r"listen on 0\.0\.0\.0; stop them first"):
-        up(root, say=lambda _: None)
+        up(root, notify=lambda _: None)
 
 
 @pytest.mark.timeout(400)

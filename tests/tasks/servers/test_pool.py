@@ -1,4 +1,5 @@
-"""The work pool with a real server and worker: as many runs at once as there are devices, the urgent one first, and none lost."""
+"""The work pool with a real server and worker: as many runs at once as there are devices, the urgent one first, and
+none lost."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 @pytest.fixture
 def champion(project: Path, servers: Services) -> str:
-    """The fingerprint of a trained model that is champion. The models are those of the regime's own test, where it ran."""
+    """The fingerprint of a trained model that is champion. The models are those of the regime's own test, where it
+    ran."""
     command = [sys.executable, "-m", "flows.cli.app", "run", "--data", "small", "--smoke", "--until", "classify"]
     environment = {**os.environ, "PREFECT_API_URL": f"{servers.prefect_url}/api"}
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=900)

@@ -30,7 +30,7 @@ def test_up_starts_all_three_on_loopback_within_forty_seconds(first: Launch, pro
     assert ask(f"{services.prefect_url}/api/health") is True
     assert processes.answers(f"{services.mlflow_url}/health")
     assert services.prefect_url in first.said[-1] and services.mlflow_url in first.said[-1]
-    assert any(f"Port {taken_port} is used by another program" in line for line in first.said)
+    assert any(f"Port {taken_port} is in use by another program" in line for line in first.said)
     assert listening_addresses(project) == {"127.0.0.1"}
     deployed = {deployment["name"] for deployment in ask(f"{services.prefect_url}/api/deployments/filter", {})}
     assert deployed == {"regime", "urgent", "nightly", "data", "stage", "reproduce", "promote", "lattice"}
@@ -77,10 +77,10 @@ def test_an_up_that_was_killed_half_way_is_cleared_by_down(tmp_path: Path, proje
     started.wait()
     assert processes_of(root)
     said: list[str] = []
-    down(root, say=said.append)
+    down(root, notify=said.append)
     assert processes_of(root) == []
     assert "prefect" in said[0]
-    down(root, say=said.append)
+    down(root, notify=said.append)
     assert said[1] == "Nothing was running."
 
 
@@ -93,7 +93,7 @@ def test_down_leaves_a_stranger_with_a_recorded_id_alone(tmp_path: Path) -> None
         old = processes.Process(pid=stranger.pid, created=psutil.Process(stranger.pid).create_time() - 3600)
         record = Services(prefect_url="http://127.0.0.1:1", mlflow_url="http://127.0.0.1:1", prefect=old)
         (root / ".cursus" / "services.json").write_text(record.model_dump_json())
-        down(root, say=lambda _: None)
+        down(root, notify=lambda _: None)
         assert stranger.poll() is None
         assert not (root / ".cursus" / "services.json").exists()
     finally:
