@@ -1,7 +1,7 @@
-"""Addresses of files on servers, `s3://bucket/prefix/*.jsonl.zst`, and how a server is reached, without any secret in it.
+"""Addresses of remote files, `s3://bucket/prefix/*.jsonl.zst`, and a check that neither they nor settings hold secrets.
 
-What is written in params.yaml is committed, copied into pins and shown on pages. Secrets stay where every client of a
-server looks for them anyhow: the environment, or a profile in the user's home.
+params.yaml is committed, copied into pins and shown on pages. Secrets belong where clients look for them anyway: in the
+environment, or in a profile in the user's home.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ _ADDRESS = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 def is_address(path: str) -> bool:
-    """Whether a path of params.yaml stands on a server; `file://` is this machine."""
+    """Whether a path in params.yaml is remote; `file://` is this machine."""
     return bool(_ADDRESS.match(path)) and not path.lower().startswith("file://")
 
 
 def local_path(path: str) -> str:
-    """A path without the `file://` that may stand before it."""
+    """Remove a leading `file://` from a path."""
     return unquote(path[len("file://") :]) if path.lower().startswith("file://") else path
 
 
 def secret_in(storage: Mapping[str, Any], prefix: str = "") -> str | None:
-    """The first key of the settings of a server, at any depth, that names a secret, or whose address holds one."""
+    """The first key of server settings, at any depth, that names a secret or whose address holds one."""
     for key, value in storage.items():
         if names_secret(str(key)):
             return f"{prefix}{key}"
         inner = value if isinstance(value, (list, tuple)) else [value]
-        for one in inner:
-            if isinstance(one, Mapping) and (found := secret_in(one, f"{prefix}{key}.")):
-                return found
-            if isinstance(one, str) and is_address(one) and secret_in_address(one):
+        for item in inner:
+            if isinstance(item, Mapping) and (secret := secret_in(item, f"{prefix}{key}.")):
+                return secret
+            if isinstance(item, str) and is_address(item) and secret_in_address(item):
                 return f"{prefix}{key}"
     return None
 

@@ -1,4 +1,4 @@
-"""What a file is by the ending of its name: `reviews.jsonl.zst` is jsonl, packed with Zstandard."""
+"""File formats by file extension: `reviews.jsonl.zst` is jsonl, compressed with Zstandard."""
 
 from __future__ import annotations
 
@@ -7,48 +7,49 @@ from pathlib import PurePath
 from pipelines.errors import DataError
 
 FORMATS = (".txt", ".jsonl", ".csv", ".tsv", ".parquet")
-"""Endings of files of plain text."""
+"""Extensions of text corpora."""
 EXAMPLE_FORMATS = (".jsonl", ".csv", ".tsv", ".json", ".conllu", ".parquet")
-"""Endings of files of labelled examples."""
-PACKED = (".gz", ".zst")
-"""Endings of packed files, behind the ending of what is packed."""
+"""Extensions of files of labelled examples."""
+COMPRESSED = (".gz", ".zst")
+"""Extensions of compressed files, after the extension of the format."""
 
-_NOT_UNPACKED = (".bz2", ".xz", ".lzma", ".lz4", ".br", ".zip", ".7z", ".z", ".snappy")
+_UNSUPPORTED_COMPRESSION = (".bz2", ".xz", ".lzma", ".lz4", ".br", ".zip", ".7z", ".z", ".snappy")
 
 
 def file_format(path: PurePath, formats: tuple[str, ...]) -> str:
-    """The ending of a file, without that of a packed one. DataError when it is none of `formats`."""
-    ending, packing = _endings(path.name)
-    if ending not in formats or (ending == ".parquet" and packing):
+    """The extension of a file without that of its compression. DataError when it is not among `formats`."""
+    extension, compression = _extensions(path.name)
+    if extension not in formats or (extension == ".parquet" and compression):
         plain = ", ".join(each[1:] for each in formats if each != ".parquet")
-        inside = f": {ending[1:]} packs its columns itself" if ending == ".parquet" and packing else ""
+        inside = f": {extension[1:]} compresses its columns itself" if extension == ".parquet" and compression else ""
         raise DataError(
-            f"{path}: unknown ending; known: {', '.join(formats)}, and {' or '.join(PACKED)} of {plain}{inside}"
+            f"{path}: unknown file extension; known: {', '.join(formats)}, "
+            f"and {' or '.join(COMPRESSED)} of {plain}{inside}"
         )
-    return ending
+    return extension
 
 
-def is_packed(path: PurePath) -> bool:
-    """Whether the file has to be unpacked to be read."""
-    return bool(_endings(path.name)[1])
+def is_compressed(path: PurePath) -> bool:
+    """Whether the file must be decompressed to be read."""
+    return bool(_extensions(path.name)[1])
 
 
-def is_meant(name: str, formats: tuple[str, ...]) -> bool:
-    """Whether a file of a folder is one of those to read.
+def is_selected(name: str, formats: tuple[str, ...]) -> bool:
+    """Whether a file in a folder is to be read.
 
-    DataError for a readable format in a packing that is not read here: left out in silence, it would be missed by nobody.
+    DataError for a known format in an unsupported compression, which would otherwise be left out silently.
     """
-    ending, packing = _endings(name)
-    if packing and ending == ".parquet" and ending in formats:
+    extension, compression = _extensions(name)
+    if compression and extension == ".parquet" and extension in formats:
         return not file_format(PurePath(name), formats)
     stem, _, last = name.rpartition(".")
-    if f".{last.lower()}" in _NOT_UNPACKED and PurePath(stem).suffix.lower() in formats:
-        raise DataError(f"{name}: .{last} is not unpacked here; pack the file with gzip or zstd, or move it elsewhere")
-    return ending in formats
+    if f".{last.lower()}" in _UNSUPPORTED_COMPRESSION and PurePath(stem).suffix.lower() in formats:
+        raise DataError(f"{name}: .{last} is not supported; compress the file with gzip or zstd, or move it elsewhere")
+    return extension in formats
 
 
-def _endings(name: str) -> tuple[str, str]:
-    """The ending of the format and that of the packing, in small letters; either may be empty."""
+def _extensions(name: str) -> tuple[str, str]:
+    """Extension of the format and of the compression, lower case; either may be empty."""
     path = PurePath(name)
-    packing = path.suffix.lower() if path.suffix.lower() in PACKED else ""
-    return (PurePath(path.stem).suffix if packing else path.suffix).lower(), packing
+    compression = path.suffix.lower() if path.suffix.lower() in COMPRESSED else ""
+    return (PurePath(path.stem).suffix if compression else path.suffix).lower(), compression

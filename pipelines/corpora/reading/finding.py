@@ -1,11 +1,11 @@
-"""Files on this machine that a path, a folder or a glob means, found without holding more than their names.
+"""Find local files by a path, a folder or a glob.
 
-    corpora/wikipedia                every readable file in the folder and below it
-    corpora/2025-*.jsonl.gz          a glob; `**` stands for any number of folders
+    corpora/wikipedia                every file of a known format in the folder and below
+    corpora/2025-*.jsonl.gz          a glob; `**` matches any number of folders
     corpora/notes.csv                one file
 
-Folders are walked entry by entry and in no more depth than the glob asks. Links to folders are followed; a link that
-leads back to a folder it stands in is an error, since the same text would be read over and over.
+Folders are scanned entry by entry, no deeper than the glob requires, and only file names are held in memory. Links to
+folders are followed; a link to a folder that contains it is an error, since the same text would be read repeatedly.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.corpora.reading.endings import FORMATS, file_format, is_meant
+from pipelines.corpora.reading.extensions import FORMATS, file_format, is_selected
 from pipelines.errors import DataError
 
 MOST_FILES = 200_000
-"""Files of one source. What takes a second for this many takes a minute for ten million, and hours over a network."""
+"""Limit for one source. Listing this many takes a second, ten million a minute, and over a network hours."""
 
 Folders = tuple[tuple[int, int], ...]
-"""The device and inode of a folder and of those it was reached through."""
+"""Device and inode of a folder and of its ancestors on the way."""
 
 
 def find_local(path: Path, formats: tuple[str, ...] = FORMATS, most: int = MOST_FILES) -> dict[str, Path]:
-    """The files of `formats` by their names in `source` columns, sorted by name.
+    """Files of `formats` by their names in `source` columns, sorted by name.
 
-    DataError for a path that does not exist, a folder or glob without such files, with more than `most` of them or with a
-    link to itself, an unknown ending, and a folder that may not be looked into.
+    DataError for a missing path, a folder or glob without such files, with more than `most` of them or with a link to
+    itself, an unknown file extension, and a folder that cannot be read.
     """
     try:
         whole, folder = path.is_file(), path.is_dir()
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be looked at: {error.strerror}; mend the rights of the folders above it"
+            f"{path}: cannot be accessed: {error.strerror}; check the permissions of its parent folders"
         ) from None
     if whole:
         file_format(path, formats)
@@ -45,31 +45,31 @@ def find_local(path: Path, formats: tuple[str, ...] = FORMATS, most: int = MOST_
     if folder:
         base, pattern = str(path), ["**", "*"]
     elif glob.has_magic(str(path)):
-        base, pattern = _taken_apart(str(path))
+        base, pattern = _split_glob(str(path))
     elif path.exists():
-        raise DataError(f"{path}: this is no file that can be read, but a device, a pipe or a socket")
+        raise DataError(f"{path}: not a regular file but a device, a pipe or a socket")
     else:
         raise DataError(f"{path}: there is no such file or folder; check the path in params.yaml")
-    found: set[str] = set()
+    files: set[str] = set()
     for file in _matches(base, pattern, ()):
-        if folder and not is_meant(os.path.basename(file), formats):
+        if folder and not is_selected(os.path.basename(file), formats):
             continue
         file_format(Path(file), formats)
         if not os.path.isfile(file):
-            raise DataError(f"{file}: this link leads to no file; fetch what it should lead to, or remove it")
-        found.add(file)
-        if len(found) > most:
-            raise DataError(too_many(str(path), most))
-    if not found:
+            raise DataError(f"{file}: this link points to no file; restore its target or remove it")
+        files.add(file)
+        if len(files) > most:
+            raise DataError(too_many_files(str(path), most))
+    if not files:
         raise DataError(
-            f"{path}: no file with one of the endings {', '.join(formats)} (or .gz, .zst of these) is there"
+            f"{path}: no file with one of the extensions {', '.join(formats)} (or .gz, .zst of these) is there"
         )
     start = len(base.rstrip(os.sep)) + 1
-    return {file[start:].replace(os.sep, "/"): Path(file) for file in sorted(found)}
+    return {file[start:].replace(os.sep, "/"): Path(file) for file in sorted(files)}
 
 
-def too_many(path: str, most: int) -> str:
-    """What is told of a source of too many files."""
+def too_many_files(path: str, most: int) -> str:
+    """Error message for a source of too many files."""
     return (
         f"{path}: there are more than {most:,} files; put many texts in one file, as jsonl or parquet "
         '(for text files: python -c \'import json,pathlib,sys; [print(json.dumps({"text": p.read_text()})) '
@@ -77,8 +77,8 @@ def too_many(path: str, most: int) -> str:
     )
 
 
-def _taken_apart(pattern: str) -> tuple[str, list[str]]:
-    """The folder a glob starts from, and the patterns of the names below it."""
+def _split_glob(pattern: str) -> tuple[str, list[str]]:
+    """The folder that a glob starts from, and the name patterns below it."""
     parts = pattern.split(os.sep)
     first = next(number for number, part in enumerate(parts) if glob.has_magic(part))
     below = [
@@ -89,38 +89,38 @@ def _taken_apart(pattern: str) -> tuple[str, list[str]]:
     return os.sep.join(parts[:first]) or os.sep, below + ["*"] * (below[-1] == "**")
 
 
-def _matches(folder: str, pattern: list[str], through: Folders) -> Iterator[str]:
-    """The files under a folder whose names match, one pattern a level; `**` matches any number of folders."""
+def _matches(folder: str, pattern: list[str], ancestors: Folders) -> Iterator[str]:
+    """Files under a folder whose names match, one pattern per level; `**` matches any number of folders."""
     try:
         state = os.stat(folder)
         own = (state.st_dev, state.st_ino)
-        if own in through:
+        if own in ancestors:
             raise DataError(
-                f"{folder}: this link leads back to a folder it stands in; remove it, or name the files by a glob"
+                f"{folder}: this link leads back to a folder that contains it; remove it, or name the files by a glob"
             )
         entries = os.scandir(folder)
     except FileNotFoundError:
         return
     except OSError as error:
-        raise DataError(f"{folder}: the folder cannot be looked into: {error.strerror}; mend its rights") from None
-    below = (*through, own)
-    deep = pattern[0] == "**"
-    wanted = pattern[1:] if deep else pattern
-    name = re.compile(fnmatch.translate(wanted[0]))
+        raise DataError(f"{folder}: the folder cannot be read: {error.strerror}; check its permissions") from None
+    below = (*ancestors, own)
+    recursive = pattern[0] == "**"
+    names = pattern[1:] if recursive else pattern
+    name = re.compile(fnmatch.translate(names[0]))
     folders: list[str] = []
     with entries:
         for entry in entries:
-            if entry.name.startswith(".") and not wanted[0].startswith("."):
+            if entry.name.startswith(".") and not names[0].startswith("."):
                 continue
             if _is_folder(entry):
                 folders.append(entry.path)
-            elif len(wanted) == 1 and name.match(entry.name) and (entry.is_symlink() or entry.is_file()):
+            elif len(names) == 1 and name.match(entry.name) and (entry.is_symlink() or entry.is_file()):
                 yield entry.path
     for inner in folders:
-        if deep:
+        if recursive:
             yield from _matches(inner, pattern, below)
-        if len(wanted) > 1 and name.match(os.path.basename(inner)):
-            yield from _matches(inner, wanted[1:], below)
+        if len(names) > 1 and name.match(os.path.basename(inner)):
+            yield from _matches(inner, names[1:], below)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -1,10 +1,10 @@
-"""What is wrong with a record, and what becomes of it: the preparation ends, or the record is counted and passed over.
+"""Flaws of records, and handlers that either raise an error or count the flaw and skip the record.
 
-def jsonl(part, options, flawed): ...
-    flawed(Flaw("malformed JSON", part, ":17", "not a JSON object: …", line))    # a reader never decides itself
+def read_jsonl(part, options, on_flaw): ...
+    on_flaw(Flaw("malformed JSON", …, ":17", "not a JSON object: …", line))    # a reader never decides itself
 
-refused                     the first flaw ends the reading with one DataError
-counted(tally.drop)         every flaw is counted by its reason; whoever counts keeps the first few to be looked at
+refuse                      the first flaw raises DataError
+count_flaws(tally.drop)     every flaw is counted by its reason; the tally keeps a few samples
 """
 
 from __future__ import annotations
@@ -16,69 +16,69 @@ from pathlib import Path
 from pipelines.errors import DataError
 
 EXCERPT = 200
-"""Characters of a bad record that are shown."""
+"""Characters shown of a bad record."""
 
 _ENCODINGS = ["gb18030", "big5", "cp932", "cp949", "cp1252", "cp1251"]
-"""What is guessed among: documents of these are met, and of fifty others a guess from one line would only invent some."""
+"""Candidates for the encoding guess. They occur in practice; among fifty more, one line would yield false guesses."""
 
 
 @dataclass(frozen=True)
 class Flaw:
-    """A record, or a whole file, that cannot be used."""
+    """A reason why a record, or a whole file, cannot be used."""
 
     reason: str
-    """A few words to count by."""
+    """Short category, the key by which flaws are counted."""
     name: str
     """The file's name in `source` columns."""
     path: Path
-    place: str
-    """`:17`, a line or row; `@1024`, a byte of the unpacked file; empty when the whole file is meant."""
-    told: str
+    location: str
+    """`:17`, a line or row; `@1024`, a byte offset in the decompressed file; empty for the whole file."""
+    message: str
     """What is wrong, and what to do about it."""
     excerpt: str = ""
     undecodable: bytes = b""
-    """The bytes that are not of the encoding they should be of, with what stands around them."""
+    """Bytes that could not be decoded, with their surroundings."""
 
     @property
     def where(self) -> str:
-        """The place as `source` columns spell it."""
-        return self.name + self.place
+        """The location in the form of `source` columns."""
+        return self.name + self.location
 
 
-Flawed = Callable[[Flaw], None]
-"""What is to be done about a flaw."""
+FlawHandler = Callable[[Flaw], None]
+"""Called with every flaw; it may raise."""
 
 
-def refused(flaw: Flaw, advice: str = "") -> None:
-    """DataError with the file, the line and what to do."""
-    place = flaw.place
-    if place.startswith("@"):
-        place = f":{_line_of(flaw.path, int(place[1:]))}"
-    raise DataError(f"{flaw.path}{place}: {flaw.told}{_guess(flaw.undecodable)}{advice}")
+def refuse(flaw: Flaw, advice: str = "") -> None:
+    """Raise DataError with the file, the line and what to do."""
+    location = flaw.location
+    if location.startswith("@"):
+        location = f":{_line_of(flaw.path, int(location[1:]))}"
+    raise DataError(f"{flaw.path}{location}: {flaw.message}{_guess(flaw.undecodable)}{advice}")
 
 
-def refused_unless_skipped(flaw: Flaw) -> None:
-    """DataError as `refused`, for a source that could pass over such records."""
-    refused(flaw, "; to pass over such records and count them, say 'bad_records: skip' in the source")
+def refuse_and_suggest_skipping(flaw: Flaw) -> None:
+    """Raise DataError as `refuse` does, and suggest `bad_records: skip`."""
+    refuse(flaw, "; to skip and count such records, set 'bad_records: skip' in the source")
 
 
-def counted(drop: Callable[[str, str, str], None]) -> Flawed:
-    """Tell `drop` the reason, an excerpt and the place of every flaw."""
+def count_flaws(drop: Callable[[str, str, str], None]) -> FlawHandler:
+    """A handler that calls `drop` with the reason, an excerpt and the location of every flaw."""
     return lambda flaw: drop(flaw.reason, flaw.excerpt[:EXCERPT], flaw.where)
 
 
 def _line_of(path: Path, offset: int) -> int:
-    """The number of the line that begins at a byte of a plain file: counted only when somebody has to read it."""
-    line, left = 1, offset
+    """Line number of a byte offset in an uncompressed file; counted only when an error is shown."""
+    line, remaining = 1, offset
     with path.open("rb") as file:
-        while left > 0 and (block := file.read(min(left, 1 << 20))):
+        while remaining > 0 and (block := file.read(min(remaining, 1 << 20))):
             line += block.count(b"\n")
-            left -= len(block)
+            remaining -= len(block)
     return line
 
 
 def _guess(sample: bytes) -> str:
-    """` (it looks like gb18030: …)`, or nothing when the bytes tell nothing."""
+    """` (it looks like gb18030: …)`; empty without a confident guess."""
     if not sample:
         return ""
     from charset_normalizer import from_bytes
@@ -86,4 +86,4 @@ def _guess(sample: bytes) -> str:
     best = from_bytes(sample, cp_isolation=_ENCODINGS).best()
     if best is None or best.encoding not in _ENCODINGS:
         return ""
-    return f" (it looks like {best.encoding}: if the whole file is, say 'encoding: {best.encoding}' in the source)"
+    return f" (it looks like {best.encoding}: if the whole file is, set 'encoding: {best.encoding}' in the source)"

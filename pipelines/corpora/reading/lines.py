@@ -1,31 +1,31 @@
-"""Lines of text with their places, in memory bounded by the longest line that is accepted."""
+"""Lines of text with their locations, in memory bounded by the longest accepted line."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterator
 
-from pipelines.corpora.reading.flaws import Flaw, Flawed
-from pipelines.corpora.reading.opening import CutShort, damaged, opened
+from pipelines.corpora.reading.flaws import Flaw, FlawHandler
+from pipelines.corpora.reading.opening import DamagedFileError, damaged_file_flaw, open_part
 from pipelines.corpora.reading.options import ReadOptions
 from pipelines.corpora.reading.parts import Part
 
 Line = tuple[str, str]
-"""Its place (`:17` or `@1024`), and its text with the line end."""
+"""Location (`:17` or `@1024`) and text with the line end."""
 
 _AROUND = 2048
-"""Bytes of a line that is not of its encoding, and behind it, to guess from."""
+"""Bytes of an undecodable line, and after it, from which the encoding is guessed."""
 _ENOUGH = 24
-"""Bytes above ASCII with which a line is guessed from alone: what is around it may well be right."""
+"""Non-ASCII bytes from which a line suffices for the guess; what follows it may be in the right encoding."""
 
 
-def lines(part: Part, options: ReadOptions, flawed: Flawed) -> Iterator[Line]:
-    """The lines that begin in a part, decoded, line ends kept; a byte order mark at the start of the file is left out.
+def lines(part: Part, options: ReadOptions, on_flaw: FlawHandler) -> Iterator[Line]:
+    """Decode the lines that begin in a part, with line ends; a byte order mark at the start of the file is removed.
 
-    Of a file that is cut short, what stands before the cut is given but for the line in which it falls. Flaws: overlong
-    line, not UTF-8 (or what is asked for), damaged file, and those of `opened`.
+    Of a truncated file, all lines before the truncated one are yielded. Flaws: overlong line, not UTF-8 (or the
+    encoding in the options), damaged file, and those of `open_part`.
     """
-    with opened(part, flawed) as file:
+    with open_part(part, on_flaw) as file:
         if file is None:
             return
         position, number = 0, 0
@@ -38,25 +38,25 @@ def lines(part: Part, options: ReadOptions, flawed: Flawed) -> Iterator[Line]:
                 if not line:
                     break
                 number += 1
-                place = f":{number}" if part.is_whole else f"@{position}"
+                location = f":{number}" if part.is_whole else f"@{position}"
                 if len(line) > options.longest and not line.endswith(b"\n"):
                     size = len(line) + _rest_of_line(file, options.longest)
-                    flawed(_overlong(part, place, size, line[:400], options))
+                    on_flaw(_overlong(part, location, size, line[:400], options))
                     position += size
                     continue
                 start, position = position, position + len(line)
                 try:
                     text = line.decode(options.encoding)
                 except UnicodeDecodeError as error:
-                    flawed(_undecodable(part, place, start, line, error, file, options))
+                    on_flaw(_undecodable(part, location, start, line, error, file, options))
                     continue
-                yield place, text.removeprefix("\ufeff") if start == 0 else text
-        except CutShort as damage:
-            flawed(damaged(part, position, damage))
+                yield location, text.removeprefix("\ufeff") if start == 0 else text
+        except DamagedFileError as damage:
+            on_flaw(damaged_file_flaw(part, position, damage))
 
 
 def _rest_of_line(file: io.BufferedReader, block: int) -> int:
-    """Pass over what is left of a line; how many bytes it was."""
+    """Skip the rest of a line and return its size in bytes."""
     size = 0
     while rest := file.readline(block):
         size += len(rest)
@@ -65,17 +65,17 @@ def _rest_of_line(file: io.BufferedReader, block: int) -> int:
     return size
 
 
-def _overlong(part: Part, place: str, size: int, begin: bytes, options: ReadOptions) -> Flaw:
-    told = (
+def _overlong(part: Part, location: str, size: int, begin: bytes, options: ReadOptions) -> Flaw:
+    message = (
         f"the line has {size:,} bytes, more than longest_document allows ({options.longest:,}); "
-        "cut it into documents, or raise longest_document"
+        "split it into documents, or raise longest_document"
     )
-    return Flaw("overlong line", part.name, part.path, place, told, begin.decode(options.encoding, "replace"))
+    return Flaw("overlong line", part.name, part.path, location, message, begin.decode(options.encoding, "replace"))
 
 
 def _undecodable(
     part: Part,
-    place: str,
+    location: str,
     start: int,
     line: bytes,
     error: UnicodeDecodeError,
@@ -83,14 +83,20 @@ def _undecodable(
     options: ReadOptions,
 ) -> Flaw:
     encoding = options.encoding.upper()
-    told = f"byte {start + error.start} is not {encoding} ({error.reason}); save the file as {encoding}"
+    message = f"byte {start + error.start} is not {encoding} ({error.reason}); save the file as {encoding}"
     try:
-        behind = file.peek(_AROUND)[:_AROUND]
-    except CutShort:
-        behind = b""
+        following = file.peek(_AROUND)[:_AROUND]
+    except DamagedFileError:
+        following = b""
     excerpt = line[max(0, error.start - 60) : error.start + 140].decode(options.encoding, "backslashreplace")
     begin = line[:_AROUND]
-    telling = len(begin) - len(begin.decode("ascii", "ignore"))
+    non_ascii = len(begin) - len(begin.decode("ascii", "ignore"))
     return Flaw(
-        f"not {encoding}", part.name, part.path, place, told, excerpt, begin if telling >= _ENOUGH else begin + behind
+        f"not {encoding}",
+        part.name,
+        part.path,
+        location,
+        message,
+        excerpt,
+        begin if non_ascii >= _ENOUGH else begin + following,
     )

@@ -1,4 +1,4 @@
-"""How the files of a source are read."""
+"""Options for reading the files of a source."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from dataclasses import dataclass
 from typing import Any
 
 Record = tuple[str, dict[str, Any]]
-"""Where the record stands (`reviews.jsonl:17`), and its columns."""
+"""Location (`reviews.jsonl:17`) and columns of a record."""
 Records = Iterator[Record]
 
 LONGEST_DOCUMENT = 8 * 2**20
-"""Bytes. A novel has half a million, the Bible four million: what is longer is usually a file with its line ends lost.
+"""Bytes. A novel has half a million, the Bible four million; longer documents are usually files that lost their line
+ends.
 
-Decoded, parsed and written again, a byte of a document takes up to 25 bytes of memory: 8 MiB fit a process of the data steps.
+Decoded, parsed and written again, one byte of a document takes up to 25 bytes of memory: 8 MiB fit a data step's
+process.
 """
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What holds for every file of a source."""
+    """Options that hold for every file of a source."""
 
     columns: tuple[str, ...] = ("text",)
-    """The columns that must be there."""
+    """Required columns."""
     header: tuple[str, ...] = ()
-    """The names of the fields of csv and tsv files without a row that names them; empty: the first row does."""
+    """Field names for csv and tsv files without a header row; empty: the first row is the header."""
     encoding: str = "utf-8"
     longest: int = LONGEST_DOCUMENT
-    """Bytes of the longest line or row, and characters of the longest document of several lines, that is read: it bounds
-    the memory that reading takes."""
+    """Limit for a line or row in bytes, and for a document of several lines in characters; it bounds the memory for
+    reading."""
     lines: bool = False
-    """A file holds a text a line, whatever its ending says."""
+    """Whether files hold one text per line, whatever their extension."""

@@ -1,4 +1,4 @@
-"""Apache Parquet (.parquet): rows by number from 1, a few megabytes of them in memory at a time."""
+"""Apache Parquet (.parquet): rows numbered from 1, a few megabytes in memory at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from pipelines.corpora.reading.flaws import Flaw, Flawed
+from pipelines.corpora.reading.flaws import Flaw, FlawHandler
 from pipelines.corpora.reading.options import ReadOptions, Records
 from pipelines.corpora.reading.parts import Part
 from pipelines.errors import DataError
@@ -17,23 +17,23 @@ BATCH_BYTES = 8 * 2**20
 MOST_ROWS = 8192
 
 
-def read_parquet(part: Part, options: ReadOptions, flawed: Flawed) -> Records:
-    """The rows of a part's row groups, with the columns that are asked for.
+def read_parquet(part: Part, options: ReadOptions, on_flaw: FlawHandler) -> Records:
+    """Read the requested columns of a part's row groups.
 
     Flaws: missing column, damaged file and empty file (all for the file as a whole), damaged rows, overlong document.
     """
     import pyarrow as pa
 
     part.check_unchanged()
-    told = flawed if part.begin == 0 else lambda _: None
-    with _opened(part, told) as table:
+    on_file_flaw = on_flaw if part.begin == 0 else lambda _: None
+    with _open(part, on_file_flaw) as table:
         if table is None:
             return
         names = table.schema_arrow.names
         for column in options.columns:
             if column not in names:
                 text = f"there is no column {column!r}; the columns are {', '.join(map(repr, names))}"
-                told(Flaw("missing column", part.name, part.path, "", text))
+                on_file_flaw(Flaw("missing column", part.name, part.path, "", text))
                 return
         meta = table.metadata
         groups = range(part.begin, meta.num_row_groups if part.end is None else part.end)
@@ -50,20 +50,20 @@ def read_parquet(part: Part, options: ReadOptions, flawed: Flawed) -> Records:
                     if batch.nbytes > options.longest:
                         number += 1
                         text = f"the row has {batch.nbytes:,} bytes, more than longest_document ({options.longest:,})"
-                        flawed(Flaw("overlong document", part.name, part.path, f":{number}", text))
+                        on_flaw(Flaw("overlong document", part.name, part.path, f":{number}", text))
                         continue
                     for record in batch.to_pylist():
                         number += 1
                         yield f"{part.name}:{number}", record
             except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-                text = f"the row groups cannot be read from here on: {error}; write the file again"
-                flawed(Flaw("damaged rows", part.name, part.path, f":{number + 1}", text))
+                text = f"this row group cannot be read further: {error}; write the file again"
+                on_flaw(Flaw("damaged rows", part.name, part.path, f":{number + 1}", text))
             before += size.num_rows
     part.check_unchanged()
 
 
 def _bounded(batches: Iterable[Any], longest: int) -> Iterator[Any]:
-    """The batches, and those with more than `longest` bytes row by row, since as Python's objects they take far more."""
+    """Split batches of more than `longest` bytes into rows, because Python objects take far more memory."""
     import pyarrow as pa
 
     for batch in batches:
@@ -77,13 +77,13 @@ def _bounded(batches: Iterable[Any], longest: int) -> Iterator[Any]:
             yield from (plain.slice(row, 1) for row in range(plain.num_rows))
 
 
-def string_type(part: Part, column: str, flawed: Flawed) -> bool:
-    """Whether a column of a file that has it holds text; if not, `flawed` hears of its type."""
+def is_string_column(part: Part, column: str, on_flaw: FlawHandler) -> bool:
+    """Whether a column, if the file has it, is of a string type; if not, call `on_flaw`."""
     import pyarrow as pa
 
-    with _opened(part, lambda _: None) as table:
+    with _open(part, lambda _: None) as table:
         if table is None or column not in table.schema_arrow.names:
-            return True  # told by the reader
+            return True  # the reader reports it
         kind = table.schema_arrow.field(column).type
     inside = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_string(inside) or pa.types.is_large_string(inside) or pa.types.is_string_view(inside):
@@ -94,13 +94,13 @@ def string_type(part: Part, column: str, flawed: Flawed) -> bool:
         text = (
             f"the column {column!r} is of type {kind}, expected text (string); name another column, or write it as text"
         )
-        flawed(Flaw("not text", part.name, part.path, "", text))
+        on_flaw(Flaw("not text", part.name, part.path, "", text))
     return False
 
 
-def row_groups(part: Part, size: int) -> list[Part]:
-    """A whole file as parts of about `size` bytes of unpacked columns each; as it is when it cannot be opened."""
-    with _opened(part, lambda _: None) as table:
+def split_by_row_groups(part: Part, size: int) -> list[Part]:
+    """Split a whole file into parts of about `size` decompressed bytes each; unsplit when it cannot be opened."""
+    with _open(part, lambda _: None) as table:
         if table is None:
             return [part]
         sizes = [table.metadata.row_group(number).total_byte_size for number in range(table.metadata.num_row_groups)]
@@ -117,22 +117,24 @@ def row_groups(part: Part, size: int) -> list[Part]:
 
 
 @contextmanager
-def _opened(part: Part, flawed: Flawed) -> Iterator[Any]:
-    """The file as pyarrow's ParquetFile; None for one that is none, which `flawed` has heard of."""
+def _open(part: Part, on_flaw: FlawHandler) -> Iterator[Any]:
+    """Open the file as `pyarrow.parquet.ParquetFile`; None, after a call of `on_flaw`, for an invalid one."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if part.bytes == 0:
-        flawed(Flaw("empty file", part.name, part.path, "", "the file is empty; fetch it again, or take it out"))
+        on_flaw(Flaw("empty file", part.name, part.path, "", "the file is empty; fetch it again or remove it"))
         yield None
         return
     try:
         table = pq.ParquetFile(part.path, buffer_size=1 << 20, pre_buffer=False)
     except PermissionError as error:
-        raise DataError(f"{part.path}: cannot be read: {os.strerror(error.errno or 0)}; mend its rights") from None
+        raise DataError(
+            f"{part.path}: cannot be read: {os.strerror(error.errno or 0)}; check its permissions"
+        ) from None
     except (pa.ArrowException, OSError, ValueError) as error:
-        text = f"not readable as Parquet: {error}; it is no such file, or cut short: fetch or write it again"
-        flawed(Flaw("damaged file", part.name, part.path, "", text))
+        text = f"not readable as Parquet: {error}; it is of another format or truncated: fetch or write it again"
+        on_flaw(Flaw("damaged file", part.name, part.path, "", text))
         yield None
         return
     with table:

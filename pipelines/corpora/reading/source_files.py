@@ -1,4 +1,4 @@
-"""A path of params.yaml as files, wherever it leads: this machine, or a server whose files are then brought here."""
+"""Resolve a path of params.yaml to files: local ones, or remote ones that are then downloaded."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.corpora.reading.addresses import is_address, local_path, secret_in_address
-from pipelines.corpora.reading.endings import FORMATS
-from pipelines.corpora.reading.fetching import fetched
+from pipelines.corpora.reading.extensions import FORMATS
+from pipelines.corpora.reading.fetching import fetch_files
 from pipelines.corpora.reading.finding import find_local
 from pipelines.corpora.reading.remote import RemoteFile, find_remote
 from pipelines.errors import DataError
 
 REMOTE = "data/remote"
-"""Where the files of servers are kept. What is deleted here is fetched again when it is needed."""
+"""Folder of downloaded files. A deleted file is downloaded again when it is needed."""
 
-NOTHING: Mapping[str, Any] = {}
+NO_STORAGE: Mapping[str, Any] = {}
 
 
 def find(
-    path: str, root: Path, formats: tuple[str, ...] = FORMATS, storage: Mapping[str, Any] = NOTHING
+    path: str, root: Path, formats: tuple[str, ...] = FORMATS, storage: Mapping[str, Any] = NO_STORAGE
 ) -> dict[str, Path] | dict[str, RemoteFile]:
-    """The files that a path, a folder, a glob or an address means, by their names in `source` columns, sorted.
+    """Files of a path, a folder, a glob or an address, by their names in `source` columns, sorted; nothing is
+    downloaded.
 
-    Nothing is fetched. DataError as `find_local` and `find_remote`, and for an address with a secret in it.
+    DataError as `find_local` and `find_remote`, and for an address that contains a secret.
     """
     if is_address(path):
         if secret := secret_in_address(path):
@@ -36,11 +37,11 @@ def find(
 
 
 def find_files(
-    path: str, root: Path, formats: tuple[str, ...] = FORMATS, storage: Mapping[str, Any] = NOTHING
+    path: str, root: Path, formats: tuple[str, ...] = FORMATS, storage: Mapping[str, Any] = NO_STORAGE
 ) -> dict[str, Path]:
-    """The files as `find` finds them, all of them on this machine. DataError as `find`, and as `fetched`."""
-    found = find(path, root, formats, storage)
-    remote = [file for file in found.values() if isinstance(file, RemoteFile)]
+    """Local files as `find` lists them, downloaded if remote. DataError as `find` and `fetch_files`."""
+    files = find(path, root, formats, storage)
+    remote = [file for file in files.values() if isinstance(file, RemoteFile)]
     if not remote:
-        return {name: file for name, file in found.items() if isinstance(file, Path)}
-    return dict(zip(found, fetched(remote, storage, root / REMOTE), strict=True))
+        return {name: file for name, file in files.items() if isinstance(file, Path)}
+    return dict(zip(files, fetch_files(remote, storage, root / REMOTE), strict=True))

@@ -1,4 +1,5 @@
-"""Folders, links, rights and changes: what can be wrong with files whatever is in them, and what the steps make of it all."""
+"""Folders, links, rights and changes: what can be wrong with files whatever is in them, and what the steps make of it
+all."""
 
 from __future__ import annotations
 
@@ -89,12 +90,12 @@ def test_a_link_to_itself_and_a_link_to_nothing_are_refused(tmp_path: Path) -> N
     (tmp_path / "in" / "a.txt").write_text("text")
     (tmp_path / "in" / "deep" / "up").symlink_to(tmp_path / "in")
     for path in (tmp_path / "in", tmp_path / "in/**/*.txt"):
-        with pytest.raises(DataError, match="deep/up: this link leads back to a folder it stands in"):
+        with pytest.raises(DataError, match="deep/up: this link leads back to a folder that contains it"):
             find_local(path)
     assert find_local(tmp_path / "in/*.txt"), "a glob that does not go there"
     (tmp_path / "in" / "deep" / "up").unlink()
     (tmp_path / "in" / "b.txt").symlink_to(tmp_path / "in" / "b.txt")
-    with pytest.raises(DataError, match="b.txt: this link leads to no file"):
+    with pytest.raises(DataError, match="b.txt: this link points to no file"):
         find_local(tmp_path / "in")
 
 
@@ -136,7 +137,7 @@ def test_a_file_that_may_not_be_read_is_named_and_never_skipped(tmp_path: Path) 
     with as_nobody(), pytest.raises(DataError, match="cannot be read: Permission denied"):
         list(digests([path], tmp_path / "state"))
     (tmp_path / "in").mkdir(mode=0)
-    with as_nobody(), pytest.raises(DataError, match="in: the folder cannot be looked into: Permission denied"):
+    with as_nobody(), pytest.raises(DataError, match="in: the folder cannot be read: Permission denied"):
         find_local(tmp_path / "in")
 
 

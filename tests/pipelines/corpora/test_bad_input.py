@@ -1,4 +1,5 @@
-"""What people really have on their disks: every case ends in one clear error, or in a skip that is counted and sampled."""
+"""What people really have on their disks: every case ends in one clear error, or in a skip that is counted and
+sampled."""
 
 from __future__ import annotations
 
@@ -50,17 +51,17 @@ def skipped(path: Path, **source: Any) -> tuple[list[str], dict[str, Any]]:
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.txt", PNG, "this is no text but a PNG image"),
-        ("a.jsonl", b"%PDF-1.7\n%\xe2\xe3", "no text but a PDF document; extract its text first"),
-        ("a.csv", b"PK\x03\x04\x14\x00", "no text but a zip archive, or a docx or xlsx document"),
-        ("a.txt", b"\xff\xfeh\x00i\x00", "no text but UTF-16; convert it: iconv -f UTF-16 -t UTF-8"),
-        ("a.txt", b"text and then\x00\x01\x02", "no text but binary: it holds NUL bytes"),
-        ("a.txt", gzip.compress(b"text"), "packed with gzip; let its name end in .gz"),
-        ("a.txt.gz", gzip.compress(PNG), "no text but a PNG image"),
-        ("a.txt.gz", b"plain text", "the gzip file is damaged or cut short after 0 bytes of text: Not a gzipped file"),
-        ("a.jsonl", b"", "the file is empty; fetch it again, or take it out"),
-        ("a.parquet", b"", "the file is empty; fetch it again, or take it out"),
-        ("a.jsonl.gz", b"", "the file is empty; fetch it again, or take it out"),
+        ("a.txt", PNG, "not a text file but a PNG image"),
+        ("a.jsonl", b"%PDF-1.7\n%\xe2\xe3", "not a text file but a PDF document; extract its text first"),
+        ("a.csv", b"PK\x03\x04\x14\x00", "not a text file but a zip archive, or a docx or xlsx document"),
+        ("a.txt", b"\xff\xfeh\x00i\x00", "not a text file but UTF-16; convert it: iconv -f UTF-16 -t UTF-8"),
+        ("a.txt", b"text and then\x00\x01\x02", "not a text file but binary: it holds NUL bytes"),
+        ("a.txt", gzip.compress(b"text"), "compressed with gzip; rename it to end in .gz"),
+        ("a.txt.gz", gzip.compress(PNG), "not a text file but a PNG image"),
+        ("a.txt.gz", b"plain text", "the gzip file is damaged or truncated after 0 bytes of text: Not a gzipped file"),
+        ("a.jsonl", b"", "the file is empty; fetch it again or remove it"),
+        ("a.parquet", b"", "the file is empty; fetch it again or remove it"),
+        ("a.jsonl.gz", b"", "the file is empty; fetch it again or remove it"),
     ],
 )
 def test_a_file_of_anything_else_is_known_by_its_beginning(
@@ -89,7 +90,7 @@ def test_a_line_of_another_encoding_is_named_with_what_it_looks_like(tmp_path: P
     told = refused(tmp_path / "a.jsonl")
     assert f"a.jsonl:2: byte {len(lines[0]) + 10} is not UTF-8" in told
     assert (
-        "it looks like gb18030: if the whole file is, say 'encoding: gb18030'" in told and "'bad_records: skip'" in told
+        "it looks like gb18030: if the whole file is, set 'encoding: gb18030'" in told and "'bad_records: skip'" in told
     )
     rows, counts = skipped(tmp_path / "a.jsonl")
     assert rows == ["ä", NEWS] and counts["dropped"] == {"not UTF-8": 1}
@@ -161,12 +162,12 @@ from pathlib import Path
 import pyarrow
 from pipelines.corpora.reading import read_texts
 from pipelines.corpora.reading.options import ReadOptions
-from pipelines.corpora.reading.parts import whole
+from pipelines.corpora.reading.parts import whole_file
 from pipelines.errors import DataError
 path = Path({str(path)!r})
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    list(read_texts(whole("a", path), ReadOptions(longest=2**20)))
+    list(read_texts(whole_file("a", path), ReadOptions(longest=2**20)))
 except DataError as told:
     print(told)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
@@ -187,7 +188,7 @@ def test_a_packed_file_that_is_cut_short_is_named(tmp_path: Path, packing: str) 
     path = tmp_path / f"a.jsonl.{packing}"
     path.write_bytes(content[: len(content) // 2])
     kind = "gzip" if packing == "gz" else "Zstandard"
-    assert f"the {kind} file is damaged or cut short after " in refused(path)
+    assert f"the {kind} file is damaged or truncated after " in refused(path)
     rows, counts = skipped(path)
     assert rows == found[: len(rows)] and counts["dropped"] == {"damaged file": 1}
     path.write_bytes(content[:100] + b"junk" + content[104:])
@@ -225,7 +226,7 @@ def test_a_parquet_file_that_is_cut_short_or_is_none_is_named(tmp_path: Path) ->
     assert "not readable as Parquet: " in refused(path)
     assert skipped(path)[1]["dropped"] == {"damaged file": 1}
     path.write_bytes(content[:200] + b"\xff" * 50 + content[250:])
-    assert "a.parquet:1: the row groups cannot be read from here on" in refused(path)
+    assert "a.parquet:1: this row group cannot be read further" in refused(path)
     assert skipped(path)[1]["dropped"] == {"damaged rows": 1}
 
 

@@ -54,7 +54,7 @@ def test_rows_that_cannot_be_read_are_bad_rows_and_a_file_that_cannot_is_a_mista
     with pytest.raises(DataError, match=r"a\.jsonl:2: not a JSON object: .*'bad_rows: drop'"):
         read(path, name)
     path.write_bytes(b"\x89PNG\x00")
-    with pytest.raises(DataError, match="this is no text but a PNG image"):
+    with pytest.raises(DataError, match="not a text file but a PNG image"):
         list(ExampleReader(family(name), Tally(), drop_bad_rows=True).read("a.jsonl", path))
 
 

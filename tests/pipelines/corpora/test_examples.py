@@ -243,7 +243,7 @@ def test_a_file_that_is_not_squad_s_is_refused(tmp_path: Path, content: bytes, s
 
 def test_formats_that_cannot_hold_a_family_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text")
-    with pytest.raises(DataError, match="unknown ending; known: .jsonl, .csv, .tsv, .json, .conllu, .parquet"):
+    with pytest.raises(DataError, match="unknown file extension; known: .jsonl, .csv, .tsv, .json, .conllu, .parquet"):
         read(tmp_path / "a.txt", "text_classification")
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(DataError, match="not in the form of SQuAD: KeyError"):

@@ -169,7 +169,7 @@ def test_a_file_that_is_one_value_is_read_whole_or_refused(tmp_path: Path, packi
     assert read_bytes(whole_file(path.name, path), refuse) == value
     if packing:
         path.write_bytes(path.read_bytes()[:-9])
-        with pytest.raises(DataError, match="damaged or cut short"):
+        with pytest.raises(DataError, match="damaged or truncated"):
             read_bytes(whole_file(path.name, path), refuse)
 
 
@@ -212,9 +212,9 @@ def test_globs_find_what_the_standard_library_finds(names: set[str], pattern: li
     [
         ("none.txt", "no such file or folder"),
         ("*.csv", "no file with one of the endings"),
-        ("a.docx", "unknown ending"),
+        ("a.docx", "unknown file extension"),
         ("packed", "b.jsonl.bz2: .bz2 is not unpacked here; pack the file with gzip or zstd"),
-        ("p.parquet.gz", "unknown ending; known: .*: parquet packs its columns itself"),
+        ("p.parquet.gz", "unknown file extension; known: .*: parquet compresses its columns itself"),
     ],
 )
 def test_a_path_that_means_nothing_is_refused(tmp_path: Path, path: str, says: str) -> None:
@@ -258,4 +258,4 @@ def test_a_damaged_file_is_read_refused_or_counted(name: str, place: int, junk: 
         try:
             assert list(read_texts(whole_file(name, path), how)) == skipped and not flaws
         except DataError as told:
-            assert flaws and flaws[0].told.partition("\n")[0][:40] in str(told)
+            assert flaws and flaws[0].message.partition("\n")[0][:40] in str(told)

@@ -1,4 +1,5 @@
-"""Files of servers: s3 as moto speaks it and http as the standard library does, both on loopback, with all that fails there."""
+"""Files of servers: s3 as moto speaks it and http as the standard library does, both on loopback, with all that fails
+there."""
 
 from __future__ import annotations
 
@@ -179,7 +180,7 @@ def test_a_missing_bucket_and_missing_credentials_are_told(
 ) -> None:
     with pytest.raises(DataError, match="s3://none/a.jsonl: there is no such file; check the address in params.yaml"):
         find("s3://none/a.jsonl", tmp_path, storage=s3)
-    with pytest.raises(DataError, match=r"s3://texts/\*.csv: no file with one of the endings"):
+    with pytest.raises(DataError, match=r"s3://texts/\*.csv: no file with one of the extensions"):
         find("s3://texts/*.csv", tmp_path, storage=s3)
     with pytest.raises(DataError, match="unknown setting 'endpoint'. Did you mean 'endpoint_url'"):
         find("s3://texts/a.jsonl", tmp_path, storage={"endpoint": "x"})
@@ -187,7 +188,7 @@ def test_a_missing_bucket_and_missing_credentials_are_told(
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
-    with pytest.raises(DataError, match="s3://texts/corpus: the server cannot be asked: NoCredentialsError"):
+    with pytest.raises(DataError, match="s3://texts/corpus: the server cannot be queried: NoCredentialsError"):
         find("s3://texts/corpus", tmp_path, storage=s3)
 
 
@@ -245,7 +246,10 @@ def test_a_server_that_dies_in_mid_file_is_told_with_the_byte(
     address, kind, folder = served
     kind.stretches, kind.breaks, kind.left = True, 2**20, 4
     size = (folder / "large.jsonl").stat().st_size
-    with pytest.raises(DataError, match=rf"/large.jsonl: broke off at byte [\d,]+ of {size:,}, 4 times .*; run again"):
+    with pytest.raises(
+        DataError,
+        match=rf"/large.jsonl: the download was interrupted at byte [\d,]+ of {size:,}, 4 times .*; run again",
+    ):
         find_files(f"{address}/large.jsonl", tmp_path)
     assert len(kind.asked) == 4
     (here,) = find_files(f"{address}/large.jsonl", tmp_path).values()
@@ -257,9 +261,9 @@ def test_addresses_that_lead_nowhere_are_told(tmp_path: Path, served: tuple[str,
     address, _, _ = served
     with pytest.raises(DataError, match="none.jsonl: there is no such file; check the address"):
         find(f"{address}/none.jsonl", tmp_path)
-    with pytest.raises(DataError, match="the server cannot be asked: ClientConnectorError"):
+    with pytest.raises(DataError, match="the server cannot be queried: ClientConnectorError"):
         find("http://127.0.0.1:9/a.jsonl", tmp_path)
-    with pytest.raises(DataError, match="no kind of address begins with htps://. Did you mean 'https'"):
+    with pytest.raises(DataError, match="unknown protocol htps://. Did you mean 'https'"):
         find("htps://host/a.jsonl", tmp_path)
 
 
