@@ -12,10 +12,9 @@ MODEL ?=
 NAME ?=
 JOBS ?= 2
 
-# parts of the test suite, folders of tests/ and the rest of them: the longest first, and what waits beside what computes
-PARTS := flows rest training services launchers recipes
-
 BIN := .venv/bin
+# groups of tests that share something stay on one worker, the longest first (tests/tiers.py)
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 COMMA := ,
 LOG := .venv/install.log
 STAMP = .venv/.installed
@@ -32,7 +31,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help run test test-rest check bench faults up down lineage clean-venv
+.PHONY: help run test test-fast mutants check bench faults up down lineage clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,16 +39,14 @@ help: ## this list
 run: $(STAMP)-run $(if $(filter minilm,$(START)),$(STAMP)-minilm) ## raw text to an evaluated, registered model [BUDGET=hour] [START=minilm] [DATA=name]
 	@$(BIN)/cursus run $(RUN)
 
-test: $(STAMP)-test ## the whole test suite, two parts at a time [JOBS=2]
-	@echo "Testing in $(words $(PARTS)) parts, $(JOBS) at a time; each is printed when it is done …"
-	@$(MAKE) --no-print-directory --keep-going --output-sync=target --jobs=$(JOBS) $(PARTS:%=test-%) || { \
-	  echo "Failed:" >&2; cat .pytest_cache/*/v/cache/lastfailed >&2; exit 1; }
+test: $(STAMP)-test ## the whole test suite, two tests at a time [JOBS=2]
+	@$(PYTEST)
 
-test-rest:
-	@$(BIN)/python -m pytest -o cache_dir=.pytest_cache/rest tests $(filter-out --ignore=tests/rest,$(PARTS:%=--ignore=tests/%))
+test-fast: $(STAMP)-test ## without servers, browsers, clusters, launchers and faults (minutes) [JOBS=2]
+	@$(PYTEST) -m 'not slow_tier'
 
-test-%:
-	@$(BIN)/python -m pytest -o cache_dir=.pytest_cache/$* tests/$*
+mutants: $(STAMP)-test ## known mistakes, made one by one in a copy: the tests must see each of them
+	@$(BIN)/python -m tests.mutants.run
 
 check: $(STAMP)-test ## ruff, types, import contracts, known flaws of the locked versions
 	@$(BIN)/ruff check .

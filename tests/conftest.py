@@ -20,10 +20,22 @@ if "CURSUS_TEST_OPENVINO" not in os.environ:
     sys.modules.update(dict.fromkeys(("openvino", "nncf")))  # type: ignore[arg-type]  # as if they were not installed
 
 from pipelines.lineage.provenance import DataSource
+from tests import tiers
 from tests.small_corpus import documents, write_tables
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what `-m` does not ask for, and xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put every test into its tier and its group, and the groups into the order in which they begin."""
+    modules = {item: item.nodeid.partition("::")[0] for item in items}
+    for item, module in modules.items():
+        item.add_marker(pytest.mark.xdist_group(tiers.group_of(module)))
+        if tiers.slow(module):
+            item.add_marker(tiers.SLOW)
+    items.sort(key=lambda item: tiers.turn_of(modules[item]))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Every recipe of the house loads, plans, and survives a few steps of each of its stages on real text."""
+"""Every recipe of the house loads and plans, and what it combines anew survives a few steps on real text."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from pipelines.lineage.results import METRICS, PROBES, RESULT
 from pipelines.recipe.check import Setting
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.load import Library
-from pipelines.recipe.plan import Plan, plan
+from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.profiles import smoke
 from pipelines.recipe.schema import Recipe
 from pipelines.task_families import TaskFamily
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
+from tests.pipelines.recipe.smoke_cover import Combination, combinations_of, cover, needed_for, stands_for
 from tests.shared_folders import shared_folder
 from tests.small_corpus import documents
 from tests.small_tasks import write_family
@@ -43,7 +44,7 @@ MADE: dict[str, Path] = {}
 
 
 def setting_of(recipe: Recipe) -> Setting:
-    """The kind of dataset that a recipe is for: one whose task all of its heads read, in a language it finds words in."""
+    """A dataset for a recipe: its task is read by all heads, its language is one the segmentation knows."""
     discover(TaskFamily.__module__)
     fits = set(TaskFamily.members)
     languages = {"en"}
@@ -59,7 +60,9 @@ def setting_of(recipe: Recipe) -> Setting:
         if stage.segmentation is not None and stage.segmentation.languages is not None:
             languages = set(stage.segmentation.languages)
     assert fits, f"{recipe.name}: no dataset has a task that all of its heads read"
-    return Setting(family=TaskFamily.default_name if TaskFamily.default_name in fits else sorted(fits)[0], language=min(languages))
+    return Setting(
+        family=TaskFamily.default_name if TaskFamily.default_name in fits else sorted(fits)[0], language=min(languages)
+    )
 
 
 @cache
@@ -97,22 +100,53 @@ def test_loads_and_plans(name: str, variant: str) -> None:
         done.add(step.fingerprint)
 
 
+@cache
+def tiny_plans() -> dict[tuple[str, str], Plan]:
+    """The plan of every form, on its smoke profile."""
+    return {form: planned(*form, tiny=True)[0] for form in FORMS}
+
+
+@cache
+def chosen() -> frozenset[str]:
+    """The fingerprints of the steps that are run."""
+    plans = list(tiny_plans().values())
+    needed = needed_for(plans)
+    return cover(needed, {step.fingerprint: combinations_of(step) for plan in plans for step in first_seeds(plan)})
+
+
+def first_seeds(plan: Plan) -> list[Step]:
+    return [step for step in plan.steps if stands_for(plan, step) is step]
+
+
+def test_the_steps_that_are_run_show_every_combination_and_have_what_they_start_from() -> None:
+    every: set[Combination] = set()
+    shown: set[Combination] = set()
+    for each in tiny_plans().values():
+        every = every.union(*(combinations_of(step) for step in each.steps))
+        made = [step for step in first_seeds(each) if step.fingerprint in chosen()]
+        shown = shown.union(*(combinations_of(step) for step in made))
+        by_name = {step.fingerprint: step for step in each.steps}
+        for step in made:
+            assert {stands_for(each, by_name[parent]).fingerprint for parent in step.parents.values()} <= chosen()
+    assert shown == every
+    assert {kind for _, _, kind, _ in shown} == set(Kind)
+
+
 @pytest.mark.parametrize(("name", "variant"), FORMS)
-def test_survives_the_smoke_profile(name: str, variant: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    found, tables = planned(name, variant, tiny=True)
-    language = setting_of(Library(RECIPES).load(name, [variant] if variant else [])).language
-    kinds: dict[str, Kind] = {}
+def test_what_it_combines_anew_survives_the_smoke_profile(
+    name: str, variant: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    found = tiny_plans()[name, variant]
+    setting = setting_of(Library(RECIPES).load(name, [variant] if variant else []))
+    tables, kinds = tables_of(setting), dict[str, Kind]()
     for step in found.steps:
         kinds[step.fingerprint] = step.stage.kind
-        if step.fingerprint in MADE:
+        first = stands_for(found, step)
+        if first.fingerprint not in chosen():
             continue
-        if not step.stage.kind.judges and step.seed != step.stage.seeds[0]:
-            # seeds differ in nothing that could break, so the first stands for all
-            MADE[step.fingerprint] = next(
-                MADE[other.fingerprint]
-                for other in found.steps
-                if (other.recipe, other.name, other.seed) == (step.recipe, step.name, step.stage.seeds[0])
-            )
+        if first is not step:
+            MADE[step.fingerprint] = MADE[first.fingerprint]
+        if step.fingerprint in MADE:
             continue
         job = job_of(step, MADE, tables, tmp_path_factory.mktemp(step.name))
         subjects = tuple(
@@ -126,7 +160,7 @@ def test_survives_the_smoke_profile(name: str, variant: str, tmp_path_factory: p
             for role, parent in step.parents.items()
             if role.startswith("subject:")
         )
-        result = run(job.model_copy(update={"subjects": subjects, "language": language}))
+        result = run(job.model_copy(update={"subjects": subjects, "language": setting.language}))
         MADE[step.fingerprint] = job.out
         assert (job.out / RESULT).exists()
         if step.stage.kind.judges:

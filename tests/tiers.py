@@ -1,0 +1,68 @@
+"""Which tests are the slow tier, and which stay together on one worker.
+
+`make test` runs everything, `make test-fast` what is not in the slow tier. A module is one group, for its tests share
+what it has made; folders of TOGETHER are one group, for their modules do. Workers take the groups one after the other,
+those of SOONER first: a long group that began last would leave the other workers idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SLOW = "slow_tier"
+"""The marker of a test that starts servers, browsers, clusters or launchers, or that injects faults."""
+SLOW_MODULES = (
+    "tests/benchmarks/test_page.py",
+    "tests/faults/",
+    "tests/flows/test_lattice.py",
+    "tests/flows/test_mistakes.py",
+    "tests/flows/test_promote.py",
+    "tests/flows/test_regime.py",
+    "tests/flows/test_reproduce.py",
+    "tests/flows/test_server_gone.py",
+    "tests/flows/test_stopping.py",
+    "tests/flows/test_together.py",
+    "tests/pipelines/training/test_ranks.py",
+    "tests/pipelines/training/test_resume",
+    "tests/tasks/launchers/",
+    "tests/tasks/servers/",
+    "tests/tasks/tracking/test_outages.py",
+)
+"""Beginnings of their paths."""
+TOGETHER: Mapping[str, str] = {
+    "tests/contracts/": "contracts",
+    "tests/pipelines/judging/evaluations/": "evaluations",
+    "tests/tasks/launchers/test_ray": "ray",
+    "tests/tasks/launchers/test_slurm": "slurm",
+    "tests/tasks/servers/": "servers",
+}
+"""Beginnings of paths → the group of what shares a cluster, servers, or models that are kept in memory."""
+SOONER = (
+    "tests/tasks/servers/",
+    "tests/flows/",
+    "tests/pipelines/training/test_ranks.py",
+    "tests/pipelines/training/test_resume",
+    "tests/pipelines/recipe/test_recipes.py",
+    "tests/tasks/launchers/",
+    "tests/contracts/",
+    "tests/pipelines/serving/",
+    "tests/pipelines/judging/",
+    "tests/tasks/",
+    "tests/benchmarks/",
+)
+"""Beginnings of the paths of the longest groups, the longest first."""
+
+
+def slow(module: str) -> bool:
+    """Whether the module at the path `module` is in the slow tier."""
+    return module.startswith(SLOW_MODULES)
+
+
+def group_of(module: str) -> str:
+    """The group of the tests of a module."""
+    return next((group for start, group in TOGETHER.items() if module.startswith(start)), module)
+
+
+def turn_of(module: str) -> int:
+    """The place of a module in the order in which groups begin."""
+    return next((turn for turn, start in enumerate(SOONER) if module.startswith(start)), len(SOONER))
