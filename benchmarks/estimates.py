@@ -22,7 +22,7 @@ from pipelines.lineage.store import Store
 from pipelines.recipe.load import Library
 from tasks.datasets.planning import make_plan, resolve_request, store_folder
 from tasks.datasets.prepared import open_prepared
-from tasks.estimates.estimates import RunEstimate, estimates
+from tasks.estimates.estimates import RunEstimate, estimate_run
 from tasks.estimates.machine_speed import slowness
 
 USUAL_DATA = "docstrings"
@@ -126,7 +126,7 @@ def guessed(folder: Path, case: Case, setting: Setting, known: bool) -> RunEstim
     plan = make_plan(folder, resolve_request(folder, case.data, case.recipe, (), case.smoke), prepared)
     store = Store(store_folder(folder))
     stored = {step.fingerprint for step in plan.steps if store.get(step.fingerprint)}
-    return estimates(folder, plan, prepared, stored, list(store.all()) if known else [], setting.threads)
+    return estimate_run(folder, plan, prepared, stored, list(store.all()) if known else [], setting.threads)
 
 
 def write_suite(folder: Path) -> tuple[dict[str, str], list[str]]:

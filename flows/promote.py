@@ -27,12 +27,12 @@ from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.plan import Plan
 from pipelines.recipe.schema import Recipe
 from tasks.datasets.damage import damaged
-from tasks.datasets.lock import data_as_it_is
+from tasks.datasets.lock import shared_data_lock
 from tasks.datasets.planning import store_folder
 from tasks.datasets.prepared import Prepared, open_prepared
 from tasks.decisions.record import Promotion
-from tasks.display.artifacts import SHOWING
-from tasks.display.progress import Progress
+from tasks.display.artifacts import ARTIFACTS
+from tasks.display.progress import TerminalProgress
 from tasks.launchers.settings import load_training
 from tasks.promotion.contest import Contest, check_predictions, judging, open_contest, refuse_other_items
 from tasks.promotion.judgement import conclude, judge, new_id
@@ -98,7 +98,7 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
         if contest.standing.champion == contest.candidate.record.fingerprint:
             return PromoteResult(sentence=f"{contest.candidate.name} is the {config.to} of {contest.model} already.")
         dataset = contest.candidate.dataset
-        opened.enter_context(data_as_it_is(dataset, root))
+        opened.enter_context(shared_data_lock(dataset, root))
         prepared = open_prepared(dataset, root)
         if names := damaged(prepared):
             raise DataError(f"{prepared.tables[names[0]]}: is not as it was prepared; run `cursus data {dataset}`")
@@ -110,14 +110,14 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
     if promotion.verdict == "INCONCLUSIVE" and config.undecided == "ask":
         page = write_page(root, store, promotion, prepared)
         show(promotion, page)
-        SHOWING.settle()
+        ARTIFACTS.flush()
         by = asked(promotion, page, settings.wait_hours)
         left = f"nobody decided within {settings.wait_hours:g} hours" if by is None else None
     promotion, later = conclude(root, store, promotion, by, left)
     page = write_page(root, store, promotion, prepared)
     show(promotion, page)
     if left is not None:
-        SHOWING.settle()
+        ARTIFACTS.flush()
         again = f"`cursus promote {promotion.candidate.fingerprint[:12]}` asks again, and measures nothing anew"
         raise StageError(f"{left}, so nothing was promoted; {again} ({promotion.sentence})")
     assert promotion.decision is not None
@@ -141,7 +141,7 @@ def _judged(
     training = load_training(root)
     identifier = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{step.fingerprint[:4]}"
     with (
-        Progress() as progress,
+        TerminalProgress() as progress,
         execution(
             identifier,
             plan,

@@ -21,7 +21,7 @@ from pipelines.recipe.claims import recipe_of_claim
 from tasks.datasets.lock import data_in_use
 from tasks.datasets.planning import Request, make_plan, resolve_request, store_folder
 from tasks.datasets.preparation import prepare_dataset
-from tasks.display.progress import Progress
+from tasks.display.progress import TerminalProgress
 from tasks.launchers.settings import load_training
 from tasks.stages.finish import publish_report, register_models, show_scores
 
@@ -76,7 +76,7 @@ def _asked(config: RegimeConfig, root: Path) -> Request:
     request = resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke)
     if config.claim is None:
         return request
-    return replace(request, reshaped=partial(recipe_of_claim, name=config.claim, seeds=config.seeds))
+    return replace(request, transform=partial(recipe_of_claim, name=config.claim, seeds=config.seeds))
 
 
 def carry_out(request: Request, root: Path, *, threads: int | None = None, until: str | None = None) -> RegimeResult:
@@ -85,14 +85,14 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
     store = Store(store_folder(root))
     with ExitStack() as opened:
         opened.enter_context(store.used())
-        progress = opened.enter_context(Progress())
+        progress = opened.enter_context(TerminalProgress())
         began, started = time.monotonic(), datetime.now(UTC)
         prepared = opened.enter_context(
             data_in_use(
                 request.dataset,
                 root,
-                lambda: prepare_dataset(request.dataset, root, lambda step: progress.say(f"  {step}")),
-                progress.say,
+                lambda: prepare_dataset(request.dataset, root, lambda step: progress.print_line(f"  {step}")),
+                progress.print_line,
             )
         )
         plan = make_plan(root, request, prepared)
@@ -104,7 +104,7 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
         ) as under_way:
             under_way.compute(threads or hardware.cores())
             context = under_way.context
-            entire = until is None and request.reshaped is None
+            entire = until is None and request.transform is None
             models = register_models(whole(plan), whole(context)) if entire else {}
             show_scores(whole(plan), whole(context))
             # last: an execution that has its report has done everything

@@ -20,9 +20,9 @@ from pipelines.errors import ReproductionError
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
 from pipelines.recipe.schema import Recipe
-from tasks.datasets.lock import data_as_it_is
+from tasks.datasets.lock import shared_data_lock
 from tasks.datasets.planning import store_folder
-from tasks.display.progress import Progress
+from tasks.display.progress import TerminalProgress
 from tasks.environment import project_root, state_folder
 from tasks.launchers.settings import TrainingSettings, load_training
 from tasks.models.ancestry import resolve
@@ -80,7 +80,7 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
         opened.enter_context(store.used())
         opened.enter_context(target.exclusive())
         for dataset in datasets(store, fingerprint):
-            opened.enter_context(data_as_it_is(dataset, root))
+            opened.enter_context(shared_data_lock(dataset, root))
         remakes = rebuild(root, store, fingerprint)
         result = Reproduction(
             model=f"{title}{remakes[-1].compared.stage}",
@@ -91,9 +91,9 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
         )
         result.write()
         claims = opened.enter_context(ExitStack())  # let go after the launcher below has ended its processes
-        progress = opened.enter_context(Progress())
+        progress = opened.enter_context(TerminalProgress())
         for warning in result.warnings:
-            progress.say(f"differs already: {warning}")
+            progress.print_line(f"differs already: {warning}")
         log = state_folder(root) / "logs" / f"reproduce-{datetime.now(UTC):%Y%m%d-%H%M%S}.log"
         context = Context(
             root=root,

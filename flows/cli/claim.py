@@ -47,7 +47,7 @@ def measure(
             f"shows how), or name another with --data.{did_you_mean(chosen, known_datasets)}"
         )
     request = replace(
-        resolve_request(root, chosen, owner, (), smoke), reshaped=partial(recipe_of_claim, name=wanted, seeds=seeds)
+        resolve_request(root, chosen, owner, (), smoke), transform=partial(recipe_of_claim, name=wanted, seeds=seeds)
     )
     console.print(f"{owner} on {chosen}: preparing the data")
     store = Store(store_folder(root))

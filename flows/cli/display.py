@@ -38,21 +38,21 @@ def show_recipe(console: Console, recipe: Recipe) -> None:
 def show_plan(
     console: Console, root: Path, plan: Plan, prepared: Prepared, stored: set[str], store: Store, threads: int | None
 ) -> None:
-    """A table of steps: fingerprints, what is in the store, what the rest would take on `threads` cores."""
-    from tasks.estimates.estimates import estimates
+    """Print a table of steps: fingerprints, which are in the store, and the time that the rest would take on `threads` cores."""
+    from tasks.estimates.estimates import estimate_run
 
     columns = ("step", "kind", "fingerprint", "store", "tokens", "minutes")
     table = Table(*columns, title=f"plan of {plan.recipe.name}", title_justify="left")
     todo = {step.fingerprint for step in plan.missing(stored)}
-    guessed = estimates(root, plan, prepared, stored, list(store.all()), threads)
+    estimated = estimate_run(root, plan, prepared, stored, list(store.all()), threads)
     for step in plan.steps:
-        guess, needed = guessed.steps[step.fingerprint], step.fingerprint in todo
+        estimate, needed = estimated.steps[step.fingerprint], step.fingerprint in todo
         state = "to compute" if needed else "cached"
-        tokens = f"{guess.tokens / 1e6:.2f}M" if guess.tokens else ""
-        minutes = f"{guess.seconds / 60:.1f}" if needed else ""
+        tokens = f"{estimate.tokens / 1e6:.2f}M" if estimate.tokens else ""
+        minutes = f"{estimate.seconds / 60:.1f}" if needed else ""
         table.add_row(step.label, step.stage.kind, step.fingerprint[:12], state, tokens, minutes)
     console.print(table)
-    console.print(f"{len(todo)} of {len(plan.steps)} steps to compute, {guessed.said}")
+    console.print(f"{len(todo)} of {len(plan.steps)} steps to compute, {estimated.text}")
 
 
 def compared_seeds(plan: Plan) -> int | None:

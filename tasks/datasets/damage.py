@@ -1,7 +1,7 @@
-"""Tables that a disk has changed behind DVC's back: it looks at times and sizes, and a flipped bit changes neither.
+"""Detection of damaged tables: DVC compares times and sizes, and a flipped bit changes neither.
 
-Run before anything is trained on a dataset: each table is read once. What is damaged goes, with its copy in DVC's cache,
-which may be the same bytes on the disk; `dvc repro` then makes it again.
+Runs before training on a dataset and reads each table once. A damaged table is deleted, together with its copy in DVC's
+cache, which may be the same bytes on disk; `dvc repro` then recreates it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from tasks.datasets.prepared import Prepared, dvc_digest
 
 
-def damaged(found: Prepared) -> list[str]:
-    """The names of the tables that are not as they were prepared."""
-    return [name for name, path in found.tables.items() if dvc_digest(path) != found.digests[name]]
+def damaged(dataset: Prepared) -> list[str]:
+    """Names of the tables whose content differs from its recorded digest."""
+    return [name for name, path in dataset.tables.items() if dvc_digest(path) != dataset.digests[name]]
 
 
-def discard(found: Prepared, name: str, root: Path) -> None:
-    """Delete what is damaged of a table, and of its copy in DVC's cache."""
-    table, digest = found.tables[name], found.digests[name]
+def discard(dataset: Prepared, name: str, root: Path) -> None:
+    """Delete a damaged table, and the damaged files of its copy in DVC's cache."""
+    table, digest = dataset.tables[name], dataset.digests[name]
     copies = [_cached(root, entry["md5"]) for entry in _listed(_cached(root, digest))] or [_cached(root, digest)]
     for copy in copies:
         if copy.exists() and dvc_digest(copy) != "".join(copy.parts[-2:]):
@@ -34,7 +34,7 @@ def _cached(root: Path, digest: str) -> Path:
 
 
 def _listed(folder: Path) -> list[dict[str, Any]]:
-    """The files of a folder, as DVC's cache lists them; none for a table of one file."""
+    """The files of a folder, as listed in DVC's cache; empty for a table of one file."""
     if folder.suffix != ".dir":
         return []
     try:

@@ -1,4 +1,5 @@
-"""Tables do not change while a run trains on them: runs share a dataset, and preparing it anew needs it alone."""
+"""Locks on datasets: runs share a dataset, and preparing it requires exclusive access, so tables do not change during a
+run."""
 
 from __future__ import annotations
 
@@ -13,18 +14,18 @@ from tasks.environment import state_folder
 
 @contextmanager
 def data_in_use(
-    dataset: str, root: Path, make: Callable[[], Prepared], say: Callable[[str], None]
+    dataset: str, root: Path, make: Callable[[], Prepared], notify: Callable[[str], None]
 ) -> Iterator[Prepared]:
-    """The dataset that `make` brings up to date, unchanged by any other run until the block ends.
+    """Bring the dataset up to date with `make`, and keep other runs from changing it until the block ends.
 
-    Where other runs are using it and it is out of date, their end is waited for, and `say` tells so.
+    If it is out of date while other runs use it, waits for them to end and passes a message to `notify`.
     """
     while True:
-        lock = _alone_or_current(dataset, root, say)
+        lock = _alone_or_current(dataset, root, notify)
         try:
             prepared = make()
             lock.share()
-            # whoever waited for the lock alone may have come first
+            # a process that waited for the exclusive lock may have changed the dataset in between
             if open_prepared(dataset, root).digests == prepared.digests:
                 yield prepared
                 return
@@ -33,8 +34,8 @@ def data_in_use(
 
 
 @contextmanager
-def data_as_it_is(dataset: str, root: Path) -> Iterator[None]:
-    """The dataset's tables, whatever they hold, unchanged by any other run until the block ends."""
+def shared_data_lock(dataset: str, root: Path) -> Iterator[None]:
+    """Keep other runs from changing the dataset's tables, in their present state, until the block ends."""
     lock = Lock.take(_lock_of(dataset, root), shared=True, wait=True)
     assert lock is not None
     try:
@@ -43,24 +44,26 @@ def data_as_it_is(dataset: str, root: Path) -> Iterator[None]:
         lock.release()
 
 
-def prepare_in_turn(dataset: str, root: Path, on_step: Callable[[str], None], say: Callable[[str], None]) -> Prepared:
-    """`tasks.datasets.prepared.prepare`, without changing what other runs are using."""
-    with data_in_use(dataset, root, lambda: prepare(dataset, root, on_step), say) as prepared:
+def prepare_in_turn(
+    dataset: str, root: Path, on_step: Callable[[str], None], notify: Callable[[str], None]
+) -> Prepared:
+    """`tasks.datasets.prepared.prepare`, after other runs that use the dataset have ended."""
+    with data_in_use(dataset, root, lambda: prepare(dataset, root, on_step), notify) as prepared:
         return prepared
 
 
-def _alone_or_current(dataset: str, root: Path, say: Callable[[str], None]) -> Lock:
-    """The lock on a dataset: alone, or shared where others use it and there is nothing to change."""
+def _alone_or_current(dataset: str, root: Path, notify: Callable[[str], None]) -> Lock:
+    """Lock a dataset: exclusively, or shared if other runs use it and it is up to date."""
     path = _lock_of(dataset, root)
     lock = Lock.take(path)
     if lock is not None:
         return lock
-    shared = Lock.take(path, shared=True, wait=True)  # where it is being prepared, until it is
+    shared = Lock.take(path, shared=True, wait=True)  # waits while another run prepares it
     assert shared is not None
     if up_to_date(dataset, root):
         return shared
     shared.release()
-    say(f"{dataset}: has changed, and another run is training on it as it was; waiting for that to end")
+    notify(f"{dataset}: has changed, and another run is training on its previous state; waiting for that run to end")
     alone = Lock.take(path, wait=True)
     assert alone is not None
     return alone

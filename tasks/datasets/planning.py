@@ -1,4 +1,4 @@
-"""From words (a dataset, a recipe, variants) to a plan over prepared data. Imports nothing heavy."""
+"""Resolution of a request (a dataset, a recipe, variants) to a plan over prepared data. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from tasks.datasets.prepared import Prepared
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for, with the dataset's own defaults filled in."""
+    """A user's request, with the dataset's own defaults filled in."""
 
     dataset: str
     recipe: str
     variants: tuple[str, ...]
     smoke: bool
     budget: dict[str, Any]
-    reshaped: Callable[[Recipe], Recipe] | None = None
-    """What is asked of the recipe instead of the whole of it: a claim's comparison, a lattice."""
+    transform: Callable[[Recipe], Recipe] | None = None
+    """Transformation of the whole recipe: to a claim's comparison, to a lattice; None: the recipe itself."""
 
 
 def store_folder(root: Path) -> Path:
-    """Where this checkout's artifacts live."""
+    """The folder of this checkout's artifacts."""
     return root / "data" / "store"
 
 
 def resolve_request(
     root: Path, dataset: str | None, recipe: str | None, variants: tuple[str, ...], smoke: bool
 ) -> Request:
-    """Fill in what was not said from params.yaml. Raises DataError for an unknown dataset."""
+    """Fill in missing values from params.yaml. Raises RecipeError for an unknown dataset."""
     settings = load_settings(root)
-    read_anchors(root)  # a mistake in it is told now, not when the report is written
+    read_anchors(root)  # reports an error in that file now, not when the report is written
     name = dataset or str(read_params(root).get("default_dataset", next(iter(settings))))
     if name not in settings:
         raise RecipeError(f"{root / 'params.yaml'}: no dataset is called {name!r}.{did_you_mean(name, settings)}")
@@ -70,13 +70,14 @@ def lattice_request(
     sizes: Sequence[int],
     smoke: bool,
 ) -> Request:
-    """All paths through the stages of a recipe. Raises DataError for an unknown dataset."""
+    """A request for all paths through the stages of a recipe. Raises RecipeError for an unknown dataset."""
     request = resolve_request(root, dataset, recipe, tuple(variants), smoke)
-    return replace(request, reshaped=partial(lattice_of, seeds=seeds, sizes=tuple(sizes)))
+    return replace(request, transform=partial(lattice_of, seeds=seeds, sizes=tuple(sizes)))
 
 
 def recipes_for(root: Path, dataset: str) -> Library:
-    """The recipes, of which the dataset's own is meant as the dataset asks for it, by whichever recipe looks at its models."""
+    """The recipe library, in which the dataset's own recipe has the variants and budget that the dataset configures,
+    also when another recipe refers to its models."""
     chosen = load_settings(root)[dataset]
     return Library(root / "recipes", {chosen.recipe: RecipeOptions(tuple(chosen.variants), chosen.budget)})
 
@@ -86,13 +87,13 @@ def load_recipe(root: Path, request: Request) -> Recipe:
     settings = load_settings(root)[request.dataset]
     setting = Setting(family=settings.task.family.name, language=settings.language)
     recipe = recipes_for(root, request.dataset).load(request.recipe, request.variants, request.budget, setting)
-    if request.reshaped is not None:
-        recipe = request.reshaped(recipe)
+    if request.transform is not None:
+        recipe = request.transform(recipe)
     return smoke_profile(recipe) if request.smoke else recipe
 
 
 def sources(root: Path, prepared: Prepared) -> dict[str, DataSource]:
-    """The prepared tables as the plan knows them."""
+    """The prepared tables as data sources of a plan."""
     return {
         name: DataSource(digest=prepared.digests[name], path=path.relative_to(root).as_posix())
         for name, path in prepared.tables.items()

@@ -1,7 +1,7 @@
-"""A dataset as the rest of the house sees it: prepared by DVC, opened by what dvc.lock says about it.
+"""A prepared dataset: brought up to date by DVC, and opened according to dvc.lock.
 
-mine = prepare("mine", root)            # refreshes the pin, runs what is out of date, passes on a step's message
-mine.tables["train"], mine.digests["train"], mine.labels
+reviews = prepare("reviews", root)      # refreshes the pin, runs the steps that are out of date, raises a step's error
+reviews.tables["train"], reviews.digests["train"], reviews.labels
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class Prepared:
     tables: dict[str, Path]
     digests: dict[str, str]
     labels: list[str]
-    """The closed set of answers or tags in the training table; empty where answers are open."""
+    """The closed set of answers or tags in the training table; empty when answers are free text."""
     summary: dict[str, Any]
     verdict: dict[str, Any]
 
 
 def prepare(dataset: str, root: Path, on_step: Callable[[str], None] | None = None) -> Prepared:
-    """Bring a dataset up to date. `on_step` hears the name of each step that really runs, when it starts.
+    """Bring a dataset up to date, calling `on_step` with the name of each step that runs, when it starts.
 
-    Raises the CursusError a step ended with: DataError for a source, QualityError for a failed expectation.
+    Raises the CursusError of a failed step: DataError for a source, QualityError for a failed expectation.
     """
     root = root.resolve()
     refresh_pin(dataset, root)
@@ -59,14 +59,15 @@ def prepare(dataset: str, root: Path, on_step: Callable[[str], None] | None = No
 
 
 def refresh_pin(dataset: str, root: Path) -> None:
-    """Look at the sources, the code and the installed packages again; the pin changes only if they did."""
+    """Check the sources, the code and the installed packages again; the pin changes only if they changed."""
     pin(dataset, root)
 
 
 def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = None) -> None:
-    """Run the steps of a dataset that are out of date, as `dvc repro` in its own process; the output is in the logs.
+    """Run the steps of a dataset that are out of date, with `dvc repro` in a separate process; the output is in the
+    logs.
 
-    Raises as `prepare`. Another `dvc` on the same checkout is waited for.
+    Waits for another `dvc` process on the same checkout. Raises like `prepare`.
     """
     log = state_folder(root) / "logs" / f"data-{dataset}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +98,7 @@ def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = 
 
 
 def up_to_date(dataset: str, root: Path) -> bool:
-    """Whether preparing the dataset would change nothing. The pin is refreshed."""
+    """Whether preparing the dataset would change nothing. Refreshes the pin."""
     refresh_pin(dataset, root)
     command = [
         sys.executable,
@@ -113,7 +114,8 @@ def up_to_date(dataset: str, root: Path) -> bool:
 
 
 def open_prepared(dataset: str, root: Path) -> Prepared:
-    """A dataset as it was last prepared, without running anything. DataError when it is not whole or was refused."""
+    """The last prepared state of a dataset, without running anything. Raises DataError when it is incomplete or was
+    rejected."""
     root = root.resolve()
     load_dataset(dataset, root)
     home = prepared(dataset, root)
@@ -129,11 +131,11 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
         if entry is None or not path.exists():
             raise DataError(f"the dataset {dataset!r} is not prepared: {path.relative_to(root)} is missing; {again}")
         if size_of(path) != entry["size"]:
-            raise DataError(f"{path.relative_to(root)} is not the file that was prepared; {again}")
+            raise DataError(f"{path.relative_to(root)} has changed since it was prepared; {again}")
         digests[name] = str(entry["md5"])
     summary = read_json(home / "summary.json")
     if "family" not in summary:
-        raise DataError(f"the dataset {dataset!r} was prepared before there were task families; {again}")
+        raise DataError(f"the dataset {dataset!r} was prepared by a version without task families; {again}")
     return Prepared(
         name=dataset,
         language=summary["language"],
@@ -148,7 +150,7 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
 
 
 def last_prepared(dataset: str, root: Path) -> Prepared | None:
-    """A dataset as it was last prepared; None where that would have to be done first. It may be out of date."""
+    """The last prepared state of a dataset, which may be out of date; None when it was never prepared."""
     try:
         return open_prepared(dataset, root)
     except DataError:
@@ -161,7 +163,7 @@ def size_of(path: Path) -> int:
 
 
 def dvc_digest(path: Path) -> str:
-    """What DVC calls the content of a file or folder: an md5, of a folder that of the list of its files' md5."""
+    """DVC's digest of a file or folder: an md5; for a folder, that of the list of its files' md5."""
     if path.is_file():
         return _md5(path)
     listed = [{"md5": _md5(file), "relpath": file.relative_to(path).as_posix()} for file in _files(path)]
@@ -178,7 +180,7 @@ def _md5(path: Path) -> str:
 
 
 def _outputs(dataset: str, root: Path) -> dict[str, dict[str, Any]]:
-    """What dvc.lock says of the outputs of the last steps, by path."""
+    """Entries of dvc.lock for the outputs of the last steps, by path."""
     from ruamel.yaml import YAML
 
     try:
@@ -193,17 +195,17 @@ def _dvc_environment(root: Path) -> dict[str, str]:
     here = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "PYTHONUNBUFFERED": "1",
-        # DVC's notes about this checkout stay in this checkout, where its default is a folder shared by all users
+        # DVC's site cache stays in this checkout: its default is a folder shared by all users
         "DVC_SITE_CACHE_DIR": str(state_folder(root) / "dvc"),
     }
     return QUIET | os.environ | here
 
 
 def _mistake(output: str, dataset: str, log: Path) -> CursusError:
-    """The error a step printed, or, when the failure is no user's, where to read about it."""
-    found = _MISTAKE.search(output)
-    kind = getattr(errors, found[1], None) if found else None
-    if found and isinstance(kind, type) and issubclass(kind, CursusError):
-        return kind(found[2].replace("\n  ", "\n"))
+    """The user error that a step printed; for any other failure, a DataError that names the log."""
+    match = _MISTAKE.search(output)
+    kind = getattr(errors, match[1], None) if match else None
+    if match and isinstance(kind, type) and issubclass(kind, CursusError):
+        return kind(match[2].replace("\n  ", "\n"))
     last = next((line for line in reversed(output.splitlines()) if line.strip()), "no output")
     return DataError(f"preparing {dataset!r} failed: {last.strip()}; the whole output is in {log}")

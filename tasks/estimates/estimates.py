@@ -1,10 +1,11 @@
-"""How long steps will take, told before they run, and how sure that is.
+"""Estimates of how long steps will take, with their uncertainty.
 
-    what is counted of a step ──▶ seconds on a reference machine ──▶ on this one, as fast as it computes
-                                                └──▶ corrected by what steps like it took in this store
+    work of a step ──▶ seconds on a reference machine ──▶ seconds on this machine, scaled by its measured speed
+                                   └──▶ corrected by the durations of similar steps in this store
 
-The seconds of each kind of work are processor seconds of this repository's recipes on a core of an Intel Xeon with AMX. A store
-that has seen this machine corrects them: a step that was computed before is taken at its word, one of another size less.
+The costs of each kind of work are processor seconds of this repository's recipes on a core of an Intel Xeon with AMX.
+Records of this machine in the store correct them: a record of the same step has a large weight, one of another size a
+smaller one.
 """
 
 from __future__ import annotations
@@ -22,132 +23,139 @@ from pipelines.lineage import hardware
 from pipelines.lineage.provenance import Provenance
 from pipelines.recipe.plan import Plan, Step
 from tasks.estimates.machine_speed import slowness
-from tasks.estimates.work import Known, Table, Work, body_described, tables_of, work_of
+from tasks.estimates.work import KnownStep, TableSize, Work, backbone_description, tables_of, work_of
 from tasks.launchers.settings import load_training
 
 if TYPE_CHECKING:
     from tasks.datasets.prepared import Prepared
 
 RUN_SECONDS = 12.0
-"""A run's start and end: the flow, Prefect's server, MLflow, the report."""
+"""Start and end of a run: the flow, Prefect's server, MLflow, the report."""
 WORKER_SECONDS = 6.0
-"""A training process's imports. The first one's lie under the start of the flow."""
+"""Imports of a training process. Those of the first process overlap with the start of the flow."""
 STEP_SECONDS = 0.55
 STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0019, 0.001
 CHARACTER_SECONDS, LEARNT_SECONDS = 1.6e-7, 0.6e-6
 ANSWER_SECONDS, LAYER_OF_ANSWER, WRITTEN_SECONDS = 1.9e-4, 1.2e-4, 1.0e-5
 MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 0.42, 2.3, 5.0
 OPERATIONS = {"amx_bf16": 2.2e11, "avx512_bf16": 1.1e11, "": 0.42e11}
-"""Extension of the processor → operations a second of one processor on small networks; the first that it has."""
+"""Operations per second of one core on small networks, by processor extension; the first that is present applies."""
 SCORING = 0.8
-"""That of scoring a vocabulary, as a share of it."""
+"""Rate of scoring a vocabulary, relative to that of the other operations."""
 THREADS_GAIN = 0.75
-"""What a further thread adds, in threads."""
+"""Speed-up of each further thread, relative to the first."""
 HISTORY = 400
-"""Records that are looked at, the newest."""
-LIKENESS = {"same": 16.0, "stage": 4.0, "body": 0.5, "kind": 0.1, "any": 0.03}
-"""How much a record counts: of the same stage in all but seed, budget and data; of a stage of that name; of that kind and on such
-a body; of that kind."""
-UNSEEN = 0.5
-"""How much the reference machine counts beside records."""
+"""Number of records that are used, the newest ones."""
+SIMILARITY = {"same": 16.0, "stage": 4.0, "backbone": 0.5, "kind": 0.1, "any": 0.03}
+"""Weight of a record: of the same stage up to seed, budget and data; of a stage with the same name; of the same kind
+and backbone; of the same kind; of any stage."""
+REFERENCE_WEIGHT = 0.5
+"""Weight of the reference machine, relative to records."""
 TIMES_LARGER = math.log(4)
-"""A record of a step that computes so much longer or shorter counts half, and soon nothing: what a smoke run takes is its start."""
+"""Log ratio of computing times at which a record's weight is halved; beyond it the weight falls quickly, because the
+duration of a smoke run is mostly its start-up."""
 SHORT = 0.2
-"""Seconds of computing, beside which what is shorter is alike: a step that does not compute at all, say."""
+"""Seconds of computing below which all steps count as equal, for example a step that does not compute at all."""
 UNSURE, SURE = math.log(2.0), math.log(1.15)
-"""Logarithm of the factor that an estimate may be off by: without any record, and with the best."""
+"""Log of the factor by which an estimate may be off: without any record, and with the best."""
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A guess."""
+class TimeEstimate:
+    """The estimate_plan duration of a step."""
 
     tokens: int
     seconds: float
     off_by: float
-    """A factor: between `seconds` divided by it and `seconds` times it, usually."""
+    """Uncertainty factor: the duration is usually between `seconds / off_by` and `seconds * off_by`."""
     seen: int
-    """Records of steps like it that it is from."""
+    """Number of records of similar steps that the estimate is based on."""
 
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """A guess for all that is to be computed, steps side by side where the run would compute them so."""
+    """The estimate_plan duration of a run, with steps in parallel where the run would compute them in parallel."""
 
-    steps: Mapping[str, Estimate]
-    """By fingerprint."""
+    steps: Mapping[str, TimeEstimate]
+    """Estimates by fingerprint."""
     seconds: float
     off_by: float
 
     @property
-    def said(self) -> str:
-        """In words."""
+    def text(self) -> str:
+        """The duration and its range as text."""
         low, high = self.seconds / self.off_by, self.seconds * self.off_by
         unit, size = ("seconds", 1) if self.seconds < 100 else ("minutes", 60)
         return f"about {self.seconds / size:.0f} {unit} ({low / size:.0f} to {high / size:.0f})"
 
 
-def estimates(
+def estimate_run(
     root: Path, plan: Plan, prepared: Prepared, stored: set[str], records: Sequence[Provenance], threads: int | None
 ) -> RunEstimate:
-    """What a run would take that computes all of `plan` that is not in `stored`, on `threads` cores or all of them. `records`
-    are those of the store."""
+    """TimeEstimate a run that computes the steps of `plan` that are not in `stored`, on `threads` cores (None: all of
+    them).
+
+    `records` are those of the store.
+    """
     cores = threads or hardware.cores()
-    return estimated(plan, stored, records, tables_of(prepared), cores, load_training(root).concurrent_jobs(cores))
+    return estimate_plan(plan, stored, records, tables_of(prepared), cores, load_training(root).concurrent_jobs(cores))
 
 
-def estimated(
+def estimate_plan(
     plan: Plan,
     stored: set[str],
     records: Sequence[Provenance],
-    tables: Mapping[str, Table],
+    tables: Mapping[str, TableSize],
     cores: int,
     concurrent_jobs: int,
 ) -> RunEstimate:
-    """The same, `concurrent_jobs` steps at a time; `tables` are the sizes of the dataset's, by name and by digest."""
-    known = {step.fingerprint: Known.planned(step) for step in plan.steps}
+    """TimeEstimate a run with `concurrent_jobs` steps in parallel; `tables` are the dataset's sizes, by name and by
+    digest."""
+    known = {step.fingerprint: KnownStep.planned(step) for step in plan.steps}
     history = _history(records, known, tables)
 
     @cache
-    def guess(fingerprint: str, threads: int) -> Estimate:
+    def estimate(fingerprint: str, threads: int) -> TimeEstimate:
         return _estimate(known[fingerprint], known, history, tables, threads)
 
     todo = plan.missing(stored)
-    each = {step.fingerprint: guess(step.fingerprint, cores) for step in plan.steps}
+    each = {step.fingerprint: estimate(step.fingerprint, cores) for step in plan.steps}
     if not todo:
         return RunEstimate(each, 0.0, 1.0)
-    lasting, computed = _side_by_side(todo, stored, guess, cores, concurrent_jobs)
+    duration, computed = _schedule(todo, stored, estimate, cores, concurrent_jobs)
     each |= computed
-    whole = sum(one.seconds for one in computed.values())
-    unsure = sum(one.seconds * math.log(one.off_by) for one in computed.values()) / whole
-    return RunEstimate(each, RUN_SECONDS * slowness() + lasting, math.exp(unsure))
+    total = sum(one.seconds for one in computed.values())
+    uncertainty = sum(one.seconds * math.log(one.off_by) for one in computed.values()) / total
+    return RunEstimate(each, RUN_SECONDS * slowness() + duration, math.exp(uncertainty))
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """Steps that were computed here, alike in all but their seeds."""
+class _Measured:
+    """Recorded steps of this machine that are equal up to their seeds."""
 
-    known: Known
-    body: str
+    known: KnownStep
+    backbone: str
     computing: float
-    """Seconds of it beyond its start that this module would have said."""
+    """Median computing time, without start-up, that this module predicts, in seconds."""
     ratio: float
-    """Logarithm of what it took beyond that: of the middle one."""
+    """Median log ratio of recorded to predicted duration."""
     count: int
 
 
-def _history(records: Sequence[Provenance], planned: Mapping[str, Known], tables: Mapping[str, Table]) -> list[_Seen]:
-    """What was computed on a processor like this one, from its beginning."""
+def _history(
+    records: Sequence[Provenance], planned: Mapping[str, KnownStep], tables: Mapping[str, TableSize]
+) -> list[_Measured]:
+    """Recorded steps that were computed on this kind of device, without resumption from a checkpoint."""
     here = hardware.described(hardware.accelerator())
     newest = sorted(records, key=lambda record: record.environment.started)[-HISTORY:]
     known = dict(planned)
     for record in newest:
         try:
-            known[record.fingerprint] = Known.recorded(record)
-        except ValueError:  # an earlier version's, or with a part that is not here
+            known[record.fingerprint] = KnownStep.recorded(record)
+        except ValueError:  # a record of an earlier version, or with a component that is not installed
             continue
-    groups: dict[tuple[str, ...], list[tuple[Known, float, float]]] = defaultdict(list)
-    """Of each its computing, and the logarithm of its ratio."""
+    groups: dict[tuple[str, ...], list[tuple[KnownStep, float, float]]] = defaultdict(list)
+    """Each step with its predicted computing time and the log ratio of recorded to predicted duration."""
     for record in newest:
         environment = record.environment
         if record.fingerprint not in known or environment.device != here or environment.resumed_from_step:
@@ -156,12 +164,12 @@ def _history(records: Sequence[Provenance], planned: Mapping[str, Known], tables
         threads = int(environment.runtime.get("threads", 1))
         work = work_of(one, known, tables)
         ratio = math.log(max(environment.seconds, 0.05) / _seconds(work, threads))
-        alike = (one.recipe, one.name, one.stage.model_dump_json(), str(threads))
-        groups[alike].append((one, _computing(work, threads), ratio))
+        group_key = (one.recipe, one.name, one.stage.model_dump_json(), str(threads))
+        groups[group_key].append((one, _computing(work, threads), ratio))
     return [
-        _Seen(
+        _Measured(
             group[0][0],
-            body_described(group[0][0], known),
+            backbone_description(group[0][0], known),
             median(computing for _, computing, _ in group),
             median(ratio for *_, ratio in group),
             len(group),
@@ -171,40 +179,48 @@ def _history(records: Sequence[Provenance], planned: Mapping[str, Known], tables
 
 
 def _estimate(
-    one: Known, known: Mapping[str, Known], history: Sequence[_Seen], tables: Mapping[str, Table], threads: int
-) -> Estimate:
-    work, body = work_of(one, known, tables), body_described(one, known)
-    here, computing = _seconds(work, threads), _computing(work, threads)
-    alike = [(_likeness(one, body, seen), seen) for seen in history]
-    weighed = [(likeness / (1 + _larger(seen.computing, computing) ** 4), seen) for likeness, seen in alike]
-    # the reference machine's word, as fast as this one computes
-    total, mean = UNSEEN, UNSEEN * math.log(slowness())
-    for weight, seen in weighed:
-        total, mean = total + weight, mean + weight * seen.ratio
+    one: KnownStep,
+    known: Mapping[str, KnownStep],
+    history: Sequence[_Measured],
+    tables: Mapping[str, TableSize],
+    threads: int,
+) -> TimeEstimate:
+    work, backbone = work_of(one, known, tables), backbone_description(one, known)
+    predicted, computing = _seconds(work, threads), _computing(work, threads)
+    similar = [(_similarity(one, backbone, record), record) for record in history]
+    weighted = [
+        (similarity / (1 + _larger(record.computing, computing) ** 4), record) for similarity, record in similar
+    ]
+    # the reference machine, scaled by this machine's measured speed, counts as one record
+    total, mean = REFERENCE_WEIGHT, REFERENCE_WEIGHT * math.log(slowness())
+    for weight, record in weighted:
+        total, mean = total + weight, mean + weight * record.ratio
     mean /= total
-    spread = UNSEEN * UNSURE**2 + sum(weight * (SURE**2 + (seen.ratio - mean) ** 2) for weight, seen in weighed)
-    like = sum(seen.count for likeness, seen in alike if likeness >= LIKENESS["stage"])
-    return Estimate(work.tokens, here * math.exp(mean), math.exp(math.sqrt(spread / total)), like)
+    variance = REFERENCE_WEIGHT * UNSURE**2 + sum(
+        weight * (SURE**2 + (record.ratio - mean) ** 2) for weight, record in weighted
+    )
+    count = sum(record.count for similarity, record in similar if similarity >= SIMILARITY["stage"])
+    return TimeEstimate(work.tokens, predicted * math.exp(mean), math.exp(math.sqrt(variance / total)), count)
 
 
-def _likeness(one: Known, body: str, seen: _Seen) -> float:
-    other = seen.known
+def _similarity(one: KnownStep, backbone: str, record: _Measured) -> float:
+    other = record.known
     if one.name == other.name and one.recipe == other.recipe:
-        left_out = {"budget", "seeds", "start", "teacher", "limits", "like"}
-        mine, its = (known.stage.model_dump(exclude=left_out) for known in (one, other))
-        return LIKENESS["same" if mine == its else "stage"]
+        excluded = {"budget", "seeds", "start", "teacher", "limits", "like"}
+        this, that = (known.stage.model_dump(exclude=excluded) for known in (one, other))
+        return SIMILARITY["same" if this == that else "stage"]
     if one.stage.kind != other.stage.kind:
-        return LIKENESS["any"]
-    return LIKENESS["body" if body == seen.body else "kind"]
+        return SIMILARITY["any"]
+    return SIMILARITY["backbone" if backbone == record.backbone else "kind"]
 
 
 def _larger(one: float, other: float) -> float:
-    """How much longer one computes than the other, in `TIMES_LARGER`."""
+    """Log ratio of two computing times, in units of `TIMES_LARGER`."""
     return math.log(max(one, SHORT) / max(other, SHORT)) / TIMES_LARGER
 
 
 def _seconds(work: Work, threads: int) -> float:
-    """On the reference machine."""
+    """Duration on the reference machine."""
     started = (
         STEP_SECONDS
         + work.models * MODEL_SECONDS
@@ -215,7 +231,7 @@ def _seconds(work: Work, threads: int) -> float:
 
 
 def _computing(work: Work, threads: int) -> float:
-    """Those that grow with what is to be computed."""
+    """Duration on the reference machine without start-up: the part that grows with the work."""
     rate = next(rate for name, rate in OPERATIONS.items() if not name or name in hardware.extensions())
     return (
         work.steps * (STEP_OF_OPTIMIZER + LAYER_OF_STEP * work.layers)
@@ -227,26 +243,31 @@ def _computing(work: Work, threads: int) -> float:
     )
 
 
-def _side_by_side(
-    todo: Sequence[Step], stored: set[str], guess: Callable[[str, int], Estimate], cores: int, concurrent_jobs: int
-) -> tuple[float, dict[str, Estimate]]:
-    """Seconds until all steps are computed, and what each takes on the processors it has, as `flows.process.computing` deals them out:
-    a step begins when its parents are there and one of `concurrent_jobs` places is free."""
+def _schedule(
+    todo: Sequence[Step],
+    stored: set[str],
+    estimate: Callable[[str, int], TimeEstimate],
+    cores: int,
+    concurrent_jobs: int,
+) -> tuple[float, dict[str, TimeEstimate]]:
+    """Simulate the schedule of `flows.process.computing`: seconds until all steps are computed, and the estimate of
+    each step on its share of the processors. A step begins when its parents are done and one of `concurrent_jobs` slots
+    is free."""
     done = dict.fromkeys(stored, 0.0)
-    places = [0.0] + [-1.0] * (concurrent_jobs - 1)
-    """When each place is free again; below 0, its process is yet to be started."""
-    waiting, now, found = list(todo), 0.0, dict[str, Estimate]()
+    slots = [0.0] + [-1.0] * (concurrent_jobs - 1)
+    """When each slot becomes free; negative: its process has not been started yet."""
+    waiting, now, computed = list(todo), 0.0, dict[str, TimeEstimate]()
     while waiting:
         ready = [one for one in waiting if all(done.get(parent, math.inf) <= now for parent in one.parents.values())]
-        running = sum(until > now for until in places)
+        running = sum(until > now for until in slots)
         threads = max(1, cores // min(concurrent_jobs, running + len(ready))) if ready else 1
         for step in ready[: concurrent_jobs - running]:
-            free = [place for place, until in enumerate(places) if until <= now]
-            started = [place for place in free if places[place] >= 0]
-            place = (started or free)[0]
+            free = [slot for slot, until in enumerate(slots) if until <= now]
+            started = [slot for slot in free if slots[slot] >= 0]
+            slot = (started or free)[0]
             begins = now + (0.0 if started else WORKER_SECONDS * slowness())
-            found[step.fingerprint] = guess(step.fingerprint, threads)
-            places[place] = done[step.fingerprint] = begins + found[step.fingerprint].seconds
+            computed[step.fingerprint] = estimate(step.fingerprint, threads)
+            slots[slot] = done[step.fingerprint] = begins + computed[step.fingerprint].seconds
             waiting.remove(step)
-        now = min((until for until in places if until > now), default=now)
-    return max(done.values()), found
+        now = min((until for until in slots if until > now), default=now)
+    return max(done.values()), computed

@@ -1,4 +1,4 @@
-"""How fast this machine is for what we do, measured in a fifth of a second."""
+"""Speed of this machine relative to the reference machine, measured in a fifth of a second."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from functools import cache
 from statistics import median
 
 REFERENCE_SECONDS = 0.0173
-"""What a piece takes on one processor of the machine that `tasks.estimates.estimates` has its seconds from."""
-PIECES = 9
+"""Duration of one repetition on one core of the reference machine of `tasks.estimates.duration`."""
+REPETITIONS = 9
 
 
 @cache
 def slowness() -> float:
-    """How many times as long one processor takes here as there: the median of some pieces. Counted in processor time, since what
-    else the machine does at this moment says little of the next hour."""
-    return median(_seconds() for _ in range(PIECES)) / REFERENCE_SECONDS
+    """Time of one core here divided by that of the reference machine: the median of `REPETITIONS` measurements.
+
+    Measured in processor time, because the machine's present load does not predict its load during the next hour.
+    """
+    return median(_seconds() for _ in range(REPETITIONS)) / REFERENCE_SECONDS
 
 
 def _seconds() -> float:
-    """A loop of Python and arithmetic on small arrays: what a training step of a small network has beside its products."""
+    """Time a Python loop and arithmetic on small arrays, as in a training step of a small network outside matrix
+    products."""
     import numpy as np
 
-    values = np.full(40_000, 0.5, dtype=np.float32)  # no products: a library would take all processors for them
+    values = np.full(40_000, 0.5, dtype=np.float32)  # no matrix products: a library would use all cores for them
     begun = time.thread_time()
     total = 0
     for number in range(480_000):

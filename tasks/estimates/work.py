@@ -1,4 +1,4 @@
-"""What a step computes, counted before it runs: operations, optimizer steps, text that is read, texts that are answered."""
+"""Work of a step, counted before it runs: operations, optimizer steps, characters read, predictions made."""
 
 from __future__ import annotations
 
@@ -20,50 +20,50 @@ if TYPE_CHECKING:
 WIDTHS = ("hidden_size", "n_embd", "d_model")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers")
 DECODER_LAYERS = ("num_decoder_layers",)
-"""What architectures call their hidden size and their numbers of layers."""
+"""Configuration keys of the hidden size and of the numbers of layers, in the spellings of the architectures."""
 USUAL_VOCABULARY = 30_522
 CHARACTERS_IN_TOKEN = 4.0
 PREDICTED = 0.15
-"""Share of the tokens that a corruption leaves to be predicted, where it does not say."""
+"""Share of the tokens that are predicted under a corruption that has no `rate`."""
 RELATIVE = 2
-"""Times the operations of attention that no kernel computes at once, since positions are relative."""
+"""Cost factor of attention with relative positions, for which there is no fused kernel."""
 ANSWERING = 2.0
-"""Times the operations of a body that only answers: in float32, and without the kernels that a training step has."""
+"""Cost factor of inference: in float32, and without the kernels of a training step."""
 WRITING_SCORES = 4.0
-"""Times the operations of scoring the vocabulary for who only answers: all scores are written down, in float32."""
+"""Cost factor of scoring the vocabulary in inference: all scores are materialised in float32."""
 COMPANION = 0.4
-"""What a network that is trained beside another adds to the work, as a share of it."""
+"""Extra work of a companion network that trains along, as a share of the main network's."""
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table of text or of examples."""
+class TableSize:
+    """The size of a table of text or of examples."""
 
     documents: int
     characters: int
     answers: int = 1
-    """That its task has to choose from."""
+    """Number of answers that its task chooses from."""
 
     @property
     def characters_each(self) -> float:
-        """On average."""
+        """Mean number of characters per document."""
         return self.characters / max(1, self.documents)
 
 
-def tables_of(prepared: Prepared) -> dict[str, Table]:
-    """The tables of a dataset, by name and by digest."""
-    told, answers = prepared.summary["tables"], max(1, len(prepared.summary.get("labels", ())))
+def tables_of(prepared: Prepared) -> dict[str, TableSize]:
+    """The sizes of a dataset's tables, by name and by digest."""
+    recorded, answers = prepared.summary["tables"], max(1, len(prepared.summary.get("labels", ())))
     by_name = {
-        name: Table(told[name]["documents"], told[name]["characters"], answers)
+        name: TableSize(recorded[name]["documents"], recorded[name]["characters"], answers)
         for name in prepared.tables
-        if name in told
+        if name in recorded
     }
     return by_name | {prepared.digests[name]: table for name, table in by_name.items()}
 
 
 @dataclass(frozen=True)
-class Known:
-    """A step that is planned, or one that was computed and has left a record."""
+class KnownStep:
+    """A planned step, or a computed step with a record."""
 
     recipe: str
     name: str
@@ -72,16 +72,16 @@ class Known:
     data: Mapping[str, DataSource]
     checkpoint: Path | None = None
     trained: tuple[int, int] | None = None
-    """Tokens and optimizer steps, where they are known because they are done. A stage that may have stopped early is taken to
-    have done what it could have: that it stops is part of what is learnt of it."""
+    """Trained tokens and optimizer steps of a computed step; None for a planned step. Also None for a stage with early
+    stopping, whose full budget counts, so that the effect of early stopping is part of the recorded ratio."""
 
     @classmethod
-    def planned(cls, step: Step) -> Known:
+    def planned(cls, step: Step) -> KnownStep:
         return cls(step.recipe, step.name, step.stage, step.parents, step.data, step.checkpoint)
 
     @classmethod
-    def recorded(cls, record: Provenance) -> Known:
-        """Raises ValueError where the recipes of this version would not say it so."""
+    def recorded(cls, record: Provenance) -> KnownStep:
+        """The step of a record. Raises ValueError when this version cannot parse its stage."""
         stage = Stage.model_validate(record.identity["stage"])
         done = (int(record.result.get("tokens", 0)), int(record.result.get("steps", 0)))
         trained = done if stage.budget.patience is None else None
@@ -90,52 +90,55 @@ class Known:
 
 @dataclass(frozen=True)
 class Work:
-    """What takes time."""
+    """Amounts of everything that takes time in a step."""
 
     tokens: int = 0
-    """That are trained on."""
+    """Tokens trained on."""
     steps: int = 0
-    """Of the optimizer."""
+    """Optimizer steps."""
     layers: float = 0.0
     operations: float = 0.0
-    """Floating-point operations of the body: forward, and twice that backward where something is trained."""
+    """Floating-point operations of the backbone: one forward pass, plus twice that for the backward pass in
+    training."""
     scoring: float = 0.0
-    """Those of scoring the vocabulary."""
+    """Floating-point operations of scoring the vocabulary."""
     characters: float = 0.0
-    """That are read and made tokens."""
+    """Characters read and tokenised."""
     learnt: float = 0.0
-    """Characters that a new tokenizer is made of."""
+    """Characters that a new tokenizer is trained on."""
     answers: float = 0.0
-    """Texts that a model answers without being trained on them."""
+    """Predictions outside training."""
     written: float = 0.0
-    """Those of them that are written token by token, times the width of the body."""
+    """Predictions generated token by token, times the backbone's hidden size."""
     models: int = 0
-    """That are looked at."""
+    """Models that are evaluated."""
     conversions: int = 0
-    """To another runtime."""
+    """Conversions to another runtime."""
     analyses: int = 0
-    """Evaluations and probes."""
+    """Number of evaluations and probes."""
 
 
-def work_of(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]) -> Work:
-    """Counted roughly. `others` are steps by fingerprint, `one`'s ancestors among them; `tables` those of the dataset, by digest
-    and by name: a record of other data is taken to have had as many examples."""
+def work_of(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str, TableSize]) -> Work:
+    """Rough amounts of work of a step. `others` are steps by fingerprint, including `one`'s ancestors; `tables` are the
+    dataset's, by digest and by name: a record of other data is assumed to have had as many examples."""
     stage = one.stage
     if stage.kind.judges:
         return _judged(one, others, tables)
-    body = _body(one, others)
+    backbone = _backbone(one, others)
     if stage.kind.reads_plain_text:
-        return _plain(one, others, body, tables)
-    return _labelled(one, others, body, tables)
+        return _plain(one, others, backbone, tables)
+    return _labelled(one, others, backbone, tables)
 
 
-def body_described(one: Known, others: Mapping[str, Known]) -> str:
-    """The kind of body that it trains, or that the first of those has that it looks at; empty where nothing is known of it."""
+def backbone_description(one: KnownStep, others: Mapping[str, KnownStep]) -> str:
+    """Description of the backbone that a step trains, or of its first subject's; empty when unknown."""
     first = next(iter(one.parents.values()), "") if one.stage.kind.judges else ""
-    return _body(others.get(first, one), others).described
+    return _backbone(others.get(first, one), others).described
 
 
-def _plain(one: Known, others: Mapping[str, Known], body: _Body, tables: Mapping[str, Table]) -> Work:
+def _plain(
+    one: KnownStep, others: Mapping[str, KnownStep], backbone: _Backbone, tables: Mapping[str, TableSize]
+) -> Work:
     stage, budget = one.stage, one.stage.budget
     text = [_table(one, name, tables) for name in one.data]
     all_of_it = sum(table.characters for table in text)
@@ -150,21 +153,23 @@ def _plain(one: Known, others: Mapping[str, Known], body: _Body, tables: Mapping
     sample = min(getattr(new, "sample_bytes", all_of_it), all_of_it) if new else 0
     rates = [float(rate) for corruption in stage.corruption if (rate := getattr(corruption, "rate", None))]
     share = (rates[0] if rates else PREDICTED) if stage.corruption else 1.0
-    each, scoring = _forward(body, budget.length), share * _scoring(one, others, body)
-    beside = 1 + COMPANION * sum(len(objective.companion_heads) for objective in stage.objective)
-    streams = 2 if Ability.TWO_STREAM in body.offers else 1
+    each, scoring = _forward(backbone, budget.length), share * _scoring(one, others, backbone)
+    companions = 1 + COMPANION * sum(len(objective.companion_heads) for objective in stage.objective)
+    streams = 2 if Ability.TWO_STREAM in backbone.offers else 1
     return Work(
         tokens=tokens,
         steps=steps,
-        layers=body.layers,
-        operations=3 * each * tokens * beside * streams,
+        layers=backbone.layers,
+        operations=3 * each * tokens * companions * streams,
         scoring=3 * scoring * tokens,
         characters=min(all_of_it, tokens * CHARACTERS_IN_TOKEN),
         learnt=sample,
     )
 
 
-def _labelled(one: Known, others: Mapping[str, Known], body: _Body, tables: Mapping[str, Table]) -> Work:
+def _labelled(
+    one: KnownStep, others: Mapping[str, KnownStep], backbone: _Backbone, tables: Mapping[str, TableSize]
+) -> Work:
     stage, budget = one.stage, one.stage.budget
     train, validation = _table(one, "train", tables), _table(one, "validation", tables)
     converted = sum(compression.replaces_weights for compression in stage.compression)
@@ -181,30 +186,31 @@ def _labelled(one: Known, others: Mapping[str, Known], body: _Body, tables: Mapp
     steps = max(1, round(epochs * per_epoch))
     tokens, steps = one.trained or (round(epochs * texts * each), steps)
     validations = max(1.0, steps / max(1, per_epoch))
-    forward = _forward(body, round(each))
+    forward = _forward(backbone, round(each))
     operations = 3 * forward * tokens + forward * validations * validation.documents * each
-    if stage.teacher is not None:  # which is asked once
+    if stage.teacher is not None:  # its outputs are computed once
         operations += forward * texts * each
-    beside = any(Signal.NEXT_LOGITS in objective.needs_signals for objective in stage.objective)
+    language_model = any(Signal.NEXT_LOGITS in objective.needs_signals for objective in stage.objective)
     return Work(
         tokens=tokens,
         steps=steps,
-        layers=body.layers,
+        layers=backbone.layers,
         operations=operations,
-        scoring=3 * _scoring(one, others, body) * tokens if beside else 0.0,
+        scoring=3 * _scoring(one, others, backbone) * tokens if language_model else 0.0,
         characters=characters + validation.characters,
         answers=validations * validation.documents + (texts if stage.teacher else 0),
-        written=validations * validation.documents * body.width * _writes(stage),
+        written=validations * validation.documents * backbone.width * _writes(stage),
         conversions=converted,
     )
 
 
-def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]) -> Work:
-    """Rows of all that evaluations and probes show to each model; the test table's own texts are shown once for all of them."""
+def _judged(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str, TableSize]) -> Work:
+    """Work of an evaluate stage: the rows that evaluations and probes read with each model; the texts of the test table
+    are read once for all of them."""
     table, suite, probes = _table(one, "test", tables), one.stage.suite, one.stage.probes
     tokens = table.characters_each / CHARACTERS_IN_TOKEN
-    asked = EvaluationSize(table.documents, tokens, table.answers, len(one.parents))
-    shown = [reading for part in suite for reading in part.readings(asked)]
+    size = EvaluationSize(table.documents, tokens, table.answers, len(one.parents))
+    shown = [reading for part in suite for reading in part.forward_passes(size)]
     if any(part.judges == "task models" for part in suite):
         shown.append(ForwardPasses(table.documents, tokens))
     if probes:
@@ -214,13 +220,15 @@ def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
     operations = scoring = layers = written = 0.0
     for fingerprint in one.parents.values():
         if fingerprint in others:
-            subject, body = others[fingerprint], _body(others[fingerprint], others)
+            subject, backbone = others[fingerprint], _backbone(others[fingerprint], others)
             for reading in shown:
                 length = min(float(subject.stage.budget.length), reading.tokens)
-                operations += ANSWERING * _forward(body, round(length)) * length * reading.rows
-                scoring += WRITING_SCORES * min(length, reading.scored) * reading.rows * _scoring(subject, others, body)
-            layers += body.layers / len(one.parents)
-            written += rows * body.width * _writes(subject.stage)
+                operations += ANSWERING * _forward(backbone, round(length)) * length * reading.rows
+                scoring += (
+                    WRITING_SCORES * min(length, reading.scored) * reading.rows * _scoring(subject, others, backbone)
+                )
+            layers += backbone.layers / len(one.parents)
+            written += rows * backbone.width * _writes(subject.stage)
     return Work(
         layers=layers,
         operations=operations,
@@ -232,18 +240,22 @@ def _judged(one: Known, others: Mapping[str, Known], tables: Mapping[str, Table]
     )
 
 
-def _forward(body: _Body, length: int) -> float:
-    """Operations of one token going forward through a body: 12 h² weights a layer and the products of attention; of a recurrent
-    layer, 8 h² weights."""
-    width = body.width
-    if Ability.RECURRENT in body.offers:
-        return body.layers * 16 * width**2
-    return body.layers * (24 * width**2 + 4 * length * width) * (RELATIVE if Ability.TWO_STREAM in body.offers else 1)
+def _forward(backbone: _Backbone, length: int) -> float:
+    """Operations per token of a forward pass: 12 h² weights per layer plus the products of attention; 8 h² weights per
+    recurrent layer."""
+    width = backbone.width
+    if Ability.RECURRENT in backbone.offers:
+        return backbone.layers * 16 * width**2
+    return (
+        backbone.layers
+        * (24 * width**2 + 4 * length * width)
+        * (RELATIVE if Ability.TWO_STREAM in backbone.offers else 1)
+    )
 
 
-def _scoring(one: Known, others: Mapping[str, Known], body: _Body) -> float:
-    """Operations of one token's scores of the whole vocabulary."""
-    return 2 * body.width * (_vocabulary(one, others) + body.width)
+def _scoring(one: KnownStep, others: Mapping[str, KnownStep], backbone: _Backbone) -> float:
+    """Operations of scoring the whole vocabulary for one token."""
+    return 2 * backbone.width * (_vocabulary(one, others) + backbone.width)
 
 
 def _writes(stage: Stage) -> bool:
@@ -251,8 +263,8 @@ def _writes(stage: Stage) -> bool:
 
 
 @dataclass(frozen=True)
-class _Body:
-    """What is said of a body before it is there."""
+class _Backbone:
+    """The dimensions of a backbone, known before it is built."""
 
     dims: Mapping[str, Any]
     described: str = ""
@@ -264,26 +276,28 @@ class _Body:
 
     @property
     def layers(self) -> float:
-        # a table of vectors says its width and no layers
+        # a table of word vectors has a width and no layers
         usual = 0.0 if "hidden_size" in self.dims else 12.0
         return _first(self.dims, LAYERS, usual) + _first(self.dims, DECODER_LAYERS, 0.0)
 
 
-def _body(one: Known, others: Mapping[str, Known]) -> _Body:
-    """The body that a step trains, which one of its ancestors may have said."""
-    seen: Known | None = one
+def _backbone(one: KnownStep, others: Mapping[str, KnownStep]) -> _Backbone:
+    """The backbone that a step trains, which one of its ancestors may define."""
+    seen: KnownStep | None = one
     while seen is not None:
         if seen.checkpoint is not None:
-            told = json.loads((seen.checkpoint / "config.json").read_text(encoding="utf-8"))
-            return _Body(told, str(told.get("model_type", "")))
-        if (body := seen.stage.backbone) is not None:
-            return _Body({**body.model_dump(), **getattr(body, "dims", {})}, body.described, body.offers)
+            config = json.loads((seen.checkpoint / "config.json").read_text(encoding="utf-8"))
+            return _Backbone(config, str(config.get("model_type", "")))
+        if (backbone := seen.stage.backbone) is not None:
+            return _Backbone(
+                {**backbone.model_dump(), **getattr(backbone, "dims", {})}, backbone.described, backbone.offers
+            )
         seen = others.get(seen.parents.get("start", ""))
-    return _Body({})
+    return _Backbone({})
 
 
-def _vocabulary(one: Known, others: Mapping[str, Known]) -> float:
-    seen: Known | None = one
+def _vocabulary(one: KnownStep, others: Mapping[str, KnownStep]) -> float:
+    seen: KnownStep | None = one
     while seen is not None:
         if seen.stage.tokenizer is not None:
             return float(getattr(seen.stage.tokenizer, "vocab_size", USUAL_VOCABULARY))
@@ -291,9 +305,9 @@ def _vocabulary(one: Known, others: Mapping[str, Known]) -> float:
     return float(USUAL_VOCABULARY)
 
 
-def _table(one: Known, name: str, tables: Mapping[str, Table]) -> Table:
+def _table(one: KnownStep, name: str, tables: Mapping[str, TableSize]) -> TableSize:
     source = one.data.get(name)
-    return tables.get(source.digest if source else "", tables.get(name, Table(0, 0)))
+    return tables.get(source.digest if source else "", tables.get(name, TableSize(0, 0)))
 
 
 def _first(dims: Mapping[str, Any], names: tuple[str, ...], otherwise: float) -> float:

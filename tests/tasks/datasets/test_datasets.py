@@ -118,7 +118,7 @@ def test_a_dataset_in_use_changes_only_when_its_user_has_ended(checkout: Path) -
             deadline = time.monotonic() + 120
             while not said and time.monotonic() < deadline:
                 time.sleep(0.1)
-            assert said == ["small: has changed, and another run is training on it as it was; waiting for that to end"]
+            assert said == ["small: has changed, and another run is training on its previous state; waiting for that run to end"]
             assert open_prepared("small", checkout).digests == mine.digests
         waiting.join(240)
         assert found[0].digests["general"] != mine.digests["general"]
@@ -156,7 +156,7 @@ def test_what_was_never_prepared_or_was_edited_is_not_opened(checkout: Path) -> 
     with pytest.raises(DataError, match=r"train\.parquet is missing; run 'cursus data small'"):
         open_prepared("small", checkout)
     table.write_bytes(whole + b" ")
-    with pytest.raises(DataError, match="is not the file that was prepared"):
+    with pytest.raises(DataError, match="has changed since it was prepared"):
         open_prepared("small", checkout)
     table.unlink()
     assert prepare("small", checkout).tables["train"].read_bytes() == whole

@@ -1,4 +1,5 @@
-"""What a step will take is told before it runs: counted as it then happens, and corrected by what this store has seen."""
+"""What a step will take is told before it runs: counted as it then happens, and corrected by what this store has
+seen."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from pipelines.lineage import hardware
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.recipe.plan import Plan, Step
 from pipelines.training.ranks.run import run
-from tasks.estimates.estimates import WORKER_SECONDS, estimated
-from tasks.estimates.work import Known, Table, work_of
+from tasks.estimates.estimates import WORKER_SECONDS, estimate_plan
+from tasks.estimates.work import KnownStep, TableSize, work_of
 from tests.small_corpus import write_tables
 from tests.steps import job_of, library_of, plan_of
 
@@ -48,11 +49,11 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return write_tables(tmp_path_factory.mktemp("text"))
 
 
-def sizes(text: dict[str, Path]) -> dict[str, Table]:
+def sizes(text: dict[str, Path]) -> dict[str, TableSize]:
     found = {}
     for name, path in text.items():
         texts = pyarrow.parquet.read_table(path)["text"].to_pylist()
-        found[name] = Table(len(texts), sum(map(len, texts)))
+        found[name] = TableSize(len(texts), sum(map(len, texts)))
     return found
 
 
@@ -76,7 +77,7 @@ def recorded(step: Step, seconds: float, tokens: int = 0, steps: int = 0, device
 
 def test_what_is_counted_is_what_is_trained_on(tmp_path: Path, text: dict[str, Path]) -> None:
     plan = planned(tmp_path / "recipes", text)
-    known = {step.fingerprint: Known.planned(step) for step in plan.steps}
+    known = {step.fingerprint: KnownStep.planned(step) for step in plan.steps}
     folders: dict[str, Path] = {}
     for step in plan.steps:
         counted = work_of(known[step.fingerprint], known, sizes(text))
@@ -91,13 +92,13 @@ def test_a_stage_that_was_computed_here_is_taken_at_its_word(tmp_path: Path, tex
     before, after = planned(tmp_path / "a", text), planned(tmp_path / "b", text, tokens=6144)
     domain = before.steps[1]
     for seconds in (2.0, 200.0):
-        found = estimated(after, set(), [recorded(domain, seconds, 4096, 8)], sizes(text), 1, 1)
+        found = estimate_plan(after, set(), [recorded(domain, seconds, 4096, 8)], sizes(text), 1, 1)
         guess = found.steps[after.steps[1].fingerprint]
         assert seconds / 1.5 < guess.seconds < seconds * 1.5 * 1.5, "half as many tokens more"
         assert guess.seen == 1
         assert guess.off_by < found.steps[after.steps[0].fingerprint].off_by
     elsewhere = recorded(domain, 200.0, 4096, 8, device="another processor")
-    guess = estimated(after, set(), [elsewhere], sizes(text), 1, 1).steps[after.steps[1].fingerprint]
+    guess = estimate_plan(after, set(), [elsewhere], sizes(text), 1, 1).steps[after.steps[1].fingerprint]
     assert guess.seconds < 100 and guess.seen == 0
 
 
@@ -106,12 +107,12 @@ def test_more_to_compute_takes_longer_and_less_is_left_when_some_is_stored(
 ) -> None:
     small, large = planned(tmp_path / "a", text), planned(tmp_path / "b", text, tokens=40_960_000)
     tables = sizes(text)
-    found = estimated(large, set(), [], tables, 1, 1)
-    assert found.seconds > estimated(small, set(), [], tables, 1, 1).seconds + 60
-    assert "minutes (" in found.said
+    found = estimate_plan(large, set(), [], tables, 1, 1)
+    assert found.seconds > estimate_plan(small, set(), [], tables, 1, 1).seconds + 60
+    assert "minutes (" in found.text
     stored = {step.fingerprint for step in large.steps}
-    assert estimated(large, stored, [], tables, 1, 1).seconds == 0
-    left = estimated(large, stored - {large.steps[2].fingerprint}, [], tables, 1, 1)
+    assert estimate_plan(large, stored, [], tables, 1, 1).seconds == 0
+    left = estimate_plan(large, stored - {large.steps[2].fingerprint}, [], tables, 1, 1)
     assert left.seconds < found.seconds - found.steps[large.steps[1].fingerprint].seconds + 1
 
 
@@ -119,6 +120,6 @@ def test_steps_that_do_not_wait_for_each_other_are_computed_side_by_side(tmp_pat
     plan = planned(tmp_path / "a", text)
     general, domain, classify = plan.steps
     records = [recorded(general, 300, 10_240, 20), recorded(domain, 300, 4096, 8), recorded(classify, 300, 2000, 9)]
-    alone, two = (estimated(plan, set(), records, sizes(text), cores, cores) for cores in (1, 2))
+    alone, two = (estimate_plan(plan, set(), records, sizes(text), cores, cores) for cores in (1, 2))
     longest = max(alone.steps[step.fingerprint].seconds for step in (domain, classify))
     assert two.seconds == pytest.approx(alone.seconds - longest, abs=5 * WORKER_SECONDS)
