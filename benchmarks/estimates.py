@@ -22,7 +22,7 @@ from pipelines.lineage.store import Store
 from pipelines.recipe.load import Library
 from tasks.datasets.planning import make_plan, resolve_request, store_folder
 from tasks.datasets.prepared import open_prepared
-from tasks.estimates.estimates import RunEstimate, estimate_run
+from tasks.estimates.duration import RunEstimate, estimate_run
 from tasks.estimates.machine_speed import slowness
 
 USUAL_DATA = "docstrings"

@@ -30,7 +30,7 @@ from tasks.reproduction.record import Reproduction, place
 from tasks.reproduction.reproduce import Remake, compare, datasets, generations, rebuild, together, warnings
 from tasks.servers.environment import prepare_environment
 from tasks.servers.flow_runs import recorded, report_ended_runs
-from tasks.stages.stages import Context
+from tasks.stages.steps import Context
 from tasks.tracking.executions import Tracker
 
 AS_RECORDED = ("devices", "nodes", "distribution", "device_tokens")

@@ -39,7 +39,7 @@ def show_plan(
     console: Console, root: Path, plan: Plan, prepared: Prepared, stored: set[str], store: Store, threads: int | None
 ) -> None:
     """Print a table of steps: fingerprints, which are in the store, and the time that the rest would take on `threads` cores."""
-    from tasks.estimates.estimates import estimate_run
+    from tasks.estimates.duration import estimate_run
 
     columns = ("step", "kind", "fingerprint", "store", "tokens", "minutes")
     table = Table(*columns, title=f"plan of {plan.recipe.name}", title_justify="left")

@@ -19,13 +19,13 @@ from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
 from tasks.datasets.prepared import Prepared
-from tasks.display.artifacts import SHOWING
-from tasks.display.progress import Progress
+from tasks.display.artifacts import ARTIFACTS
+from tasks.display.progress import TerminalProgress
 from tasks.environment import project_root, state_folder
 from tasks.launchers.settings import TrainingSettings
 from tasks.servers.environment import prepare_environment
 from tasks.servers.flow_runs import recorded, report_ended_runs
-from tasks.stages.stages import Context, run_step, use_cached
+from tasks.stages.steps import Context, run_step, use_cached
 from tasks.tracking.executions import Tracker
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def begin(work: Callable[[Path], R]) -> R:
     def watched() -> R:
         with recorded(root):
             result = work(root)
-            SHOWING.settle()
+            ARTIFACTS.flush()
         return result
 
     return kept(watched)
@@ -84,7 +84,7 @@ def execution(
     root: Path,
     store: Store,
     training: TrainingSettings,
-    progress: Progress,
+    progress: TerminalProgress,
     *,
     log: str,
     began: float,
@@ -146,7 +146,7 @@ def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None
             if claim is None:
                 if step.fingerprint not in elsewhere:
                     elsewhere.add(step.fingerprint)
-                    context.progress.say(f"{step.label}: another run is computing it; waiting for what it publishes")
+                    context.progress.print_line(f"{step.label}: another run is computing it; waiting for what it publishes")
                 continue
             claims.callback(claim.release)
             moved = True

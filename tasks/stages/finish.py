@@ -14,10 +14,10 @@ from pipelines.recipe.final_models import final_backbone, final_model, lineage_s
 from pipelines.recipe.plan import Plan
 from pipelines.reports.elements.wording import metric_name
 from tasks.datasets.prepared import Prepared
-from tasks.display.artifacts import SHOWING
+from tasks.display.artifacts import ARTIFACTS
 from tasks.records.reports import execution_record, score_tables, write_report
 from tasks.servers.services import MLFLOW_PORT, running
-from tasks.stages.stages import Context
+from tasks.stages.steps import Context
 
 
 @task(name="report", cache_policy=NO_CACHE)
@@ -37,9 +37,9 @@ def publish_report(
     )
     page = write_report(context.root, execution, context.store, prepared)
     context.tracker.log_report(page)
-    SHOWING.link("report", page.resolve().as_uri(), "report", "The execution's page")
+    ARTIFACTS.link("report", page.resolve().as_uri(), "report", "The execution's page")
     if (address := _mlflow_page(context)) is not None:
-        SHOWING.link("mlflow", address, "MLflow run", "The lineage in MLflow")
+        ARTIFACTS.link("mlflow", address, "MLflow run", "The lineage in MLflow")
     return page
 
 
@@ -79,7 +79,7 @@ def show_scores(plan: Plan, context: Context) -> None:
             for row in table.rows
         ]
         key = re.sub("[^a-z0-9]+", "-", f"{table.section}-{table.stage}".lower()).strip("-")
-        SHOWING.table(key, rows, f"{table.stage}: scores with 95 % intervals")
+        ARTIFACTS.table(key, rows, f"{table.stage}: scores with 95 % intervals")
 
 
 def _mlflow_page(context: Context) -> str | None:

@@ -12,7 +12,7 @@ from pipelines.lineage import hardware
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.recipe.plan import Plan, Step
 from pipelines.training.ranks.run import run
-from tasks.estimates.estimates import WORKER_SECONDS, estimate_plan
+from tasks.estimates.duration import WORKER_SECONDS, estimate_plan
 from tasks.estimates.work import KnownStep, TableSize, work_of
 from tests.small_corpus import write_tables
 from tests.steps import job_of, library_of, plan_of

@@ -24,7 +24,7 @@ from pipelines.training.ranks.run import run
 from tasks.datasets.prepared import dvc_digest
 from tasks.reproduction.record import Compared, Reproduction, place
 from tasks.reproduction.reproduce import Remake, compare, generations, rebuild, together, warnings
-from tasks.stages.stages import provenance_of
+from tasks.stages.steps import provenance_of
 from tests.steps import library_of, plan_of
 
 RECIPE = """\

@@ -21,8 +21,8 @@ from pipelines.recipe.kinds import Kind
 from pipelines.recipe.plan import Step
 from pipelines.recipe.starts import Checkpoint
 from pipelines.safety.redaction import redacted
-from tasks.display.artifacts import SHOWING
-from tasks.display.progress import Progress
+from tasks.display.artifacts import ARTIFACTS
+from tasks.display.progress import TerminalProgress
 from tasks.launchers import LauncherSession, resumed_runtime
 from tasks.launchers.settings import TrainingSettings
 from tasks.stages.conditions import conditions
@@ -46,7 +46,7 @@ class Context:
     language: str
     launcher: LauncherSession
     training: TrainingSettings
-    progress: Progress
+    progress: TerminalProgress
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     """Every finished step of this execution, by fingerprint."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class _Listener:
             return
         self.shown = now
         said, percent = f"Stage {self.step.label}", 100 * share
-        SHOWING.progress(f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}", percent, said)
+        ARTIFACTS.progress(f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}", percent, said)
 
 
 def _job(step: Step, threads: int, context: Context) -> Job:
