@@ -64,8 +64,8 @@ def known() -> bool:
     if ".".join(installed.split(".")[:2]) in KNOWN:
         return True
     log.warning(
-        "transformers %s: the CPU kernels were compared with %s only, so torch's own kernels compute, which takes about twice "
-        "as long; results do not change",
+        "transformers %s: the CPU kernels were compared with %s only, so torch's own kernels compute, which takes about "
+        "twice as long; results differ by rounding and by the numbers that dropout draws",
         installed,
         ", ".join(KNOWN),
     )
