@@ -59,14 +59,14 @@ def test_spent_scores_hold_their_gradient(kind: torch.dtype) -> None:
     apart = vocabulary_cross_entropy(kept, targets)
     (wanted,) = torch.autograd.grad(apart, table)
     scores = (states @ table.T).to(kind)
-    (got,) = torch.autograd.grad(vocabulary_cross_entropy(scores, targets, spent=True), table)
+    (got,) = torch.autograd.grad(vocabulary_cross_entropy(scores, targets, inplace=True), table)
     assert torch.equal(wanted, got)
     assert float(scores.detach().sum(1).abs().max()) < 0.01  # each row of a gradient sums to nothing
 
 
 def test_scores_that_a_gradient_still_needs_are_not_overwritten_in_silence() -> None:
     scores = torch.tanh(torch.randn(4, 9, requires_grad=True))
-    loss = vocabulary_cross_entropy(scores, torch.randint(0, 9, (4,)), spent=True)
+    loss = vocabulary_cross_entropy(scores, torch.randint(0, 9, (4,)), inplace=True)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from pipelines.models.opening import Opened, open_model
+from pipelines.models.opening import OpenedModel, open_model
 from pipelines.parts.objectives import Batch, Signals
 from pipelines.training.assembly import answer_cache as remembered_answers
 from pipelines.training.assembly.answer_cache import ASKED_AT_ONCE, RememberedAnswers
@@ -23,7 +23,7 @@ WANTED = frozenset({Signal.LOGITS, Signal.HIDDEN_STATES})
 class Teacher:
     """The trained classifier, which counts how often it is asked."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenedModel) -> None:
         self.opened, self.asked = opened, 0
 
     @torch.no_grad()

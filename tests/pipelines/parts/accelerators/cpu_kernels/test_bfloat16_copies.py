@@ -45,7 +45,7 @@ def train(body: BertForMaskedLM, rule: torch.optim.Optimizer, begin: int, end: i
         ids = torch.randint(0, 60, (4, 16))
         with torch.autocast("cpu", torch.bfloat16):
             scores = body(input_ids=ids).logits
-            loss = vocabulary_cross_entropy(scores, ids, spent=True)
+            loss = vocabulary_cross_entropy(scores, ids, inplace=True)
         rule.zero_grad()
         loss.backward()
         rule.step()

@@ -50,7 +50,7 @@ def test_a_loss_over_a_projection(width: int, words: int, bias: bool) -> None:
     targets = torch.randint(0, words, (3, 11))
     targets[0, ::3] = IGNORED
     said = projected(made, states)
-    loss = vocabulary_cross_entropy(said, targets, spent=True)
+    loss = vocabulary_cross_entropy(said, targets, inplace=True)
     assert not said.computed
     loss.backward()
     wanted, gradients = exact_loss(made, states, targets)
@@ -67,7 +67,7 @@ def test_a_batch_in_parts_says_what_it_says_at_once(monkeypatch: pytest.MonkeyPa
 
     def computed() -> list[Tensor]:
         read = states.clone().requires_grad_()
-        loss = vocabulary_cross_entropy(projected(made, read), targets, spent=True)
+        loss = vocabulary_cross_entropy(projected(made, read), targets, inplace=True)
         return [loss.detach(), *torch.autograd.grad(loss, [read, made.weight, made.bias])]
 
     whole = computed()
@@ -115,16 +115,16 @@ def test_a_loss_that_others_read_too_computes_the_scores() -> None:
 
 def test_gradients_of_a_weighted_loss() -> None:
     made, states, targets = layer(16, 70), torch.randn(9, 16), torch.randint(0, 70, (9,))
-    once = torch.autograd.grad(vocabulary_cross_entropy(projected(made, states), targets, spent=True), made.weight)[0]
+    once = torch.autograd.grad(vocabulary_cross_entropy(projected(made, states), targets, inplace=True), made.weight)[0]
     thrice = torch.autograd.grad(
-        3 * vocabulary_cross_entropy(projected(made, states), targets, spent=True), made.weight
+        3 * vocabulary_cross_entropy(projected(made, states), targets, inplace=True), made.weight
     )
     torch.testing.assert_close(thrice[0], 3 * once)
 
 
 def test_it_is_differentiated_once() -> None:
     made, states, targets = layer(16, 70), torch.randn(9, 16), torch.randint(0, 70, (9,))
-    loss = vocabulary_cross_entropy(projected(made, states), targets, spent=True)
+    loss = vocabulary_cross_entropy(projected(made, states), targets, inplace=True)
     loss.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="only once"):
         loss.backward()
@@ -134,13 +134,13 @@ def test_what_is_frozen_has_no_gradient() -> None:
     made, states, targets = layer(16, 70), torch.randn(9, 16, requires_grad=True), torch.randint(0, 70, (9,))
     made.weight.requires_grad_(False)
     made.bias.requires_grad_(False)
-    vocabulary_cross_entropy(projected(made, states), targets, spent=True).backward()
+    vocabulary_cross_entropy(projected(made, states), targets, inplace=True).backward()
     assert made.weight.grad is None and made.bias.grad is None and states.grad is not None
 
 
 def test_nothing_to_predict_is_a_loss_of_nothing() -> None:
     made, states = layer(16, 70), torch.randn(9, 16, requires_grad=True)
-    loss = vocabulary_cross_entropy(projected(made, states), torch.full((9,), IGNORED), spent=True)
+    loss = vocabulary_cross_entropy(projected(made, states), torch.full((9,), IGNORED), inplace=True)
     loss.backward()
     assert loss.item() == 0 and states.grad is not None and not states.grad.any()
 
@@ -149,13 +149,13 @@ def test_a_target_outside_the_vocabulary_is_refused() -> None:
     made = layer(16, 70)
     for wrong in (70, -1):
         with pytest.raises(IndexError, match="vocabulary of 70"):
-            vocabulary_cross_entropy(projected(made, torch.randn(1, 16)), torch.tensor([wrong]), spent=True)
+            vocabulary_cross_entropy(projected(made, torch.randn(1, 16)), torch.tensor([wrong]), inplace=True)
 
 
 def test_states_that_are_no_number_give_a_loss_that_is_none() -> None:
     made, states, targets = layer(16, 70), torch.randn(9, 16), torch.randint(0, 70, (9,))
     states[4, 4] = torch.nan
-    assert not vocabulary_cross_entropy(projected(made, states), targets, spent=True).isfinite()
+    assert not vocabulary_cross_entropy(projected(made, states), targets, inplace=True).isfinite()
 
 
 def test_it_is_a_plain_layer_where_nothing_is_trained() -> None:
