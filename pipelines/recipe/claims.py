@@ -1,4 +1,4 @@
-"""A claim as a recipe: only the stages it compares and what they need, over its own number of seeds, and their comparison."""
+"""Reduce a recipe to one of its claims: the two compared stages with their ancestors and seeds, and the comparison."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from pipelines.recipe.kinds import Kind
 from pipelines.recipe.schema import Claim, Recipe, Stage
 
 COMPARISON = "comparison"
-"""Name of the evaluate stage of a claim."""
+"""Name of the evaluate stage that is added for a claim."""
 
 
 def claim_of(recipe: Recipe, name: str) -> Claim:
-    """The claim called `name`. Raises RecipeError when the recipe makes no such claim."""
+    """Claim `name` of a recipe. Raises RecipeError when there is no such claim."""
     if name not in recipe.claims:
-        raise RecipeError(f"recipe {recipe.name} makes no claim {name!r}.{did_you_mean(name, recipe.claims)}")
+        raise RecipeError(f"recipe {recipe.name} has no claim {name!r}.{did_you_mean(name, recipe.claims)}")
     return recipe.claims[name]
 
 
 def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None) -> Recipe:
-    """The recipe that measures the claim `name`, over `seeds` seeds where given."""
+    """Recipe that measures the claim `name`, over `seeds` seeds (None: the number that the claim states)."""
     claim = claim_of(recipe, name)
-    wanted = tuple(range(seeds or claim.seeds))
+    seed_numbers = tuple(range(seeds or claim.seeds))
     stages = dict(recipe.stages)
     for compared in (claim.baseline, claim.system):
-        stages[compared] = stages[compared].model_copy(update={"seeds": wanted})
-    judged = {
+        stages[compared] = stages[compared].model_copy(update={"seeds": seed_numbers})
+    evaluation = {
         "name": Evaluation.default_name,
         "ladder": [claim.baseline, claim.system],
         "metric": claim.metric,
     }
     stages[COMPARISON] = Stage.model_validate(
-        {"kind": Kind.EVALUATE, "start": [claim.baseline, claim.system], "corpus": "task", "suite": [judged]}
+        {"kind": Kind.EVALUATE, "start": [claim.baseline, claim.system], "corpus": "task", "suite": [evaluation]}
     )
     needed: set[str] = set()
-    waiting = [COMPARISON]
-    while waiting:
-        stage = waiting.pop()
+    pending = [COMPARISON]
+    while pending:
+        stage = pending.pop()
         if stage not in needed:
             needed.add(stage)
-            waiting += [reference for reference in _references(stages[stage]) if "/" not in reference]
+            pending += [reference for reference in _references(stages[stage]) if "/" not in reference]
     return recipe.model_copy(update={"stages": {name: stage for name, stage in stages.items() if name in needed}})
 
 

@@ -1,6 +1,6 @@
 """Kind of stage → the function that computes it.
 
-Functions are named, not imported: a stage's code identity then holds the code of its own kind only.
+Functions are named, not imported, so that the code identity of a stage covers the code of its own kind only.
 """
 
 from __future__ import annotations

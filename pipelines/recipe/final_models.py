@@ -1,7 +1,7 @@
-"""Which models an execution ends in: those that are offered under a name, and that `cursus predict` asks.
+"""The final models of an execution: those that are registered, and that `cursus predict` uses.
 
-An evaluate stage lists what it judges so that the last is what the recipe is about: `[scratch, from_general, classify]`,
-`[softmax, crf]`. Of that stage the first seed is taken. Where nothing was judged, it is the last model that answers a task.
+An evaluate stage lists the stages it judges, the main one last: `[scratch, from_general, classify]`, `[softmax, crf]`.
+The final model is the first seed of that last stage; without an evaluate stage, the last model that answers a task.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ from pipelines.lineage.weights import PLAIN_TEXT
 from pipelines.recipe.plan import Plan
 
 ANSWERING_KINDS = ("finetune", "compress")
+"""Kinds of stages whose models answer a task."""
 
 
 @dataclass(frozen=True)
 class LineageStep:
-    """A step of an execution, as far as it says what came of what."""
+    """A step of an execution with its parents: what is needed to trace the lineage."""
 
     stage: str
     seed: int
     kind: str
     fingerprint: str
     parents: Mapping[str, str]
-    """Role to fingerprint, in the order in which the recipe names them; a record in the store has them sorted."""
+    """Role → fingerprint, in the order of the recipe; a record in the store has them sorted."""
 
     @classmethod
     def read(cls, step: Mapping[str, Any]) -> Self:
-        """A step of an `execution.json`."""
+        """Read a step of an `execution.json`."""
         return cls(step["stage"], int(step["seed"]), step["kind"], step["fingerprint"], step.get("parents", {}))
 
 
 def lineage_steps(plan: Plan) -> list[LineageStep]:
-    """The steps of a plan."""
+    """Steps of a plan, in its order."""
     return [
         LineageStep(step.name, step.seed, step.stage.kind.value, step.fingerprint, dict(step.parents))
         for step in plan.steps
@@ -42,15 +43,15 @@ def lineage_steps(plan: Plan) -> list[LineageStep]:
 
 
 def final_model(steps: Sequence[LineageStep]) -> LineageStep | None:
-    """The model that answers the task, of steps in the order they ran; None where none does."""
+    """Final model that answers the task, given the steps in the order they ran; None when no step answers a task."""
     answering = {step.fingerprint: step for step in steps if step.kind in ANSWERING_KINDS}
-    judged = [
+    evaluated = [
         [answering[parent] for parent in step.parents.values() if parent in answering]
         for step in steps
         if step.kind == "evaluate"
     ]
-    shown = [models for models in judged if models]
-    candidates = shown[-1] if shown else list(answering.values())
+    groups = [models for models in evaluated if models]
+    candidates = groups[-1] if groups else list(answering.values())
     if not candidates:
         return None
     last = candidates[-1].stage
@@ -58,7 +59,7 @@ def final_model(steps: Sequence[LineageStep]) -> LineageStep | None:
 
 
 def final_backbone(steps: Sequence[LineageStep]) -> LineageStep | None:
-    """The model trained on plain text that the final one continues, else the last such model; None where there is none."""
+    """Plain-text model that the final model continues, else the last plain-text model; None when there is none."""
     by_fingerprint = {step.fingerprint: step for step in steps}
     current = final_model(steps)
     while current is not None and current.kind not in PLAIN_TEXT:

@@ -1,4 +1,4 @@
-"""What a launcher hands to the process that computes a stage: plain values that travel as JSON."""
+"""Job: everything that the process which computes a stage needs, as plain values that serialise to JSON."""
 
 from __future__ import annotations
 
@@ -16,35 +16,39 @@ if TYPE_CHECKING:
     from pipelines.judging.evaluations.stage import EvaluateJob
     from pipelines.judging.probes.stage import ProbeJob
 
-    def judged(job: Job) -> tuple[EvaluateJob, ProbeJob]:
-        """A job is what judging reads, which the type checker proves here."""
+    def as_judging_jobs(job: Job) -> tuple[EvaluateJob, ProbeJob]:
+        """Let the type checker prove that a Job satisfies the protocols of the judging stages."""
         return job, job
 
 
 class Runtime(BaseModel):
-    """How a job is computed. Nothing here changes what is asked of the optimizer, and none of it enters a fingerprint: another
-    number of ranks divides the same batches, and differs by what rounding and dropout's draws differ."""
+    """How a job is computed: devices, ranks, logging.
+
+    Nothing here changes the optimizer's batches, and nothing enters a fingerprint: another number of ranks divides the
+    same batches, and its results differ only by rounding and by the random draws of dropout.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     accelerator: Literal["cpu", "gpu"] = "cpu"
     threads: int = 1
-    """Of each rank."""
+    """Threads of each rank."""
     devices: int = 1
     """Ranks on each node."""
     nodes: int = 1
-    distribution: SerializeAsAny[Distribution] = Field(default_factory=Distribution.usually)
-    """How the network is divided among several ranks."""
+    distribution: SerializeAsAny[Distribution] = Field(default_factory=Distribution.default)
+    """How the network is distributed over several ranks."""
     device_tokens: int | None = None
-    """The most tokens a rank takes at a time; the rest of its share of a batch is accumulated. None: all of its share."""
+    """Largest number of tokens in a micro-batch; a rank accumulates gradients over the rest of its share of a batch.
+    None: the whole share in one micro-batch."""
     log_every: int = 20
-    """Optimizer steps between two lines of training metrics."""
+    """Optimizer steps between two records of training metrics."""
     checkpoint_every: int = 400
-    """Optimizer steps between two checkpoints to resume from."""
+    """Optimizer steps between two checkpoints."""
 
     @property
     def ranks(self) -> int:
-        """Processes that train together."""
+        """World size: number of processes that train together."""
         return self.devices * self.nodes
 
 
@@ -57,19 +61,19 @@ class Job(BaseModel):
     recipe: str
     stage_name: str
     stage: Stage
-    """Fully resolved; `optimizer.precision` is no longer `auto`."""
+    """Fully resolved stage; `optimizer.precision` is no longer `auto`."""
     seed: int
     language: str
-    family: SerializeAsAny[TaskFamily] = Field(default_factory=TaskFamily.usually)
-    """What the labelled tables hold."""
+    family: SerializeAsAny[TaskFamily] = Field(default_factory=TaskFamily.default)
+    """Task family of the labelled tables."""
     start: Path | None = None
-    """Folder of the artifact (or foreign checkpoint) this step starts from."""
+    """Folder of the artifact (or external checkpoint) that this step starts from."""
     teacher: Path | None = None
     subjects: tuple[Subject, ...] = ()
     tables: dict[str, Path]
-    """Table name (general, domain, task_text, train, validation, test) to a parquet file, or a folder of shards."""
+    """Table name (general, domain, task_text, train, validation, test) → Parquet file or folder of shards."""
     out: Path
     cache: Path | None = None
-    """Folder where tokenised corpora and compiled kernels are kept for other jobs; None keeps them in `out` while the job
-    runs."""
+    """Folder in which tokenised corpora and compiled kernels are shared with other jobs; None keeps them in `out` while
+    the job runs."""
     runtime: Runtime = Runtime()

@@ -1,4 +1,4 @@
-"""Can the evaluations of a stage judge the stages it starts from?"""
+"""Check that the evaluations of an evaluate stage can judge the stages it starts from."""
 
 from __future__ import annotations
 
@@ -14,40 +14,48 @@ from pipelines.recipe.schema import Stage
 def check_judging(
     stage: Stage, resolve: Callable[[str], Stage], family: str | None, language: str | None = None
 ) -> Problem | None:
-    """The first thing wrong with an evaluate stage on a dataset of `family` in `language` (None: not known), or None."""
+    """First problem of an evaluate stage on a dataset of `family` in `language` (None: unknown); None when valid."""
     if not stage.suite:
         return "suite", "an evaluate stage needs at least one evaluation"
     names = [evaluation.name for evaluation in stage.suite]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        return "suite", f"{twice} is asked twice; put the second into an evaluate stage of its own"
+        return "suite", f"{twice} is given twice; put the second into an evaluate stage of its own"
     subjects = stage.start if isinstance(stage.start, tuple) else (stage.start,)
-    answering = {}
+    answers_task = {}
     for subject in subjects:
         if not isinstance(subject, str):
-            return "start", "an evaluate stage starts from the stages it judges: a name or a list of names"
+            return "start", "an evaluate stage starts from the stages it judges: a stage name or a list of stage names"
         judged = resolve(subject)
         if judged.kind.judges:
-            return "start", f"stage {subject!r} is of the kind {judged.kind} and makes no model; name stages that do"
-        answering[subject] = not judged.kind.reads_plain_text
+            return "start", f"stage {subject!r} is of kind {judged.kind} and produces no model; name stages that do"
+        answers_task[subject] = not judged.kind.reads_plain_text
         for evaluation in stage.suite:
             if (
-                not answering[subject]
+                not answers_task[subject]
                 and evaluation.judges == "language models"
                 and (unfit := _unfit(evaluation, judged))
             ):
                 return "suite", f"{evaluation.name} cannot judge stage {subject!r}: {unfit}"
-    wanted = {evaluation.judges for evaluation in stage.suite}
-    for subject, answers in answering.items():
-        if answers and "task models" not in wanted:
-            return "start", f"stage {subject!r} answers a task, and no evaluation here judges that; add one, or drop it"
-        if not answers and "language models" not in wanted:
-            return "start", f"stage {subject!r} has no labels to be judged on; name finetune or compress stages"
+    judged_kinds = {evaluation.judges for evaluation in stage.suite}
+    for subject, answers in answers_task.items():
+        if answers and "task models" not in judged_kinds:
+            return (
+                "start",
+                f"stage {subject!r} answers a task, but no evaluation here judges task models; add one, or drop the "
+                "stage",
+            )
+        if not answers and "language models" not in judged_kinds:
+            return (
+                "start",
+                f"stage {subject!r} was trained without labels, so it cannot be judged on a task; name finetune or "
+                "compress stages",
+            )
     for evaluation in stage.suite:
         for named in evaluation.subjects:
             if named not in subjects:
                 return (
                     "suite",
-                    f"{evaluation.name} names the stage {named!r}, which is not judged here."
+                    f"{evaluation.name} names the stage {named!r}, which is not among the judged stages."
                     f"{did_you_mean(named, subjects)}",
                 )
         if family is not None and (undefined := _undefined(evaluation, family)):
@@ -58,7 +66,7 @@ def check_judging(
 
 
 def _undefined(evaluation: Evaluation, family: str) -> str | None:
-    """Why an evaluation says nothing of a task of `family`."""
+    """Reason why an evaluation is undefined for tasks of `family`; None when it is defined."""
     if evaluation.reads is None or family in evaluation.reads:
         return None
     fits = matching_members(
@@ -71,11 +79,14 @@ def _undefined(evaluation: Evaluation, family: str) -> str | None:
 
 
 def _unfit(evaluation: Evaluation, judged: Stage) -> str | None:
-    """Why a stage on plain text cannot be judged."""
-    if judged.head is not None and (unsaid := evaluation.needs_signals - judged.head.provides):
-        says = matching_members(Head, lambda head: unsaid <= head.provides)
-        return f"its head {judged.head.name} does not say {listed(unsaid)}; heads that do: {listed(says)}"
+    """Reason why an evaluation cannot judge a stage trained on plain text; None when it can."""
+    if judged.head is not None and (lacking := evaluation.needs_signals - judged.head.provides):
+        providers = matching_members(Head, lambda head: lacking <= head.provides)
+        return f"its head {judged.head.name} does not provide {listed(lacking)}; heads that do: {listed(providers)}"
     limit, longest = judged.backbone.longest if judged.backbone else None, evaluation.longest_row
     if limit is not None and longest is not None and longest > limit:
-        return f"rows of up to {longest} tokens do not fit its {limit} positions; ask for less, or raise backbone.positions"
+        return (
+            f"rows of up to {longest} tokens do not fit its {limit} positions; "
+            "use shorter rows, or raise backbone.positions"
+        )
     return None

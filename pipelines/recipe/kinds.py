@@ -8,7 +8,7 @@ from pipelines.lineage.weights import PLAIN_TEXT
 
 
 class Kind(StrEnum):
-    """What a stage does. The first three train on plain text, the fourth on labels."""
+    """What a stage does. The first three kinds train on plain text, the fourth on labels."""
 
     PRETRAIN = "pretrain"
     ADAPT_DOMAIN = "adapt_domain"
@@ -20,9 +20,10 @@ class Kind(StrEnum):
 
     @property
     def reads_plain_text(self) -> bool:
+        """Whether the stage trains on text without labels."""
         return self in PLAIN_TEXT
 
     @property
     def judges(self) -> bool:
-        """Whether it looks at the models of other stages and makes none."""
+        """Whether the stage measures models of other stages and produces none itself."""
         return self in (Kind.EVALUATE, Kind.PROBE)

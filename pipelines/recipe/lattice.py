@@ -1,12 +1,14 @@
-"""A recipe's lattice: every subset of the stages on plain text that come before its fine-tuning, fine-tuned alike.
+"""Lattice of a recipe: every subset of its plain-text stages, each followed by the same fine-tuning.
 
-    general ─ domain ─ task ─ classify      becomes, with k = 3 of them, 2^k fine-tuned stages over one tree of prefixes:
+    general ─ domain ─ task ─ classify      becomes, with k = 3 plain-text stages, 2^k fine-tuned stages over one tree
+    of prefixes:
 
     scratch ┬─ task                    general ┬─ task
             └─ domain ── task                  └─ domain ── task
 
-What has the same ancestors is trained once. A path that the recipe itself fine-tunes (`scratch`, `from_general`) keeps that
-stage's settings, and its models if they are in the store; every other is fine-tuned as the recipe's longest path is.
+Stages with the same ancestors are trained once. A path that the recipe itself fine-tunes (`scratch`, `from_general`)
+keeps that stage's settings, and its models if they are in the store; every other path is fine-tuned like the longest
+one.
 """
 
 from __future__ import annotations
@@ -23,24 +25,26 @@ from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.starts import Untrained
 
 LATTICE = "lattice"
-"""Name of the evaluate stage of a lattice."""
+"""Name of the evaluate stage that is added for a lattice."""
 SEEDS = 5
+"""Default number of fine-tuning seeds per path."""
 
 
 def lattice_of(
     recipe: Recipe, seeds: int | None = None, sizes: Sequence[int] = (), finetuned: str | None = None
 ) -> Recipe:
-    """The recipe that trains and judges all paths, over `seeds` fine-tuning seeds each.
+    """Recipe that trains and compares all paths, over `seeds` fine-tuning seeds each.
 
-    `sizes` are further numbers of labelled examples that every path is also fine-tuned on. `finetuned` names the stage whose
-    path is varied; the fine-tuned one with most stages on plain text before it when None.
+    `sizes` are numbers of labelled examples on which every path is fine-tuned in addition. `finetuned` names the stage
+    whose path is varied; None takes the fine-tuned stage with the most plain-text stages before it.
 
-    Raises RecipeError where no fine-tuned stage comes after one on plain text, or `seeds` is less than two.
+    Raises RecipeError when no fine-tuned stage follows a plain-text stage, or when `seeds` is less than two.
     """
-    wanted = SEEDS if seeds is None else seeds
-    if wanted < 2:
+    seed_count = SEEDS if seeds is None else seeds
+    if seed_count < 2:
         raise RecipeError(
-            "a lattice of one seed says nothing: effects are judged by how seeds vary; ask for two or more"
+            "a lattice needs at least two seeds: effects are compared with the variation between seeds; give two or "
+            "more"
         )
     chains = {
         name: chain
@@ -49,16 +53,17 @@ def lattice_of(
     }
     if finetuned is not None and finetuned not in chains:
         raise RecipeError(
-            f"recipe {recipe.name}: {finetuned!r} is no fine-tuned stage with a path of its own."
+            f"recipe {recipe.name}: {finetuned!r} is not a fine-tuned stage with a path of plain-text stages."
             f"{did_you_mean(finetuned, chains)}"
         )
     longest = finetuned or max(chains, key=lambda name: len(chains[name]), default="")
     if not longest or not chains[longest]:
         raise RecipeError(
-            f"recipe {recipe.name} fine-tunes nothing that was trained on plain text before: there is no stage whose worth "
-            "could be asked"
+            f"recipe {recipe.name} has no fine-tuned stage after a plain-text stage, so there is no stage whose effect "
+            "could "
+            "be measured"
         )
-    return _Lattice(recipe, longest, chains).build(tuple(range(wanted)), sizes)
+    return _Lattice(recipe, longest, chains).build(tuple(range(seed_count)), sizes)
 
 
 class _Lattice:
@@ -67,7 +72,7 @@ class _Lattice:
         self.stages: dict[str, Stage] = {self.factors[0]: recipe.stages[self.factors[0]]}
         self.own: dict[tuple[str, ...], str] = {}
         for name, chain in chains.items():
-            if self._alike(name):
+            if self._same_task(name):
                 self.own.setdefault(chain, name)
         self.own[self.factors] = longest
 
@@ -84,31 +89,31 @@ class _Lattice:
                     few = fixed.budget.model_copy(update={"labelled": size})
                     self.stages[f"{name}_{size}"] = fixed.model_copy(update={"budget": few})
                     paths.append({"stage": f"{name}_{size}", "through": through, "labelled": size})
-        effects = {"name": Evaluation.of_paths, "factors": self.factors, "paths": paths}
-        # what the recipe holds against its models stands beside these too
-        beside = {
+        effects = {"name": Evaluation.lattice_evaluation, "factors": self.factors, "paths": paths}
+        # evaluations of the task that the recipe lists are kept
+        task_evaluations = {
             repr(one): one
             for stage in self.recipe.stages.values()
             if stage.kind is Kind.EVALUATE
             for one in stage.suite
-            if one.of_task
+            if one.independent_of_models
         }
         self.stages[LATTICE] = Stage.model_validate(
             {
                 "kind": Kind.EVALUATE,
                 "start": [path["stage"] for path in paths],
                 "corpus": "task",
-                "suite": [effects, *beside.values()],
+                "suite": [effects, *task_evaluations.values()],
             }
         )
         return self.recipe.model_copy(update={"stages": self.stages, "claims": {}})
 
     def _start(self, through: tuple[str, ...]) -> str | Untrained:
-        """What the fine-tuning after `through` starts from; the stages that takes are added."""
+        """Start of the fine-tuning after the path `through`; adds the stages of the path."""
         if not through:
             return Untrained(untrained=self.factors[0])
         last = through[-1]
-        # a prefix of the recipe's own path is its own stage
+        # a prefix of the recipe's own path keeps its stage
         own = through == self.factors[: len(through)]
         name = last if own else _name(through)
         if name not in self.stages:
@@ -116,8 +121,8 @@ class _Lattice:
             self.stages[name] = self.recipe.stages[last].model_copy(update={} if own else {"start": before})
         return name
 
-    def _alike(self, name: str) -> bool:
-        """Whether a fine-tuned stage answers the same question by the same means as the one whose path is varied."""
+    def _same_task(self, name: str) -> bool:
+        """Whether a fine-tuned stage has the head, objective, corpus and corruption of the one whose path is varied."""
         stage, longest = self.recipe.stages[name], self.recipe.stages[self.longest]
         return all(
             getattr(stage, part) == getattr(longest, part) for part in ("head", "objective", "corpus", "corruption")
@@ -125,17 +130,17 @@ class _Lattice:
 
 
 def _chain(recipe: Recipe, stage: Stage) -> tuple[str, ...] | None:
-    """The stages on plain text before `stage`, the first one first; None where another recipe or a checkpoint is among them."""
-    found: list[str] = []
+    """Plain-text stages before `stage`, in order; None when the path leads to another recipe or to a checkpoint."""
+    names: list[str] = []
     start = stage.start
     while isinstance(start, str):
         if start not in recipe.stages or not recipe.stages[start].kind.reads_plain_text:
             return None
-        found.append(start)
+        names.append(start)
         start = recipe.stages[start].start
-    return tuple(reversed(found)) if isinstance(start, Untrained) or found else None
+    return tuple(reversed(names)) if isinstance(start, Untrained) or names else None
 
 
 def _name(through: Sequence[str]) -> str:
-    """Of a path, or of the stage on plain text at its end, where the recipe has no name for it."""
+    """Name for a path, or for the plain-text stage at its end, that the recipe itself does not have."""
     return "_".join(through) + "_only"

@@ -1,14 +1,14 @@
-"""YAML → Recipe. Whatever is wrong is told with its file and line.
+"""Load recipes: YAML → Recipe. Every error names the file and line.
 
 A recipe file has the keys of `Recipe`, and two more that are resolved here:
 
-    base: bert                      take everything not given here from that recipe
+    base: bert                      inherit everything that is not given here from that recipe
     variants: {hour: {general: …}}  overlays on stages, chosen by name when a recipe is loaded
 
-A stage inherits what it omits: everything from the stage named in `like`; the tokenizer, its limits, the segmentation and the
-backbone of the stage it starts from; and, where both read plain text, also layout, corruption, head, objective, strategy,
-schedule, optimizer, dropout and budget.
-`budget` and `optimizer` are inherited key by key, everything else whole.
+A stage inherits the keys it omits: all of them from the stage named in `like`; the tokenizer, its limits, the
+segmentation and the backbone from the stage it starts from; and, where both read plain text, also layout, corruption,
+head, objective, strategy, schedule, optimizer, dropout and budget. `budget` and `optimizer` are inherited key by key,
+everything else whole.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CONTINUED = (
     "dropout",
     "budget",
 )
-"""Stage keys inherited when plain-text training continues."""
+"""Stage keys that a plain-text stage inherits from a plain-text start."""
 
 
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
@@ -55,41 +55,43 @@ _NAME = re.compile(r"[A-Za-z][\w.-]*")
 
 @dataclass
 class Document:
-    """A recipe file after `base` and variants, with the place where each key was written."""
+    """Values of a recipe file after `base` and variants are applied, with the location of each key."""
 
     name: str
     values: dict[str, Any]
-    places: dict[KeyPath, str] = field(default_factory=dict)
+    locations: dict[KeyPath, str] = field(default_factory=dict)
+    """Key path → `file:line` where it was written."""
 
     def error(self, path: KeyPath, message: str) -> RecipeError:
-        """The message, preceded by the file and line of the longest known prefix of `path`."""
+        """Error whose message starts with the file and line of the longest known prefix of `path`."""
         for end in range(len(path), -1, -1):
-            if path[:end] in self.places:
+            if path[:end] in self.locations:
                 key = ".".join(path)
-                return RecipeError(f"{self.places[path[:end]]}: {key + ': ' if key else ''}{message}")
+                return RecipeError(f"{self.locations[path[:end]]}: {key + ': ' if key else ''}{message}")
         return RecipeError(f"recipe {self.name}: {message}")
 
 
 @dataclass(frozen=True)
 class RecipeOptions:
-    """What a dataset asks of a recipe."""
+    """Variants and budget with which a dataset uses a recipe."""
 
     variants: tuple[str, ...] = ()
     budget: Mapping[str, Any] = field(default_factory=dict)
+    """Stage → keys of its budget that replace those of the recipe."""
 
 
 class Library:
-    """The recipes in a folder. `load` gives a checked Recipe.
+    """Recipes in a folder. `load` returns a checked Recipe.
 
-    `asked` says by recipe with which variants and budget it is meant where another recipe starts from its stages, so that
-    what is looked at on a dataset are the models that were trained on it.
+    `options` maps a recipe to the variants and budget that apply whenever they are not given, also when another recipe
+    starts from its stages: on one dataset, all recipes then refer to the same trained models.
     """
 
-    def __init__(self, folder: Path, asked: Mapping[str, RecipeOptions] | None = None) -> None:
-        self.folder, self.asked = folder, asked or {}
+    def __init__(self, folder: Path, options: Mapping[str, RecipeOptions] | None = None) -> None:
+        self.folder, self.options = folder, options or {}
 
     def names(self) -> list[str]:
-        """The recipes that can be loaded by name."""
+        """Sorted names of the recipes in the folder."""
         return sorted(path.stem for path in self.folder.glob("*.yaml"))
 
     def load(
@@ -99,17 +101,15 @@ class Library:
         budget: Mapping[str, Any] | None = None,
         setting: Setting | None = None,
     ) -> Recipe:
-        """The recipe called `name` (or in the file `name`), with `variants` laid over it in order, then `budget`.
+        """Load the recipe called `name` (or in the file `name`), apply `variants` in order, then `budget`.
 
-        Those that are not given are those asked of it.
-
-        `budget` maps a stage to keys of its budget; `setting` is the dataset that the parts must fit, where it is known.
-        Raises RecipeError, naming file, line and key, for anything that is misspelt, missing, circular, or that cannot work
-        together.
+        `variants` and `budget` default to the `options` of the recipe. `budget` maps a stage to keys of its budget;
+        `setting` is the dataset that the parts must fit, where it is known. Raises RecipeError, naming file, line and
+        key, for anything misspelt, missing or circular, and for parts that do not fit together.
         """
-        asked = self.asked.get(name, RecipeOptions())
-        document = self._document(name, tuple(asked.variants if variants is None else variants))
-        for stage, changes in (asked.budget if budget is None else budget).items():
+        options = self.options.get(name, RecipeOptions())
+        document = self._document(name, tuple(options.variants if variants is None else variants))
+        for stage, changes in (options.budget if budget is None else budget).items():
             self._require_stage(document, ("budget", stage), stage)
             merged = {**(document.values["stages"][stage].get("budget") or {}), **changes}
             if "tokens" in changes:
@@ -141,7 +141,7 @@ class Library:
         return recipe
 
     def stage(self, recipe: Recipe, reference: str) -> Stage:
-        """The stage that `reference` (`stage` or `recipe/stage`) names as seen from `recipe`. Raises RecipeError."""
+        """Stage that `reference` (`stage` or `recipe/stage`) names within `recipe`. Raises RecipeError for none."""
         owner, _, stage = reference.rpartition("/")
         stages = (self.load(owner) if owner else recipe).stages
         if stage not in stages:
@@ -149,7 +149,7 @@ class Library:
         return stages[stage]
 
     def _resolve(self, document: Document, recipe: Recipe, stage: str, reference: str) -> Stage:
-        """What `reference` names; where that is nothing, the error says where it was written."""
+        """Stage that `reference` names; the error for an unknown one has the location of the reference."""
         try:
             return self.stage(recipe, reference)
         except RecipeError as error:
@@ -159,11 +159,11 @@ class Library:
     def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:
         path = Path(name) if name.endswith((".yaml", ".yml")) else self.folder / f"{name}.yaml"
         if not path.exists():
-            raise RecipeError(f"no recipe is called {name!r}.{did_you_mean(name, self.names())}")
+            raise RecipeError(f"there is no recipe {name!r}.{did_you_mean(name, self.names())}")
         if name in seen:
-            raise RecipeError(f"{path}: `base` goes in a circle: {' → '.join((*seen, name))}")
-        values, places = read_recipe(path)
-        document = Document(path.stem, deepcopy(values), dict(places))
+            raise RecipeError(f"{path}: circular `base`: {' → '.join((*seen, name))}")
+        values, locations = read_recipe(path)
+        document = Document(path.stem, deepcopy(values), dict(locations))
         document.values.setdefault("name", path.stem)
         for key in values:
             if key not in FILE_KEYS:
@@ -173,47 +173,52 @@ class Library:
         if base is not None:
             known = [variant for variant in variants if variant not in overlays]
             try:
-                below = self._document(base, tuple(known), (*seen, name))
+                base_document = self._document(base, tuple(known), (*seen, name))
             except RecipeError as error:
-                # what is wrong inside the base names its own file; that there is no such base is told by this one
+                # an error inside the base names its own file; a missing base is an error of this file
                 if base in self.names():
                     raise
                 raise document.error(("base",), str(error)) from None
-            _overlay(below, document.values.pop("stages", None) or {}, places, ("stages",))
-            document = Document(document.name, {**below.values, **document.values}, {**below.places, **document.places})
+            _overlay(base_document, document.values.pop("stages", None) or {}, locations, ("stages",))
+            document = Document(
+                document.name,
+                {**base_document.values, **document.values},
+                {**base_document.locations, **document.locations},
+            )
             variants = tuple(variant for variant in variants if variant in overlays)
         if not isinstance(document.values.get("stages"), dict):
             raise document.error((), "a recipe needs the key 'stages', a mapping of stage names to stages")
         for stage in document.values["stages"]:
             if not _NAME.fullmatch(stage):
                 raise document.error(
-                    ("stages", stage), f"{stage!r} names a stage: use letters, digits, '_', '-' and '.', a letter first"
+                    ("stages", stage),
+                    f"{stage!r} is no valid stage name: use letters, digits, '_', '-' and '.', a letter first",
                 )
         for variant in variants:
             if variant not in overlays:
-                raise RecipeError(f"{path}: no variant is called {variant!r}.{did_you_mean(variant, overlays)}")
-            _overlay(document, overlays[variant], places, ("variants", variant))
+                raise RecipeError(f"{path}: there is no variant {variant!r}.{did_you_mean(variant, overlays)}")
+            _overlay(document, overlays[variant], locations, ("variants", variant))
         return document
 
     def _inherit(self, document: Document, name: str, seen: tuple[str, ...]) -> dict[str, Any]:
-        """The stage as a mapping, with everything it omits filled in."""
-        place = ("stages", name)
+        """Stage as a mapping, with inherited keys filled in."""
+        key_path = ("stages", name)
         if name in seen:
-            raise document.error(place, f"stages depend on each other in a circle: {' → '.join((*seen, name))}")
+            raise document.error(key_path, f"circular stages: {' → '.join((*seen, name))}")
         own = document.values["stages"][name]
         if not isinstance(own, dict):
-            raise document.error(place, f"a stage is a mapping of keys, got {own!r}")
+            raise document.error(key_path, f"a stage must be a mapping of keys, got {own!r}")
         result: dict[str, Any] = {}
         like = own.get("like")
         if like is not None:
-            self._require_stage(document, (*place, "like"), like)
+            self._require_stage(document, (*key_path, "like"), like)
             result = self._inherit(document, like, (*seen, name))
         start = own.get("start", result.get("start"))
         if isinstance(start, dict) and "untrained" in start:
             start = start["untrained"]
         parent: dict[str, Any] = {}
         if isinstance(start, str):
-            parent = self._parent(document, (*place, "start"), start, (*seen, name))
+            parent = self._parent(document, (*key_path, "start"), start, (*seen, name))
         kinds = (own.get("kind", result.get("kind")), parent.get("kind"))
         both_plain = all(kind in set(Kind) and Kind(kind).reads_plain_text for kind in kinds)
         result = {**{key: parent[key] for key in (CONTINUED if both_plain else CARRIED) if key in parent}, **result}
@@ -229,28 +234,30 @@ class Library:
             try:
                 result["backbone"] = backbone_of(str(start["checkpoint"])).model_dump()
             except RecipeError as error:
-                raise document.error((*place, "start", "checkpoint"), str(error)) from None
+                raise document.error((*key_path, "start", "checkpoint"), str(error)) from None
         return result
 
-    def _parent(self, document: Document, place: KeyPath, start: str, seen: tuple[str, ...]) -> dict[str, Any]:
+    def _parent(self, document: Document, key_path: KeyPath, start: str, seen: tuple[str, ...]) -> dict[str, Any]:
         owner, _, stage = start.rpartition("/")
         if owner:
             other = self._document(owner, ())
-            self._require_stage(other, place, stage)
+            self._require_stage(other, key_path, stage)
             return self._inherit(other, stage, seen)
-        self._require_stage(document, place, start)
+        self._require_stage(document, key_path, start)
         return self._inherit(document, start, seen)
 
-    def _require_stage(self, document: Document, place: KeyPath, stage: str) -> None:
+    def _require_stage(self, document: Document, key_path: KeyPath, stage: str) -> None:
         stages = document.values["stages"]
         if stage not in stages:
-            raise document.error(place, f"no stage is called {stage!r}.{did_you_mean(stage, stages)}")
+            raise document.error(key_path, f"there is no stage {stage!r}.{did_you_mean(stage, stages)}")
 
-    def _explain(self, document: Document, place: KeyPath, error: ValidationError) -> RecipeError:
+    def _explain(self, document: Document, key_path: KeyPath, error: ValidationError) -> RecipeError:
         first = error.errors()[0]
-        # union branches put type names into the location: keep the parts that were written in the file
+        # pydantic puts names of union branches into the location: keep the part that is written in the file
         written = tuple(str(part) for part in first["loc"])
-        while written and not any(path[: len(place) + len(written)] == (*place, *written) for path in document.places):
+        while written and not any(
+            path[: len(key_path) + len(written)] == (*key_path, *written) for path in document.locations
+        ):
             written = written[:-1]
         message = first["msg"].removeprefix("Value error, ")
         if first["type"] == UNKNOWN_KEY:
@@ -259,11 +266,11 @@ class Library:
             message = f"the key {first['loc'][-1]!r} is missing"
         elif first["type"] in ("enum", "literal_error"):
             message = f"{first['input']!r} is not one of {first['ctx'].get('expected', '')}"
-        return document.error((*place, *written), message)
+        return document.error((*key_path, *written), message)
 
 
-def _overlay(document: Document, stages: Any, places: dict[KeyPath, str], prefix: KeyPath) -> None:
-    """Lay `stages` (a mapping of partial stages) over the document's, and remember where each key was written."""
+def _overlay(document: Document, stages: Any, locations: dict[KeyPath, str], prefix: KeyPath) -> None:
+    """Merge `stages` (a mapping of partial stages) into the document's, and record the location of each key."""
     if not isinstance(stages, dict):
         raise document.error(prefix, "expected a mapping of stage names to changes")
     for name, changes in stages.items():
@@ -276,12 +283,12 @@ def _overlay(document: Document, stages: Any, places: dict[KeyPath, str], prefix
         else:
             for key, value in changes.items():
                 if key in MERGED and isinstance(value, dict) and isinstance(target.get(key), dict):
-                    kept = dict(target[key])
+                    inherited = dict(target[key])
                     if "tokens" in value or "epochs" in value:
-                        kept.pop("tokens", None)
-                        kept.pop("epochs", None)
-                    value = {**kept, **value}
+                        inherited.pop("tokens", None)
+                        inherited.pop("epochs", None)
+                    value = {**inherited, **value}
                 target[key] = deepcopy(value)
-        for path, where in places.items():
+        for path, where in locations.items():
             if path[: len(prefix) + 1] == (*prefix, name):
-                document.places[("stages", *path[len(prefix) :])] = where
+                document.locations[("stages", *path[len(prefix) :])] = where

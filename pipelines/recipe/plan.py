@@ -1,4 +1,4 @@
-"""Recipe → ordered steps with fingerprints. Nothing is computed, torch is not imported.
+"""Plan a recipe: ordered steps with fingerprints. Nothing is computed, torch is not imported.
 
 A step is one model: a stage under one seed. Its fingerprint covers the resolved stage, the seed, its parents'
 fingerprints, the digests of the tables it reads, the code of its parts, and the libraries' minor versions.
@@ -33,28 +33,29 @@ TABLES = {
     "task_text": ("task_text",),
     "task": ("train", "validation"),
 }
-"""Corpus word → the tables a stage reads for it."""
+"""Name in `corpus` → tables that a stage reads for it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One model to be made, or found in the store."""
+    """One model to train, or to take from the store: a stage with a seed and data."""
 
     recipe: str
     name: str
-    """The stage's name in its recipe."""
+    """Name of the stage in its recipe."""
     seed: int
     stage: Stage
     several: bool
     """Whether the stage has more than one seed."""
     parents: Mapping[str, str]
-    """Role to fingerprint: start, teacher, subject:<stage>@<seed>."""
+    """Role → fingerprint; roles are start, teacher, subject:<stage>@<seed>."""
     data: Mapping[str, DataSource]
     family: TaskFamily
-    """What the labelled tables hold."""
+    """Task family of the labelled tables."""
     checkpoint: Path | None
-    """Folder of the foreign checkpoint this step starts from."""
+    """Folder of the external checkpoint that this step starts from."""
     identity: Mapping[str, Any]
+    """Everything that the result depends on; the fingerprint is its hash."""
     fingerprint: str
 
     @property
@@ -65,35 +66,35 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps of a recipe, parents before children."""
+    """Steps of a recipe, parents before children."""
 
     recipe: Recipe
     steps: tuple[Step, ...]
 
     def name(self, step: Step) -> str:
-        """The step's label, with its recipe's name where that is not this plan's own."""
+        """Label of a step, preceded by its recipe's name unless that is the recipe of this plan."""
         return step.label if step.recipe == self.recipe.name else f"{step.recipe}/{step.label}"
 
     def ancestors(self, stage: str) -> Plan:
-        """Only what `stage` needs, and itself. Raises RecipeError for an unknown stage."""
-        kept = {step.fingerprint for step in self.steps if step.name == stage and step.recipe == self.recipe.name}
-        if not kept:
+        """Plan of `stage` and its ancestors only. Raises RecipeError for an unknown stage."""
+        needed = {step.fingerprint for step in self.steps if step.name == stage and step.recipe == self.recipe.name}
+        if not needed:
             raise RecipeError(
                 f"recipe {self.recipe.name} has no stage {stage!r}; it has {', '.join(self.recipe.stages)}"
             )
         for step in reversed(self.steps):
-            if step.fingerprint in kept:
-                kept |= set(step.parents.values())
-        return Plan(self.recipe, tuple(step for step in self.steps if step.fingerprint in kept))
+            if step.fingerprint in needed:
+                needed |= set(step.parents.values())
+        return Plan(self.recipe, tuple(step for step in self.steps if step.fingerprint in needed))
 
     def missing(self, stored: Iterable[str]) -> list[Step]:
-        """The steps that must be computed when `stored` fingerprints are at hand, parents first.
+        """Steps that must be computed given the fingerprints in the store, parents first.
 
-        Those that stored ones were made from are among them: whatever removes artifacts keeps a lineage whole, so that one
-        which is not has been damaged.
+        Missing ancestors of stored steps are included: pruning keeps lineages complete, so an incomplete one is
+        damaged.
         """
-        have = set(stored)
-        return [step for step in self.steps if step.fingerprint not in have]
+        available = set(stored)
+        return [step for step in self.steps if step.fingerprint not in available]
 
 
 def plan(
@@ -103,11 +104,10 @@ def plan(
     family: TaskFamily | None = None,
     profile: Callable[[Recipe], Recipe] = lambda recipe: recipe,
 ) -> Plan:
-    """The steps of `recipe` over the tables `data`, whose labelled ones hold examples of `family`.
+    """Plan `recipe` over the tables `data`, whose labelled tables hold examples of `family`.
 
-    `profile` is what was done to `recipe` itself; other recipes that its stages start from are put through it too.
-
-    Raises RecipeError for a checkpoint that is not there, DataError never: tables were validated before.
+    `profile` is the transformation that was already applied to `recipe`; it is applied here to the other recipes that
+    its stages start from. Raises RecipeError for a missing checkpoint, DataError never: tables were validated before.
     """
     return _Planner(recipe, library, data, family or TaskFamily.default(), profile).plan()
 
@@ -137,7 +137,7 @@ class _Planner:
                 self.recipes[recipe] = self.profile(self.library.load(recipe))
             stage = self.recipes[recipe].stages[name]
             parents = self._parents(recipe, stage)
-            # a stage without training has nothing that a seed could change
+            # without training a seed changes nothing
             seeds = stage.seeds if stage.trains else stage.seeds[:1]
             self.done[key] = [self._step(recipe, name, stage, seed, len(seeds) > 1, parents) for seed in seeds]
         return self.done[key]
@@ -190,11 +190,11 @@ def identify_step(
     family: TaskFamily,
     checkpoint: Path | None,
 ) -> Step:
-    """A step with its identity, as the code and the libraries of this moment make it; `stage` is resolved."""
-    # a stage on plain text does not know what its models will be asked
+    """Build a step with its identity, from the current code and library versions; `stage` must be resolved."""
+    # the result of a plain-text stage does not depend on the task family
     modules = [] if stage.kind.reads_plain_text else [type(family).__module__]
     identity: dict[str, Any] = {
-        # where a checkpoint lies, what a parent is called, and what would be refused, is no part of what comes of it
+        # paths of checkpoints, names of parents and limits do not change the result
         "stage": stage.model_dump(mode="json", exclude={"like", "seeds", "start", "teacher", "limits"}),
         "untrained": isinstance(stage.start, Untrained),
         "seed": seed,
@@ -207,7 +207,7 @@ def identify_step(
     }
     if stage.kind is Kind.EVALUATE:
         identity["subjects"] = sorted(parents)
-    if stage.kind is Kind.PROBE:  # which compares neighbours: their order is part of what it says
+    if stage.kind is Kind.PROBE:  # it compares neighbouring subjects, so that their order changes the result
         identity["subjects"] = list(parents)
     if stage.trains:
         identity["accelerators"] = accelerators.versions()
@@ -217,35 +217,36 @@ def identify_step(
 
 
 def _modules(stage: Stage) -> list[str]:
-    """The modules of the parts a stage is made of."""
+    """Modules of the parts of a stage."""
     modules = {type(part).__module__ for part in _parts(stage)}
     companions = [name for objective in stage.objective for name in objective.companion_heads]
     return sorted(modules | {type(Head.model_validate(name)).__module__ for name in companions})
 
 
 def _files(stage: Stage) -> list[str]:
-    """The digests of the files that its parts read. Raises RecipeError for one that is not there."""
+    """Digests of the files that the parts of a stage read. Raises RecipeError for a missing file."""
     paths = [(part.name, path) for part in _parts(stage) for path in part.reads_files]
     if missing := next(((name, path) for name, path in paths if not path.is_file()), None):
         raise RecipeError(
-            f"{missing[0]}: there is no file {missing[1]}; name one from where you run this, or by its whole path"
+            f"{missing[0]}: there is no file {missing[1]}; give a path relative to the current directory, or an "
+            "absolute one"
         )
     return [digest_file(path) for _, path in paths]
 
 
 def _parts(stage: Stage) -> list[Component]:
-    """The parts a stage is made of, and what those are made of."""
+    """Parts of a stage and the components nested in them."""
     single = (stage.tokenizer, stage.segmentation, stage.layout, stage.backbone, stage.head, stage.schedule)
     several = (stage.corruption, stage.objective, stage.strategy, stage.compression, stage.suite, stage.probes)
     values = (*single, *(value for axis in several for value in axis))
-    return [part for value in values if isinstance(value, Component) for part in _within(value)]
+    return [part for value in values if isinstance(value, Component) for part in _nested(value)]
 
 
-def _within(part: Component) -> Iterator[Component]:
-    """`part`, and the components that its keys hold, at any depth."""
+def _nested(part: Component) -> Iterator[Component]:
+    """Yield `part` and the components in its fields, at any depth."""
     yield part
     for key in type(part).model_fields:
         value = getattr(part, key)
         for one in value if isinstance(value, tuple) else (value,):
             if isinstance(one, Component):
-                yield from _within(one)
+                yield from _nested(one)

@@ -1,4 +1,4 @@
-"""Have the stages that a probe stage starts from anything to look at?"""
+"""Check that the stages a probe stage starts from have the hidden states that its probes read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipelines.task_families.encoding import MULTIPLE
 
 
 def check_probing(stage: Stage, resolve: Callable[[str], Stage], family: str | None) -> Problem | None:
-    """The first thing wrong with a probe stage on a dataset of `family` (None: not known), or None."""
+    """First problem of a probe stage on a dataset of `family` (None: unknown); None when it is valid."""
     if not stage.probes:
         return (
             "probes",
@@ -19,49 +19,53 @@ def check_probing(stage: Stage, resolve: Callable[[str], Stage], family: str | N
         )
     names = [probe.name for probe in stage.probes]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        return "probes", f"{twice} is asked twice; put the second into a probe stage of its own"
+        return "probes", f"{twice} is given twice; put the second into a probe stage of its own"
     subjects = stage.start if isinstance(stage.start, tuple) else (stage.start,)
     for subject in subjects:
         if not isinstance(subject, str):
-            return "start", "a probe stage starts from the stages it looks at: a name or a list of names"
-        looked = resolve(subject)
-        if looked.kind.judges:
-            return "start", f"stage {subject!r} is of the kind {looked.kind} and makes no model; name stages that do"
-        if graph := next((one.name for one in looked.compression if one.replaces_weights), None):
+            return "start", "a probe stage starts from the stages it probes: a stage name or a list of stage names"
+        probed = resolve(subject)
+        if probed.kind.judges:
+            return "start", f"stage {subject!r} is of kind {probed.kind} and produces no model; name stages that do"
+        if graph := next((one.name for one in probed.compression if one.replaces_weights), None):
             return (
                 "start",
-                f"stage {subject!r} is served as {graph} makes it, without hidden states; name what it starts from",
+                f"stage {subject!r} is an exported graph of {graph}, without hidden states; name the stage it starts "
+                "from",
             )
         for probe in stage.probes:
-            if blind := _blind(probe, looked):
-                return "probes", f"{probe.name} cannot look at stage {subject!r}: {blind}"
+            if unfit := _unfit(probe, probed):
+                return "probes", f"{probe.name} cannot probe stage {subject!r}: {unfit}"
         width = -(-stage.budget.length // MULTIPLE) * MULTIPLE
-        if looked.backbone is not None and looked.backbone.longest is not None and width > looked.backbone.longest:
+        if probed.backbone is not None and probed.backbone.longest is not None and width > probed.backbone.longest:
             return (
                 "budget",
-                f"length: rows of {width} tokens do not fit the {looked.backbone.longest} positions of stage {subject!r}; lower it",
+                f"length: rows of {width} tokens do not fit the {probed.backbone.longest} positions of stage "
+                f"{subject!r}; "
+                "lower it",
             )
     for probe in stage.probes:
         if family is not None and probe.reads is not None and family not in probe.reads:
             fits = matching_members(Probe, lambda one: one.reads is None or family in one.reads)
             return (
                 "probes",
-                f"{probe.name} asks about {listed(probe.reads)}; this dataset is {family}; probes that fit: {listed(fits)}",
+                f"{probe.name} is defined for {listed(probe.reads)}; this dataset is {family}; probes that fit: "
+                f"{listed(fits)}",
             )
     return None
 
 
-def _blind(probe: Probe, looked: Stage) -> str | None:
-    """Why the body of a stage has nothing for a probe."""
-    if looked.backbone is None:
+def _unfit(probe: Probe, probed: Stage) -> str | None:
+    """Reason why a probe cannot read the backbone of a stage; None when it can."""
+    if probed.backbone is None:
         return None
-    body = looked.backbone
+    backbone = probed.backbone
     for ability, instead in probe.cannot.items():
-        if ability in body.offers:
-            return f"its body ({body.described}) has {instead}"
-    if lacking := probe.needs_abilities - body.offers:
+        if ability in backbone.offers:
+            return f"its backbone ({backbone.described}) has {instead}"
+    if lacking := probe.needs_abilities - backbone.offers:
         return (
-            f"it needs a body that is {listed(lacking)}, and this one ({body.described}) is {listed(body.offers)}; bodies that "
-            f"fit: {', '.join(body.fitting(probe.needs_abilities))}"
+            f"it needs a backbone that is {listed(lacking)}, and this one ({backbone.described}) is "
+            f"{listed(backbone.offers)}; backbones that fit: {', '.join(backbone.fitting(probe.needs_abilities))}"
         )
     return None

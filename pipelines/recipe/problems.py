@@ -1,4 +1,4 @@
-"""What a refusal says would do instead: the members of a family that fit, and lists as words."""
+"""Wording of refusals: which members of a family would fit, and lists as text."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TypeAlias
 from pipelines.components import Component, discover
 
 Problem: TypeAlias = tuple[str, str]
-"""The key that is wrong, and a sentence that says why and what would fit."""
+"""Key that is wrong, and a sentence with the reason and what would fit."""
 
 
 def matching_members(family: type[Component], fits: Callable[..., bool]) -> list[str]:
-    """The names of the members of a family for which `fits` holds, sorted."""
+    """Sorted names of the members of a family for which `fits` is true."""
     discover(family.__module__)
     return [name for name, member in sorted(family.members.items()) if fits(member)]
 
 
 def listed(values: Iterable[object]) -> str:
-    """`a, b, c`, sorted; `none` where there is nothing."""
+    """Format values as `a, b, c`, sorted; `none` when there are none."""
     return ", ".join(sorted(str(value) for value in values)) or "none"

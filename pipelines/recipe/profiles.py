@@ -10,7 +10,7 @@ SMOKE_WORDS, SMOKE_BYTES = 32, 300_000
 
 
 def smoke(recipe: Recipe) -> Recipe:
-    """The same recipe, every stage and part of it, at a size that only proves that it runs."""
+    """Shrink a recipe: every stage and part, at a size that only proves that it runs."""
     return recipe.model_copy(update={"stages": {name: _tiny(stage) for name, stage in recipe.stages.items()}})
 
 
@@ -32,7 +32,7 @@ def _tiny(stage: Stage) -> Stage:
         update["backbone"] = stage.backbone.tiny()
     if stage.vocabulary is not None:
         update["vocabulary"] = NewWords(tokens=min(stage.vocabulary.tokens, SMOKE_WORDS), sample_bytes=SMOKE_BYTES)
-    # a tiny vocabulary leaves much unknown, and cuts words into many tokens
+    # a tiny vocabulary leaves many tokens unknown, and splits words into many pieces
     update["limits"] = TokenizerLimits(unknown=1.0)
     if stage.tokenizer is not None:
         update["tokenizer"] = stage.tokenizer.tiny()

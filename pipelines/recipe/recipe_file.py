@@ -1,4 +1,4 @@
-"""A YAML file as plain values, with the line on which each key was written."""
+"""Read a recipe file: YAML as plain Python values, with the line of every key."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from pipelines.components.plain_yaml import refuse_tags
 from pipelines.errors import RecipeError
 
 FILE_KEYS = ("name", "paper", "settings", "base", "variants", "stages", "claims")
+"""Top-level keys of a recipe file."""
 KeyPath: TypeAlias = tuple[str, ...]
-"""The keys that lead to a value."""
+"""Keys that lead to a value, outermost first; `()` is the document."""
 
 
 @lru_cache(maxsize=256)
@@ -29,31 +30,31 @@ def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[KeyPat
     except UnicodeDecodeError as error:
         raise RecipeError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
     except ReaderError as error:
-        raise RecipeError(f"{path}: holds a control character, number {error.character}; remove it") from None
+        raise RecipeError(f"{path}: contains the control character {error.character}; remove it") from None
     if not isinstance(loaded, CommentedMap):
         raise RecipeError(f"{path}:1: a recipe is a mapping with the keys {', '.join(FILE_KEYS)}")
     refuse_tags(loaded, path)
-    places: dict[KeyPath, str] = {(): f"{path}:1"}
-    return _plain(loaded, (), path, places), places
+    locations: dict[KeyPath, str] = {(): f"{path}:1"}
+    return _plain(loaded, (), path, locations), locations
 
 
 def read_recipe(path: Path) -> tuple[dict[str, Any], dict[KeyPath, str]]:
-    """The file's content, and `file:line` of every key. RecipeError, with the line, for what is no mapping in YAML."""
+    """Content of a file, and `file:line` of every key. Raises RecipeError, with the line, if it is no YAML mapping."""
     return _read_cached(path, path.stat().st_mtime_ns)
 
 
-def _plain(node: Any, at: KeyPath, path: Path, places: dict[KeyPath, str]) -> Any:
-    """ruamel's round-trip node as plain Python values; the line of every key is noted in `places`."""
+def _plain(node: Any, key_path: KeyPath, path: Path, locations: dict[KeyPath, str]) -> Any:
+    """Convert a ruamel round-trip node to plain Python values; record `file:line` of every key in `locations`."""
     if isinstance(node, CommentedMap):
         result = {}
         for key, value in node.items():
-            places[(*at, str(key))] = f"{path}:{node.lc.key(key)[0] + 1}"
-            result[str(key)] = _plain(value, (*at, str(key)), path, places)
+            locations[(*key_path, str(key))] = f"{path}:{node.lc.key(key)[0] + 1}"
+            result[str(key)] = _plain(value, (*key_path, str(key)), path, locations)
         return result
     if isinstance(node, CommentedSeq):
         for index in range(len(node)):
-            places[(*at, str(index))] = f"{path}:{node.lc.item(index)[0] + 1}"
-        return [_plain(value, (*at, str(index)), path, places) for index, value in enumerate(node)]
+            locations[(*key_path, str(index))] = f"{path}:{node.lc.item(index)[0] + 1}"
+        return [_plain(value, (*key_path, str(index)), path, locations) for index, value in enumerate(node)]
     if isinstance(node, bool) or node is None:
         return node
     for scalar in (int, float, str):

@@ -1,4 +1,4 @@
-"""Recipe, Stage and their parts: strict values, every key documented, none ignored."""
+"""Schema of a recipe: Recipe, Stage and their settings. Every key is documented; unknown keys are refused."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ from pipelines.recipe.strict import StrictModel
 
 
 class Budget(StrictModel):
-    """How much a stage computes."""
+    """How much a stage computes: amount of training data, batch sizes, sequence length."""
 
     tokens: int | None = Field(None, ge=0)
-    """Tokens to train on (plain text), padding included. 0 only takes the start over."""
+    """Tokens of plain text to train on, padding included. 0: no training, the result is the start itself."""
     epochs: float | None = Field(None, gt=0)
-    """Passes over the corpus; the largest number of them when `patience` is set."""
+    """Passes over the corpus; an upper bound when `patience` is set."""
     batch_tokens: PositiveInt = 8192
     """Tokens in a batch of plain text."""
     grains: PositiveInt = 8
-    """Parts of a batch of plain text that are corrupted each by itself: so many ranks, or accumulated steps, can share it."""
+    """Parts of a batch of plain text that are corrupted each by itself: so many ranks, or accumulated steps, can share
+    it."""
     batch_texts: PositiveInt = 32
-    """Texts in a batch of a labelled task."""
+    """Examples in a batch of a labelled task."""
     labelled: PositiveInt | None = None
-    """Labelled examples to train on, drawn by the seed, one of each label first; None for all there are."""
+    """Labelled examples to train on, drawn by the seed, at least one of each label; None: all."""
     length: PositiveInt = 128
-    """Tokens in a sequence; longer texts of a task are cut."""
+    """Tokens in a sequence; longer texts of a task are truncated."""
     patience: PositiveInt | None = None
-    """Validations without improvement after which fine-tuning stops."""
+    """Early stopping: validations without improvement after which fine-tuning ends; None: no early stopping."""
 
     @model_validator(mode="after")
     def _one_measure(self) -> Self:
@@ -51,34 +52,34 @@ class Budget(StrictModel):
 
 
 class NewWords(StrictModel):
-    """Words of the stage's own corpus that are added to the vocabulary it starts from."""
+    """Words of the stage's corpus that are added to the vocabulary of its start."""
 
     tokens: PositiveInt
-    """Words to add, at most: those that take the most tokens together, beyond one each."""
+    """Largest number of words to add; preferred are those that would save the most tokens over the corpus."""
     sample_bytes: PositiveInt = 20_000_000
-    """UTF-8 bytes of text that they are looked for in."""
+    """UTF-8 bytes of text in which words are counted."""
 
 
 class TokenizerLimits(StrictModel):
-    """What a tokenizer must not exceed on the text of a stage; it is told before anything trains, and changes no result."""
+    """Limits for a tokenizer on the text of a stage, checked before training; they change no result."""
 
     unknown: float | None = Field(None, ge=0, le=1)
-    """Share of tokens that stand for what the tokenizer does not know; None leaves what is usual for its kind."""
+    """Largest share of unknown tokens; None: the default of the kind of tokenizer."""
     fertility: float | None = Field(None, gt=0)
-    """Tokens for each word, in languages without spaces for each character."""
+    """Largest number of tokens per word (per character in languages written without spaces); None: no limit."""
 
 
 class Optimizer(StrictModel):
-    """AdamW (Loshchilov & Hutter 2019) and its numerics."""
+    """AdamW (Loshchilov & Hutter 2019), gradient clipping and numerical precision."""
 
     lr: float = Field(5e-4, gt=0)
     """Peak learning rate."""
     weight_decay: float = Field(0.01, ge=0)
     betas: tuple[float, float] = (0.9, 0.98)
     clip: float = Field(1.0, gt=0)
-    """Largest global gradient norm."""
+    """Global gradient norm above which gradients are scaled down."""
     precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
-    """`auto` is bf16 autocast where the processor or GPU computes in bf16, else float32."""
+    """`auto`: bfloat16 autocast where the processor or GPU supports it, else float32."""
 
 
 def _as_list(value: Any) -> Any:
@@ -90,38 +91,40 @@ class Stage(StrictModel):
 
     kind: Kind
     start: str | tuple[str, ...] | Checkpoint | Untrained | None = None
-    """The stage (or `recipe/stage`) whose result this one continues; for `evaluate` and `probe`, the stages they look at."""
+    """Stage (or `recipe/stage`) whose result this one continues; for `evaluate` and `probe`, the stages they
+    measure."""
     teacher: str | None = None
-    """The stage whose result teaches this one."""
+    """Stage whose result is the teacher, for distillation."""
     like: str | None = None
-    """Take every key not given here from this stage."""
+    """Stage from which every key that is not given here is inherited."""
     corpus: tuple[Literal["general", "domain", "task_text", "task"], ...] = ()
+    """Corpora that this stage reads."""
     tokenizer: SerializeAsAny[Tokenizer] | None = None
     vocabulary: NewWords | None = None
-    """Words to add to the tokenizer of the start."""
+    """Words to add to the vocabulary of the start."""
     limits: TokenizerLimits = TokenizerLimits()
     segmentation: SerializeAsAny[Segmentation] | None = None
-    """Where words begin, for corruptions that treat a word as one thing."""
-    layout: SerializeAsAny[Layout] = Field(default_factory=Layout.usually)
-    """How plain text is laid out in rows."""
+    """Where words begin, for corruptions that treat a word as one unit."""
+    layout: SerializeAsAny[Layout] = Field(default_factory=Layout.default)
+    """How documents of plain text are laid out in rows."""
     backbone: SerializeAsAny[Backbone] | None = None
     corruption: tuple[SerializeAsAny[Corruption], ...] = ()
     head: SerializeAsAny[Head] | None = None
     objective: tuple[SerializeAsAny[Objective], ...] = ()
     strategy: tuple[SerializeAsAny[Strategy], ...] = ()
-    """Which parameters train, at which rate, when; several apply in order."""
-    schedule: SerializeAsAny[Schedule] = Field(default_factory=Schedule.usually)
-    """How the learning rate moves over the steps."""
+    """Which parameters train, at which learning rate, when; several strategies apply in order."""
+    schedule: SerializeAsAny[Schedule] = Field(default_factory=Schedule.default)
+    """Learning rate as a function of the optimizer step."""
     compression: tuple[SerializeAsAny[Compression], ...] = ()
     suite: tuple[SerializeAsAny[Evaluation], ...] = ()
     probes: tuple[SerializeAsAny[Probe], ...] = ()
-    """What a `probe` stage looks for in hidden states."""
+    """Probes that a `probe` stage trains on hidden states."""
     budget: Budget = Budget()
     optimizer: Optimizer = Optimizer()
     dropout: float | None = Field(None, ge=0, lt=1)
-    """Rate of every dropout while this stage trains; None leaves what the backbone's configuration says."""
+    """Rate of all dropout layers during this stage; None: as in the backbone's configuration."""
     seeds: tuple[int, ...] = (0,)
-    """One model is trained for each; stages that start from this one take the first."""
+    """Seeds: one model is trained for each; stages that start from this one use the first."""
 
     @field_validator(
         "corpus", "corruption", "objective", "strategy", "compression", "suite", "probes", "seeds", mode="before"
@@ -137,28 +140,29 @@ class Stage(StrictModel):
 
     @property
     def trains(self) -> bool:
+        """Whether the stage updates weights."""
         return bool(self.objective) and self.budget.tokens != 0
 
 
 class Claim(StrictModel):
-    """What a system is known for, as something to be measured: one stage against another, all else equal."""
+    """Published result as a comparison to measure: one stage against another, all else equal."""
 
     says: str
-    """The claim in one sentence."""
+    """Statement of the claim in one sentence."""
     published: str
-    """The paper's own figure, and where it stands there: a fact to compare with."""
+    """Published figure, and where it is in the paper; for comparison only."""
     system: str
-    """The stage that should be better."""
+    """Stage that should be better."""
     baseline: str
-    """The stage it is compared with, on the same data and seeds."""
+    """Stage that the system is compared with, on the same data and seeds."""
     data: str
-    """The dataset of params.yaml it was chosen for."""
+    """Dataset of params.yaml for which the claim was written."""
     metric: str | None = None
-    """A metric of the dataset's task family; None for its first."""
+    """Metric of the dataset's task family; None: its first."""
     at_least: float = 0.0
-    """The claim holds when the difference lies above this: 0 for "better", −0.01 for "within a point"."""
+    """Threshold of the difference above which the claim holds: 0 for "better", −0.01 for "within a point"."""
     seeds: PositiveInt = 5
-    """Models trained of each of the two stages."""
+    """Number of seeds trained for each of the two stages."""
 
 
 class Recipe(StrictModel):
@@ -167,8 +171,8 @@ class Recipe(StrictModel):
     name: str
     paper: str = ""
     """`arXiv:…` or `doi:…` of the system."""
-    settings: dict[str, Any] = {}
-    """The paper's own settings, as facts to compare with; nothing reads them but the catalogue."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the paper, for comparison only: nothing is computed from them."""
     stages: Annotated[dict[str, Stage], Field(min_length=1)]
-    claims: dict[str, Claim] = {}
-    """By name; `cursus claim` measures one."""
+    claims: dict[str, Claim] = Field(default_factory=dict)
+    """Name → claim; `cursus claim` measures one."""

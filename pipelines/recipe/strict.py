@@ -1,7 +1,8 @@
-"""The base of everything a recipe spells out."""
+"""Base class of everything that is written in a recipe."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -10,12 +11,14 @@ from pipelines.components import refuse_unknown_keys
 
 
 class StrictModel(BaseModel):
-    """Frozen; refuses keys it does not know."""
+    """Frozen pydantic model that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, value: Any) -> Any:
-        refuse_unknown_keys(f"a {cls.__name__.lower()}", value, cls.model_fields)
+        # TokenizerLimits → "tokenizer limits"
+        words = re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()
+        refuse_unknown_keys(words, value, cls.model_fields)
         return value

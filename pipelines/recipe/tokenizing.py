@@ -1,4 +1,4 @@
-"""Does a stage's tokenizer have what its other parts need?"""
+"""Check that the tokenizer of a stage has what the other parts need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipelines.recipe.starts import Checkpoint
 
 
 def check_tokens(stage: Stage, part: str, needed: frozenset[str]) -> str | None:
-    """Why the stage's tokenizer cannot serve `part`. That of a checkpoint is not known yet."""
+    """Reason why the tokenizer cannot serve `part`; None when it can, or comes with a checkpoint and is unknown."""
     if stage.tokenizer is None or needed <= stage.tokenizer.offers:
         return None
     fits = matching_members(Tokenizer, lambda tokenizer: needed <= tokenizer.offers)
@@ -20,13 +20,14 @@ def check_tokens(stage: Stage, part: str, needed: frozenset[str]) -> str | None:
 
 
 def check_vocabulary(stage: Stage) -> Problem | None:
-    """New words meet a vocabulary that can take them, and text that teaches them."""
+    """Check that the vocabulary can grow, and that the stage trains the new words on plain text."""
     if stage.vocabulary is None:
         return None
     if not stage.kind.reads_plain_text or not isinstance(stage.start, (str, Checkpoint)):
         return (
             "vocabulary",
-            "words are added by a stage that continues another on plain text: pretrain, adapt_domain or adapt_task with a start",
+            "only a stage that continues another on plain text can add words: pretrain, adapt_domain or adapt_task "
+            "with a start",
         )
     if unfit := check_tokens(stage, "vocabulary", frozenset({"new_words"})):
         return "vocabulary", unfit
@@ -34,7 +35,7 @@ def check_vocabulary(stage: Stage) -> Problem | None:
         if objective.companion_heads:
             return (
                 "vocabulary",
-                f"{objective.name} trains a second network whose vocabulary cannot grow; leave vocabulary out, or give the "
-                "stage another objective",
+                f"{objective.name} trains a second network whose vocabulary cannot grow; remove vocabulary, or give "
+                "the stage another objective",
             )
     return None

@@ -9,9 +9,9 @@ import pytest
 from tests.flows.conftest import Cursus
 
 MISTAKES = {
-    "recipe": (["run", "bret"], ("no recipe is called 'bret'", "Did you mean 'bert'?")),
+    "recipe": (["run", "bret"], ("there is no recipe 'bret'", "Did you mean 'bert'?")),
     "dataset": (["run", "--data", "smal"], ("no dataset is called 'smal'", "Did you mean 'small'?", "params.yaml")),
-    "variant": (["run", "--variant", "no-such"], ("no variant is called 'no-such'", "Known:", "bert.yaml")),
+    "variant": (["run", "--variant", "no-such"], ("there is no variant 'no-such'", "Known:", "bert.yaml")),
     "data": (["data", "smal"], ("no dataset is called 'smal'", "Did you mean 'small'?")),
     "listing": (["recipes", "bret"], ("Did you mean 'bert'?",)),
     "model folder": (["predict", "--model", "flows", "a text"], ("flows", "missing")),

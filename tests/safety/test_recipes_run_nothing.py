@@ -64,5 +64,5 @@ def test_a_component_is_found_among_ours_and_never_imported_by_name(name: str, t
 
 @pytest.mark.parametrize("name", ["../../escaped", "/etc/passwd", ".hidden", "a b", "{{7*7}}"])
 def test_a_stage_is_called_what_may_be_part_of_a_file_s_name(name: str, tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r"good.yaml:4: stages.* names a stage: use letters"):
+    with pytest.raises(RecipeError, match=r"good.yaml:4: stages.* is no valid stage name: use letters"):
         library_of(tmp_path, good=GOOD.replace("  general:", f"  {name!r}:")).load("good")

@@ -24,7 +24,7 @@ class Nearest(Selection, name="nearest"):
 
     neighbours: int = Field(default=50, ge=1, le=2000)
     """Of each text of the task; one that is near to several is selected once."""
-    vectors: SerializeAsAny[TextVectors] = Field(default_factory=TextVectors.usually)
+    vectors: SerializeAsAny[TextVectors] = Field(default_factory=TextVectors.default)
     """What makes two texts near."""
     index: Literal["flat", "inverted_lists"] | None = None
     """Compare with every text, or only with those in the nearest of the lists that the domain is cut into. None: lists

@@ -52,7 +52,7 @@ def collect(dataset: str, root: Path) -> None:
             units, size = units_of(sources[name], root)
             tables[name] = table_from_units(units, folder / name, step.unfinished(name), step.processes, size)
             if sources[name] and not tables[name]["documents"]:
-                places = ", ".join(source.described for source in sources[name])
+                places = ", ".join(source.location for source in sources[name])
                 raise DataError(f"{dataset}: the corpus {name!r} is empty: {places} holds no text")
         write_json(folder / COUNTS, history([], "collect", tables))
 

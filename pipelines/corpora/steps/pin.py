@@ -95,7 +95,7 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
         "code": source_hash("pipelines.reports.cards.card"),
         "pages": {page.name: digest_file(page) for page in pages},
         "settings": {"recipe": settings.recipe, "variants": settings.variants}
-        | {"licences": [task.licence, *([source.described, source.licence] for source in listed)]},
+        | {"licences": [task.licence, *([source.location, source.licence] for source in listed)]},
         "recipes": {path.name: digest_file(path) for path in sorted((root / "recipes").glob("*.yaml"))},
     }
     return {"dataset": dataset, "sources": sources, "steps": steps}

@@ -30,7 +30,7 @@ def pinned_sources(settings: DatasetSettings, root: Path) -> dict[str, Any]:
     files: dict[str, Any] = {}
     for source in listed:
         if not isinstance(source, DocumentationSource):
-            known, place = pinned_files(named_files(source, root), root), source.described
+            known, place = pinned_files(named_files(source, root), root), source.location
             while files.get(place, known) != known:  # the same address on two servers
                 place += "'"
             files[place] = known

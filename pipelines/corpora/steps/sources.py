@@ -102,6 +102,6 @@ def _read(source: FileSource | PackageSource, parts: Iterable[Part], tally: Tall
     flawed = count_flaws(tally.drop) if source.bad_records == "skip" else refuse_and_suggest_skipping
     for part in parts:
         for text, where in read_texts(part, source.options, flawed):
-            if source.takes(text):
+            if source.selects(text):
                 tagged = source.format == "tagged_words"
                 yield join_words([word for word, _ in tagged_line(text)]) if tagged else text, where

@@ -71,7 +71,7 @@ MISTAKES = {
     "tokens and epochs": Mistake("{tokens: 8192,", "{tokens: 8192, epochs: 2,", (":13", "tokens or epochs, not both")),
     "unknown start": Mistake("start: general", "start: genral", (":16", "genral", "Did you mean 'general'?")),
     "circular start": Mistake(
-        "kind: pretrain\n", "kind: pretrain\n    start: classify\n", ("circle", "general → classify → general")
+        "kind: pretrain\n", "kind: pretrain\n    start: classify\n", ("circular", "general → classify → general")
     ),
     "start missing": Mistake("    start: general\n", "", (":14", "start", "name the stage it starts from")),
     "corpus missing": Mistake("    corpus: general\n", "", (":4", "corpus", "general, domain, task_text or task")),
@@ -87,7 +87,7 @@ MISTAKES = {
     "the head lacks a signal": Mistake(
         "objective: masked_lm", "objective: match_logits", (":11", "logits", "masked_lm")
     ),
-    "teacher missing": Mistake("    teacher: classify\n", "", ("teacher", "name the stage that teaches")),
+    "teacher missing": Mistake("    teacher: classify\n", "", ("teacher", "name the teacher stage")),
     "teacher unknown": Mistake("teacher: classify", "teacher: clasify", (":25", "clasify", "Did you mean 'classify'?")),
     "strategy missing": Mistake(
         "    strategy: full\n    budget: {tokens", "    budget: {tokens", (":4", "strategy", "full")
@@ -114,7 +114,7 @@ MISTAKES = {
     ),
     "variant that cannot work": Mistake("{budget: {tokens: 16384}}", "{corruption: []}", (":11", "masked_labels")),
     "unknown base": Mistake("name: good", "name: good\nbase: bret", (":2", "bret", "Did you mean 'bert'?")),
-    "base in a circle": Mistake("name: good", "name: good\nbase: good", ("circle", "good → good")),
+    "base in a circle": Mistake("name: good", "name: good\nbase: good", ("circular", "good → good")),
 }
 
 
@@ -141,8 +141,8 @@ def test_the_good_recipe_is_good(tmp_path: Path, sources: dict[str, DataSource])
 @pytest.mark.parametrize(
     ("name", "variants", "says"),
     [
-        ("goood", [], ("no recipe is called 'goood'", "Did you mean 'good'?")),
-        ("good", ["hours"], ("no variant is called 'hours'", "Did you mean 'hour'?")),
+        ("goood", [], ("there is no recipe 'goood'", "Did you mean 'good'?")),
+        ("good", ["hours"], ("there is no variant 'hours'", "Did you mean 'hour'?")),
         ("missing/folder/my.yaml", [], ("no recipe",)),
     ],
 )
@@ -153,7 +153,7 @@ def test_what_is_asked_for_must_exist(name: str, variants: list[str], says: tupl
 
 
 def test_a_budget_from_params_yaml_names_its_stage(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="no stage is called 'genral'. Did you mean 'general'?"):
+    with pytest.raises(RecipeError, match="there is no stage 'genral'. Did you mean 'general'?"):
         library_of(tmp_path, good=GOOD).load("good", budget={"genral": {"tokens": 1}})
 
 
@@ -175,7 +175,8 @@ def test_a_checkpoint_that_is_not_there_is_told_when_planning(tmp_path: Path, so
 def test_inheritance_takes_what_is_omitted_and_nothing_else(tmp_path: Path) -> None:
     text = GOOD.replace(
         "  classify:\n",
-        "  domain: {kind: adapt_domain, start: general, corpus: domain, budget: {epochs: 2}, optimizer: {lr: 0.1}}\n  classify:\n",
+        "  domain: {kind: adapt_domain, start: general, corpus: domain, budget: {epochs: 2}, optimizer: {lr: 0.1}}\n  "
+        "classify:\n",
     ).replace("start: general\n    corpus: task", "start: domain\n    corpus: task")
     stages = library_of(tmp_path, good=text).load("good").stages
     assert stages["domain"].corruption == stages["general"].corruption

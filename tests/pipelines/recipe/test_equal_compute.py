@@ -35,7 +35,7 @@ def operations(stage: Stage, tokenizer: PreTrainedTokenizerFast) -> float:
     for corruption in stage.corruption:
         arrays = corruption.apply(arrays, TokenIds(config.vocab_size, 4, (0, 1, 2, 3, 4)), random)
     batch = {name: torch.from_numpy(value) for name, value in arrays.items()}
-    step = TrainingStep(batch, {}, network, lambda name, batch, wanted: companions[name].ask(batch, wanted))
+    step = TrainingStep(batch, {}, network, lambda name, batch, wanted: companions[name].forward(batch, wanted))
     with FlopCounterMode(display=False) as counter:
         step.batch = objective.rewrite(step)
         step.signals = stage.head.signals(network, step.batch, objective.needs_signals)

@@ -52,10 +52,10 @@ def test_the_code_of_an_attack_is_code_of_the_stage_that_names_it(tmp_path: Path
     ("suite", "setting", "says"),
     [
         ("{name: robustness, attacks: [homophones]}", Setting(language="en"), "homophones is for zh"),
-        ("{name: robustness, attacks: [distractor]}", Setting("text_classification"), "distractor would change what the"),
-        ("{name: robustness, attacks: [letter_case, letter_case]}", Setting(), "letter_case is asked twice"),
+        ("{name: robustness, attacks: [distractor]}", Setting("text_classification"), "distractor would change what"),
+        ("{name: robustness, attacks: [letter_case, letter_case]}", Setting(), "letter_case is given twice"),
         ("calibration", Setting("pair_classification"), "calibration is defined for text_classification; this"),
-        ("pseudo_perplexity", Setting(), "stage 'classify' answers a task, and no evaluation here judges that"),
+        ("pseudo_perplexity", Setting(), "stage 'classify' answers a task, but no evaluation here judges task models"),
     ],
 )  # fmt: skip
 def test_what_says_nothing_of_a_dataset_is_refused_at_load(

@@ -89,11 +89,16 @@ JUDGED = "  report: {{kind: evaluate, start: [{}], corpus: task, suite: {}}}"
 CASES = {
     "two streams of a body with one": Refused(
         written(corruption="permutation", head="permuted_lm", objective="permuted_lm"),
-        (":12: stages.general.head", "permuted_lm needs a body that is two_stream", "bert", "fit: transformer xlnet"),
+        (
+            ":12: stages.general.head",
+            "permuted_lm needs a backbone that is two_stream",
+            "bert",
+            "fit: transformer xlnet",
+        ),
     ),
     "a language model on a body that sees both sides": Refused(
         written(corruption="[]", head="causal_lm", objective="causal_lm"),
-        (":12: ", "causal_lm needs a body that is causal", "awd_lstm, transformer gpt2"),
+        (":12: ", "causal_lm needs a backbone that is causal", "awd_lstm, transformer gpt2"),
     ),
     "a pair of single texts": Refused(
         labelled(head="regression", objective="squared_error"),
@@ -107,12 +112,12 @@ CASES = {
     ),
     "a pair as unlabelled text": Refused(
         labelled(corpus="[task, task_text]", kind="compress", objective="match_logits", compression="select_layers"),
-        (":19: ", "task_text is no example of pair_classification without its answer", "corpus: task"),
+        (":19: ", "a pair_classification example is no training example without its answer", "corpus: task"),
         "pair_classification",
     ),
     "a chain of tags on a classification dataset": Refused(
         labelled(head="crf_tagging", objective="crf"),
-        (":20: ", "crf_tagging answers tagging, and this dataset is text_classification", "sequence_classification"),
+        (":20: ", "crf_tagging answers tagging, but this dataset is text_classification", "sequence_classification"),
         "text_classification",
     ),
     "a classifier on tags": Refused(
@@ -122,18 +127,18 @@ CASES = {
         written(corruption="whole_word_mask"),
         (
             ":11: ",
-            "whole_word_mask needs word_starts, which nothing before it provides; what does: segmentation: jieba",
+            "whole_word_mask needs word_starts, which no part before it provides; parts that do: segmentation: jieba",
         ),
         language="zh",
     ),
     "words between spaces where there are none": Refused(
         written(corruption="whole_word_mask", segmentation="spaces"),
-        (":8: ", "spaces finds the words of languages written with spaces", "language is zh; what would fit: jieba"),
+        (":8: ", "spaces segments languages written with spaces", "language is zh; segmentations that fit: jieba"),
         language="zh",
     ),
     "a dictionary of another language": Refused(
         written(corruption="whole_word_mask", segmentation="jieba"),
-        (":8: ", "jieba finds the words of zh, and this dataset's language is en; what would fit: spaces"),
+        (":8: ", "jieba segments zh, but this dataset's language is en; segmentations that fit: spaces"),
         language="en",
     ),
     "prompts longer than the positions": Refused(
@@ -142,7 +147,7 @@ CASES = {
     ),
     "prompts for a model that does not go on": Refused(
         written(JUDGED.format("general", "prompting")),
-        (":16: ", "its head masked_lm does not say next_logits; heads that do: causal_lm"),
+        (":16: ", "its head masked_lm does not provide next_logits; heads that do: causal_lm"),
     ),
     "rows longer than the positions": Refused(
         written(length="520"),
@@ -173,7 +178,8 @@ CASES = {
         ),
         (
             ":11: ",
-            "sentinel_spans needs a tokenizer with sentinels; wordpiece has mask, new_words; tokenizers that fit: unigram",
+            "sentinel_spans needs a tokenizer with sentinels; wordpiece has mask, new_words; tokenizers that fit: "
+            "unigram",
         ),
     ),
     "a tree over words that were not counted": Refused(
@@ -192,45 +198,65 @@ CASES = {
     ),
     "an auxiliary language model on a body that sees both sides": Refused(
         labelled(objective="[cross_entropy, {name: causal_lm, weight: 0.5}]"),
-        (":21: ", "causal_lm needs next_logits, which sequence_classification says of a body that is causal", "gpt2"),
+        (
+            ":21: ",
+            "causal_lm needs next_logits, which sequence_classification provides on a backbone that is causal",
+            "gpt2",
+        ),
     ),
     "a signal that the head does not say": Refused(
         written(objective="[masked_lm, span_boundary]", corruption="span_mask"),
         (
             ":13: ",
-            "span_boundary needs boundary_logits, which the head masked_lm does not say",
+            "span_boundary needs boundary_logits, which the head masked_lm does not provide",
             "heads that do: span_b",
         ),
     ),
     "the edges of spans that nothing masks": Refused(
         written(head="span_boundary", objective="[masked_lm, span_boundary]"),
-        (":12: ", "span_boundary needs span_edges, span_offsets, which nothing here provides; what does: span_mask"),
+        (
+            ":12: ",
+            "span_boundary needs span_edges, span_offsets, which no part of this stage provides",
+            "parts that do: span_mask",
+        ),
     ),
     "pieces of windows in rows that go on": Refused(
         written(layout="contiguous", corruption="[adjacent_halves, token_mask]"),
-        (":9: ", "adjacent_halves cuts windows in pieces", "contiguous rows go on from batch to batch; use windows"),
+        (
+            ":9: ",
+            "adjacent_halves splits windows into segments",
+            "rows of contiguous continue from batch to batch; use windows",
+        ),
     ),
     "pieces of windows in rows of several documents": Refused(
         written(layout="packed_documents", corruption="[adjacent_halves, token_mask]"),
-        (":9: ", "adjacent_halves cuts windows in pieces", "packed_documents rows hold several documents; use windows"),
+        (
+            ":9: ",
+            "adjacent_halves splits windows into segments",
+            "rows of packed_documents hold several documents; use windows",
+        ),
     ),
     "documents in a body that scores by relative distances": Refused(
         written(
             layout="packed_documents", tokenizer="xlnet_unigram", backbone="{name: transformer, architecture: xlnet}"
         ),
-        (":9: ", "needs a body that is within_documents, and this one (transformer xlnet) is not", "transformer gpt2"),
+        (
+            ":9: ",
+            "needs a backbone that is within_documents, and this one (transformer xlnet) is not",
+            "transformer gpt2",
+        ),
     ),
     "positions that two parts decide": Refused(
         written(layout="packed_documents", corruption="[{name: shift_positions, positions: 512}, token_mask]"),
-        (":11: ", "shift_positions says position_ids, which layout packed_documents says already"),
+        (":11: ", "shift_positions provides position_ids, which layout packed_documents provides already"),
     ),
     "a head on plain text that answers a task": Refused(
         written(head="sequence_classification"),
-        (":12: ", "sequence_classification reads labelled examples, this stage reads plain text", "masked_lm"),
+        (":12: ", "sequence_classification reads labelled examples, but this stage reads plain text", "masked_lm"),
     ),
     "a head for plain text on labels": Refused(
         labelled(head="masked_lm"),
-        (":20: ", "masked_lm reads plain text and answers no task; heads that do: ", "sequence_classification"),
+        (":20: ", "masked_lm reads plain text and cannot answer a task; heads that do: ", "sequence_classification"),
         "text_classification",
     ),
     "an evaluation of another family": Refused(
@@ -245,18 +271,22 @@ CASES = {
     ),
     "an evaluation of models that answer, on one that does not": Refused(
         written(JUDGED.format("general", "scores")),
-        (":16: ", "stage 'general' has no labels to be judged on; name finetune or compress stages"),
+        (
+            ":16: ",
+            "stage 'general' was trained without labels, so it cannot be judged on a task",
+            "name finetune or compress stages",
+        ),
     ),
     "a claim about a stage that is not there": Refused(
         labelled(
             "claims:",
             "  better: {says: It is., published: none, system: answer, baseline: anwser, data: docstrings, metric: f1}",
         ),
-        (":25: claims.better.baseline", "no stage is called 'anwser'. Did you mean 'answer'?"),
+        (":25: claims.better.baseline", "there is no stage 'anwser'. Did you mean 'answer'?"),
     ),
     "a teacher that is not named": Refused(
         labelled(objective="match_logits", kind="compress", compression="select_layers"),
-        ("teacher: match_logits learns from a teacher: name the stage that teaches",),
+        ("teacher: match_logits learns from a teacher: name the teacher stage",),
     ),
     "a body with two stacks under a head for one": Refused(
         labelled(
@@ -268,7 +298,7 @@ CASES = {
                 "objective": "sequence_to_sequence",
             }
         ),
-        (":20: ", "sequence_classification needs a body that is one_stack", "transformer bert"),
+        (":20: ", "sequence_classification needs a backbone that is one_stack", "transformer bert"),
     ),
 }
 

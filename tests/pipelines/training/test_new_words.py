@@ -170,7 +170,7 @@ def test_another_kind_of_vocabulary_is_refused(sources: dict[str, DataSource], t
         (
             "start: general\n    corpus: domain",
             "start: {untrained: general}\n    corpus: domain",
-            "words are added by a stage that",
+            "only a stage that continues another on plain text can add words",
         ),
         ("vocabulary: {tokens: 40}", "vocabulary: {tokens: 0}", "greater than 0"),
         ("vocabulary: {tokens: 40}", "vocabulary: {token: 4}", "Did you mean 'tokens'"),

@@ -56,13 +56,13 @@ def test_a_claim_trains_what_it_compares_and_nothing_else(name: str, claim: str)
 
 def test_a_claim_that_nobody_makes_is_told(tmp_path: Path) -> None:
     with pytest.raises(
-        RecipeError, match=r"recipe adapter makes no claim 'within_a_pint'. Did you mean 'within_a_point'"
+        RecipeError, match=r"recipe adapter has no claim 'within_a_pint'. Did you mean 'within_a_point'"
     ):
         recipe_of_claim(LIBRARY.load("adapter"), "within_a_pint")
     text = (RECIPES / "adapter.yaml").read_text().replace("system: adapter", "system: adaptor")
     library = library_of(tmp_path, adapter=text, bert=(RECIPES / "bert.yaml").read_text())
     with pytest.raises(
-        RecipeError, match=r"adapter.yaml:\d+: claims.within_a_point.system: no stage is called 'adaptor'"
+        RecipeError, match=r"adapter.yaml:\d+: claims.within_a_point.system: there is no stage 'adaptor'"
     ):
         library.load("adapter")
 

@@ -88,9 +88,9 @@ def test_a_probe_stage_is_read(tmp_path: Path) -> None:
     ("stage", "family", "told"),
     [
         ("    start: general\n", None, "needs at least one probe; known: attention_relations, edge"),
-        ("    start: general\n    probes: [linear, linear]\n", None, "linear is asked twice"),
-        ("    probes: linear\n", None, "starts from the stages it looks at"),
-        ("    start: nowhere\n    probes: linear\n", None, "no stage is called 'nowhere'"),
+        ("    start: general\n    probes: [linear, linear]\n", None, "linear is given twice"),
+        ("    probes: linear\n", None, "starts from the stages it probes"),
+        ("    start: nowhere\n    probes: linear\n", None, "there is no stage 'nowhere'"),
         (
             "    start: general\n    probes: linear\n    budget: {length: 128}\n",
             None,
@@ -99,7 +99,7 @@ def test_a_probe_stage_is_read(tmp_path: Path) -> None:
         (
             "    start: general\n    probes: structural\n    budget: {length: 32}\n",
             "tagging",
-            "structural asks about dependency_parsing; this dataset is tagging; probes that fit: edge, forgetting, linear",
+            "structural is defined for dependency_parsing; this dataset is tagging; probes that fit: edge, forgetting, linear",
         ),
         ("    start: general\n    probes: linnear\n", None, "Did you mean 'linear'?"),
     ],
@@ -121,9 +121,9 @@ def test_what_cannot_be_probed_is_refused_when_the_recipe_is_read(
             "attention_relations",
             "awd_lstm) has a state that goes from word to word, and no attention",
         ),
-        ("t5/general", "linear", "linear needs a body"),
-        ("bert/int8", "linear", "served as dynamic_int8 makes it, without hidden states"),
-        ("bert/report", "linear", "is of the kind evaluate and makes no model"),
+        ("t5/general", "linear", "linear needs a backbone"),
+        ("bert/int8", "linear", "is an exported graph of dynamic_int8, without hidden states"),
+        ("bert/report", "linear", "is of kind evaluate and produces no model"),
     ],
 )
 def test_models_without_what_a_probe_looks_at_are_refused(
@@ -135,7 +135,7 @@ def test_models_without_what_a_probe_looks_at_are_refused(
     library = library_of(tmp_path, mine=f"name: mine\npaper: arXiv:1909.03368\n{stages}")
     with pytest.raises(RecipeError) as error:
         library.load("mine")
-    assert told.removeprefix("linear needs a body") in str(error.value)
+    assert told.removeprefix("linear needs a backbone") in str(error.value)
 
 
 def test_a_folder_that_is_no_model_is_told_before_anything_is_written(tmp_path: Path, trees: dict[str, Path]) -> None:
