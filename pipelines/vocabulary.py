@@ -1,11 +1,18 @@
-"""The closed words between the parts: what a batch carries, what a network says, what a body can do.
+"""The vocabulary that parts of a recipe share: the fields of a batch, the signals of a network, the abilities of a
+backbone.
 
-A layout, a segmentation, a corruption and a head's encoding *provide* fields, a head *provides* signals, an objective
-*needs* both; a head *needs* abilities that the backbone *offers*. Demand ⊆ supply is checked when a recipe is loaded. A new
-word here is an architectural decision, not a convenience.
+| word | is | provided by | needed by |
+|---|---|---|---|
+| `Field` | a tensor in a batch | layouts, segmentations, corruptions, `Head.encode` | heads, objectives, corruptions |
+| `Signal` | a tensor that a head computes from a batch | heads | objectives |
+| `Ability` | a property of an architecture | backbones | heads, layouts, probes |
 
-Shapes: B sequences in a batch, L tokens in a sequence, M predicted positions in the whole batch, T tokens in a target
-sequence, V vocabulary, H hidden size, C classes, K choices.
+Parts never refer to each other, only to these words: a recipe is valid when whatever one of its parts needs is provided
+by another (`pipelines.recipe.check`). A new word is therefore an architectural decision, not a convenience.
+
+Shapes: B rows in a batch, L tokens in a row, M predicted positions in the whole batch, T tokens in a target sequence, V
+vocabulary size, H hidden size, C classes, K choices; in word-vector training, N windows in the batch, W context words
+in each, K negatives, D depth of the Huffman tree.
 """
 
 from __future__ import annotations
@@ -14,136 +21,146 @@ from enum import StrEnum
 
 
 class Field(StrEnum):
-    """A tensor in a batch."""
+    """A named tensor in a batch."""
 
     INPUT_IDS = "input_ids"
-    """int64 [B, L]: what the network reads."""
+    """int64 [B, L]: token ids that the network reads, after corruption."""
     ATTENTION_MASK = "attention_mask"
     """int64 [B, L]: 1 for a token, 0 for padding. Absent when nothing is padded."""
     TOKEN_TYPE_IDS = "token_type_ids"
-    """int64 [B, L]: 0 in the first text, 1 in the second. Absent where the tokenizer does not tell them apart."""
+    """int64 [B, L]: 0 in the first text of a pair, 1 in the second. Absent where the tokenizer makes no such
+    distinction."""
     POSITION_IDS = "position_ids"
-    """int64 [B, L]: where each token is said to stand. Absent when tokens stand where they are."""
+    """int64 [B, L]: position of each token. Absent when positions are 0 … L − 1."""
     ORIGINAL_IDS = "original_ids"
-    """int64 [B, L]: the tokens before corruption."""
+    """int64 [B, L]: token ids before corruption."""
     DOCUMENTS = "documents"
-    """int64 [B, L]: the number of the document each token of a plain-text row belongs to; −1 for padding."""
+    """int64 [B, L]: index of the document that each token of a plain-text row belongs to; −1 for padding."""
     DOCUMENT_STARTS = "document_starts"
-    """int64 [B, L]: 1 where a document begins in a row whose documents do not see each other, or the padding behind them. Absent
-    where a row is read as one text."""
+    """int64 [B, L]: 1 where a document begins, or the padding after the last one, in rows whose documents do not attend
+    to each other. Absent where a row is read as one text."""
     WORD_STARTS = "word_starts"
-    """int64 [B, L]: 1 where a token begins a word of the segmentation, 0 inside one."""
+    """int64 [B, L]: 1 where a token begins a word of the segmentation, 0 inside a word."""
     MEMORY = "memory"
-    """tuple of tensors: what the network remembers of the rows that this batch continues. Absent at the first batch."""
+    """tuple of tensors: the state that the network kept of the rows that this batch continues. Absent in the first
+    batch."""
     ITEMS = "items"
-    """int64 [B]: the number of each row's item among those of its stage, where rows are just those items."""
+    """int64 [B]: index of each row's item among the items of the stage; only where every row is exactly one item."""
     MASKED_POSITIONS = "masked_positions"
-    """int64 [M]: indices into the flattened [B·L] tokens, ascending."""
+    """int64 [M]: ascending indices of the predicted tokens, into the flattened [B·L] tokens of the batch."""
     MASKED_LABELS = "masked_labels"
-    """int64 [M]: the token that stood at each masked position."""
+    """int64 [M]: original token id at each predicted position."""
     SPAN_EDGES = "span_edges"
     """int64 [M, 2]: for each masked position, the flattened positions just before and just after its span."""
     SPAN_OFFSETS = "span_offsets"
-    """int64 [M]: place of each masked position in its span, 0 for the first."""
+    """int64 [M]: offset of each masked position within its span, from 0."""
     PERMUTATION_MASK = "permutation_mask"
-    """float32 [B, L, L]: 1 where token i must not see token j."""
+    """float32 [B, L, L]: 1 where token i must not attend to token j."""
     TARGET_MAPPING = "target_mapping"
     """float32 [B, T, L]: row t is the one-hot position of the t-th predicted token of its sequence."""
     REPLACED = "replaced"
-    """int64 [B, L]: 1 where a generator's token stands for another; written by the objective that asks the generator."""
+    """int64 [B, L]: 1 where a generator's token replaces the original; written by the objective that samples from the
+    generator."""
     PARTNER = "partner"
-    """int64 [B]: the row that holds the other half of this row's passage; −1 where no passage spans both."""
+    """int64 [B]: index of the row with the other half of the same passage; −1 where the two halves share no
+    document."""
     CENTERS = "centers"
-    """int64 [N]: word-vector training: the middle word of each window."""
+    """int64 [N]: the centre word of each window, in word-vector training."""
     CONTEXTS = "contexts"
-    """int64 [N, W]: the words around each centre, −1 where a window has fewer."""
+    """int64 [N, W]: the words around each centre; −1 where a window has fewer."""
     NEGATIVES = "negatives"
     """int64 [N, K]: words drawn from the noise distribution for each centre."""
     LABELS = "labels"
-    """int64 [B]: the class of each text, or the right choice of each question."""
+    """int64 [B]: the class of each text, or the correct choice of each question."""
     SCORES = "scores"
-    """float32 [B]: the number each pair of texts is to be given."""
+    """float32 [B]: ground-truth score of each text pair."""
     TAG_LABELS = "tag_labels"
-    """int64 [B, L]: the tag of each token that begins a word, −100 elsewhere."""
+    """int64 [B, L]: tag of each token that begins a word, −100 elsewhere."""
     ANSWERABLE = "answerable"
-    """int64 [B, L]: 1 where a token is of the text in which the answer may stand, 0 in the question and in the frame."""
+    """int64 [B, L]: 1 for the tokens of the context, in which the answer is searched; 0 for the question and special
+    tokens."""
     SPAN_LABELS = "span_labels"
-    """int64 [B, 2]: first and last token of the answer; 0, 0 where the row holds none."""
+    """int64 [B, 2]: first and last token of the answer; 0, 0 where the row does not contain it."""
     CHOICES = "choices"
-    """int64 [B, K]: 1 where a question has a choice, 0 where it has fewer than the widest of the batch."""
+    """int64 [B, K]: 1 for a choice of the question, 0 for padding up to the question with the most choices."""
     TARGET_IDS = "target_ids"
-    """int64 [B, T]: the text to be generated, −100 after its end."""
+    """int64 [B, T]: token ids of the text to generate, −100 after its end."""
 
 
-TOKEN_NUMBERS = frozenset({Field.MASKED_POSITIONS, Field.SPAN_EDGES})
-"""Fields whose values count tokens from the first of the batch."""
-ROW_NUMBERS = frozenset({Field.PARTNER})
-"""Fields whose values count rows from the first of the batch; −1 names none."""
-OF_MASKED = frozenset({Field.MASKED_POSITIONS, Field.MASKED_LABELS, Field.SPAN_EDGES, Field.SPAN_OFFSETS})
-"""Fields with a value for each predicted position. Where none says which these are, a row has as many as any other."""
-OF_WINDOWS = frozenset({Field.CENTERS, Field.CONTEXTS, Field.NEGATIVES})
-"""Fields with a value for each of as many word windows as a batch happens to have. All others have one for each row."""
+TOKEN_INDICES = frozenset({Field.MASKED_POSITIONS, Field.SPAN_EDGES})
+"""Fields whose values are indices into the flattened tokens of the batch."""
+ROW_INDICES = frozenset({Field.PARTNER})
+"""Fields whose values are indices of rows of the batch; −1 is no row."""
+PER_MASKED_POSITION = frozenset({Field.MASKED_POSITIONS, Field.MASKED_LABELS, Field.SPAN_EDGES, Field.SPAN_OFFSETS})
+"""Fields with one value for each predicted position. In a batch without `MASKED_POSITIONS`, every row has equally
+many."""
+PER_WINDOW = frozenset({Field.CENTERS, Field.CONTEXTS, Field.NEGATIVES})
+"""Fields with one value for each word window; their number varies from batch to batch. All other fields have one value
+for each row."""
 
 
 class Signal(StrEnum):
-    """A tensor that a network says."""
+    """A named tensor that a head computes from a batch."""
 
     MASKED_LOGITS = "masked_logits"
-    """[M, V]: vocabulary scores at the masked positions only."""
+    """[M, V]: vocabulary logits at the masked positions only."""
     BOUNDARY_LOGITS = "boundary_logits"
-    """[M, V]: vocabulary scores of masked tokens, read from the edges of their spans."""
+    """[M, V]: vocabulary logits of the masked tokens, predicted from the edges of their spans."""
     NEXT_LOGITS = "next_logits"
-    """[B, L, V]: vocabulary scores of the token that follows each position."""
+    """[B, L, V]: vocabulary logits of the token after each position."""
     TARGET_LOGITS = "target_logits"
-    """[B, T, V]: vocabulary scores of the text to be generated."""
+    """[B, T, V]: vocabulary logits of the text to generate."""
     REPLACED_LOGITS = "replaced_logits"
-    """[B, L]: how much each token looks replaced."""
+    """[B, L]: logit that each token was replaced by the generator."""
     NOISE_LOGITS = "noise_logits"
-    """[N, 1 + K]: scores of the true word and of the negatives."""
+    """[N, 1 + K]: scores of the true word, then of the negatives."""
     PATH_LOGITS = "path_logits"
-    """[N, D]: score of turning right at each inner node on the way to the word; 0 beyond the word's depth."""
+    """[N, D]: logit of turning right at each inner node on the path to the word; 0 beyond the word's depth."""
     PATH_TURNS = "path_turns"
-    """int64 [N, D]: the turn to take at each inner node: 1 right, 0 left, −100 beyond the word's depth."""
+    """int64 [N, D]: the correct turn at each inner node: 1 right, 0 left, −100 beyond the word's depth."""
     POOLED = "pooled"
-    """[B, H]: one vector for each sequence."""
+    """[B, H]: one vector for each row."""
     LOGITS = "logits"
-    """[B, C]: class scores of each text; [B, K]: scores of the choices of each question."""
+    """[B, C]: class logits of each text; [B, K]: logits of the choices of each question."""
     SCORE = "score"
-    """[B]: the number given to each text or pair."""
+    """[B]: predicted score of each text pair."""
     TAG_LOGITS = "tag_logits"
-    """[B, L, C]: tag scores of each token."""
+    """[B, L, C]: tag logits of each token."""
     TAG_TRANSITIONS = "tag_transitions"
-    """[C + 2, C + 2]: score of going from one tag to the next; the last two rows and columns are start and end."""
+    """[C + 2, C + 2]: score of each transition between tags; the last two rows and columns are start and end."""
     SPAN_LOGITS = "span_logits"
-    """[B, L, 2]: scores of each token as first and as last of the answer; −inf outside the context, but for token 0."""
+    """[B, L, 2]: logits of each token as first and as last of the answer; −inf outside the context, except for token
+    0."""
     HIDDEN_STATES = "hidden_states"
     """tuple of layers + 1 tensors [B, L, H]: embeddings first, top layer last."""
     MEMORY = "memory"
-    """tuple of tensors: what the network will remember when the next batch continues this one's rows. Detached."""
+    """tuple of tensors, detached: the state to pass to the batch that continues this batch's rows."""
     ACTIVATIONS = "activations"
-    """tuple of two tensors [B, L, H]: a recurrent body's top output with and without its dropout."""
+    """tuple of two tensors [B, L, H]: a recurrent backbone's top output with and without output dropout."""
 
 
 class Ability(StrEnum):
-    """What a body can do, so that a head may ask for it."""
+    """A property of a backbone that a head or a layout can require."""
 
     BIDIRECTIONAL = "bidirectional"
-    """A position sees what stands on both of its sides."""
+    """Each position attends to both sides."""
     CAUSAL = "causal"
-    """A position sees only what precedes it, so that the body can be a language model."""
+    """Each position depends only on the positions before it, so that the backbone can be a language model."""
     TWO_STREAM = "two_stream"
-    """A query stream predicts a token from its position and a permuted context, without seeing it (Yang et al. 2019)."""
+    """A query stream predicts a token from its position and a permuted context, without seeing it (Yang et al.
+    2019)."""
     ENCODER_DECODER = "encoder_decoder"
-    """A decoder that attends to an encoded source."""
+    """A decoder attends to an encoded source."""
     RECURRENT = "recurrent"
-    """Reads left to right with a state."""
+    """Reads from left to right with a recurrent state."""
     MEMORY = "memory"
-    """Takes and gives a memory of earlier rows."""
+    """Accepts and returns the state of earlier rows."""
     DISCRIMINATOR = "discriminator"
-    """Has a head of its own that tells replaced tokens (Clark et al. 2020)."""
+    """The architecture has its own head for replaced token detection (Clark et al. 2020)."""
     ONE_STACK = "one_stack"
-    """One state for each token that is read, from one stack of layers or from none: what most heads are put upon."""
+    """One hidden state for each input token, from a single stack of layers or a lookup table: what most heads build
+    on."""
     WITHIN_DOCUMENTS = "within_documents"
-    """Can be told where documents begin in a row, and then reads each as if it stood alone."""
+    """Attention can be restricted to the documents of a packed row, so that each is read as if it were alone."""
     STATIC = "static"
-    """One vector a word, whatever stands around it."""
+    """One vector for each word, independent of its context."""

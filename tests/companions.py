@@ -22,7 +22,7 @@ class Beside:
         chosen = Head.model_validate(head)
         network = chosen.build(config, None).eval()
 
-        def ask(batch: Batch, wanted: frozenset[Signal]) -> Signals:
+        def forward(batch: Batch, wanted: frozenset[Signal]) -> Signals:
             return chosen.signals(network, batch, wanted)
 
-        return Companion(network, ask, trains=True)
+        return Companion(network, forward, trains=True)

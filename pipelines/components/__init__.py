@@ -1,12 +1,13 @@
-"""The one mechanism by which a recipe's words become objects.
+"""The registry: how names in a recipe become objects.
 
     class Objective(Component): ...                          # a family
     class MaskedLM(Objective, name="masked_lm"): ...         # a member: subclassing registers it
-    Objective.model_validate("masked_lm")                    # a word becomes the member
-    Objective.model_validate({"name": "masked_lm", ...})     # so does a mapping; unknown keys are refused
+    Objective.model_validate("masked_lm")                    # a name gives the member with its defaults
+    Objective.model_validate({"name": "masked_lm", ...})     # a mapping gives it with options; unknown keys are errors
 
-A component is a frozen value and also the thing it configures. It holds no tensor and does no I/O when built, and its
-module imports torch only inside methods, so a recipe is read, checked and fingerprinted without starting torch.
+A component is both configuration and implementation: a frozen pydantic model with methods. It holds no tensor and does
+no I/O when it is constructed, and its module imports torch only inside methods, so that a recipe can be read, checked
+and fingerprinted without importing torch.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ UNKNOWN_KEY = "unknown_key"
 
 
 class Component(BaseModel):
-    """A frozen, named value that a recipe can spell. A family subclasses this once; members subclass the family."""
+    """A frozen, named value that a recipe can name. A family subclasses this once; members subclass the family."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""
-    """Where the method was published, as `arXiv:…`, `doi:…` or an author-year reference; shown in the catalogue."""
-    usual: ClassVar[str] = ""
-    """A family's member that is meant where a recipe names none; empty where a recipe must choose."""
+    """Publication of the method, as `arXiv:…`, `doi:…` or an author-year reference; shown in the catalogue."""
+    default_name: ClassVar[str] = ""
+    """Name of the family's default member; empty where a recipe must name one."""
     members: ClassVar[dict[str, type[Component]]]
 
     def __init_subclass__(cls, name: str | None = None, **keywords: Any) -> None:
@@ -61,13 +62,13 @@ class Component(BaseModel):
         return next(base for base in cls.__mro__ if Component in base.__bases__)
 
     @classmethod
-    def usually(cls) -> Self:
-        """The family's usual member with its defaults."""
-        return cls.model_validate(cls.usual)
+    def default(cls) -> Self:
+        """The family's default member with its default options."""
+        return cls.model_validate(cls.default_name)
 
     @property
     def reads_files(self) -> tuple[Path, ...]:
-        """Files whose content decides what it does: their digests are part of a stage's identity."""
+        """Files whose content determines the component's behaviour: their digests are part of a stage's identity."""
         return ()
 
     @model_validator(mode="wrap")
@@ -90,7 +91,7 @@ class Component(BaseModel):
         try:
             return member.model_validate(value)  # type: ignore[return-value]
         except ValidationError as error:
-            # the caller sees one sentence, not a report inside a report
+            # one sentence for the caller, not a pydantic report nested in another
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             raise ValueError(f"{cls.__name__.lower()} {chosen!r}, {where}: {first['msg']}") from None
@@ -101,14 +102,14 @@ class Component(BaseModel):
 
 
 def did_you_mean(word: str, known: Any) -> str:
-    """` Did you mean 'masked_lm'? Known: …` — the nearest known word and the list."""
+    """Suffix of an error message: ` Did you mean 'masked_lm'? Known: …`, the closest known name and the list of all."""
     near = difflib.get_close_matches(word, list(known), n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"{hint} Known: {', '.join(sorted(known))}."
 
 
 def refuse_unknown_keys(what: str, value: Any, known: Any) -> None:
-    """Raise a ValueError naming the first key of `value` that is not in `known`, and the nearest that is."""
+    """Raise a ValueError that names the first key of `value` not in `known`, and the closest one that is."""
     if isinstance(value, dict):
         for key in value:
             if key not in known:

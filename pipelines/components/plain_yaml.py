@@ -1,7 +1,7 @@
-"""YAML that says values and nothing else: no tag that asks for an object, no alias that never ends.
+"""Plain YAML: values only, without object tags and without aliases that expand beyond bounds.
 
-ruamel's round-trip loader builds no objects whatever a tag says; here such a tag is refused as well, so that nobody takes it for
-something that works, and no later reader of the same file runs it.
+ruamel's round-trip loader constructs no objects whatever a tag requests. Such tags are rejected all the same, so that
+users do not believe that they have an effect, and no other YAML reader of the same file executes them.
 """
 
 from __future__ import annotations
@@ -13,32 +13,30 @@ from typing import Any
 from pipelines.errors import RecipeError
 
 MOST_VALUES = 100_000
-"""Values of a file once its aliases are written out."""
+"""Maximum number of values of a file with its aliases expanded."""
 
 
 def refuse_tags(document: Any, path: Path) -> None:
-    """Raise RecipeError, with the line, for any tag, and for aliases that grow without end.
+    """Raise RecipeError, with the line, for any tag, and for aliases that expand to more than `MOST_VALUES` values.
 
-    `document` is what ruamel's round-trip loader made of the file at `path`.
+    `document` is the result of ruamel's round-trip loader for the file at `path`.
     """
-    waiting: list[tuple[Any, int]] = [(document, 1)]
-    seen = 0
-    while waiting:
-        node, line = waiting.pop()
-        seen += 1
-        if seen > MOST_VALUES:
-            raise RecipeError(
-                f"{path}: more than {MOST_VALUES:,} values with its aliases written out; write it plainly"
-            )
-        place = getattr(getattr(node, "lc", None), "line", None)
-        line = line if place is None else place + 1
+    pending: list[tuple[Any, int]] = [(document, 1)]
+    count = 0
+    while pending:
+        node, line = pending.pop()
+        count += 1
+        if count > MOST_VALUES:
+            raise RecipeError(f"{path}: more than {MOST_VALUES:,} values with its aliases expanded; use fewer aliases")
+        zero_based = getattr(getattr(node, "lc", None), "line", None)
+        line = line if zero_based is None else zero_based + 1
         tag = getattr(getattr(node, "tag", None), "value", None)
         if tag is not None:
             raise RecipeError(
-                f"{path}:{line}: the tag {tag} asks for an object, and a plain value was expected; nothing here makes objects "
-                "of YAML, take it out"
+                f"{path}:{line}: the tag {tag} requests an object, expected a plain value; no objects are constructed "
+                "from YAML here, remove the tag"
             )
-        waiting += ((inner, line) for inner in _inside(node))
+        pending += ((inner, line) for inner in _inside(node))
 
 
 def _inside(node: Any) -> Iterator[Any]:

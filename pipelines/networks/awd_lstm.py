@@ -46,7 +46,7 @@ class AwdLstmConfig(PretrainedConfig):
 
 
 @dataclass
-class Recurrence(ModelOutput):
+class AwdLstmOutput(ModelOutput):
     """What an AWD-LSTM says. W is the width of a layer."""
 
     last_hidden_state: Tensor | None = None
@@ -61,7 +61,7 @@ class Recurrence(ModelOutput):
 
 
 @dataclass
-class RecurrenceWithScores(Recurrence):
+class AwdLstmCausalLMOutput(AwdLstmOutput):
     """The same, and the scores of the next token."""
 
     logits: Tensor | None = None
@@ -155,7 +155,7 @@ class AwdLstmModel(AwdLstmPreTrainedModel):
         attention_mask: Tensor | None = None,
         memory: tuple[Tensor, ...] | None = None,
         output_hidden_states: bool = False,
-    ) -> Recurrence:
+    ) -> AwdLstmOutput:
         """Read `input_ids` [B, L] after what `memory` remembers; zeros where it is None. The mask is not needed."""
         states = self.input_dropout(self.embedding_dropout.look_up(input_ids, self.embeddings))
         every, after = [states], list[Tensor]()
@@ -170,7 +170,7 @@ class AwdLstmModel(AwdLstmPreTrainedModel):
             top = index == len(self.layers) - 1
             states = self.output_dropout(raw) if top else self.inner_dropout(raw)
             every.append(states)
-        return Recurrence(
+        return AwdLstmOutput(
             last_hidden_state=states,
             hidden_states=tuple(every) if output_hidden_states else None,
             memory=tuple(after),
@@ -195,12 +195,12 @@ class AwdLstmForCausalLM(AwdLstmPreTrainedModel):
         attention_mask: Tensor | None = None,
         memory: tuple[Tensor, ...] | None = None,
         output_hidden_states: bool = False,
-    ) -> RecurrenceWithScores:
+    ) -> AwdLstmCausalLMOutput:
         said = self.awd_lstm(input_ids, attention_mask, memory, output_hidden_states)
-        return RecurrenceWithScores(**said, logits=self.lm_head(said.last_hidden_state))
+        return AwdLstmCausalLMOutput(**said, logits=self.lm_head(said.last_hidden_state))
 
 
-def register_body() -> None:
+def register_auto_classes() -> None:
     """Let the Auto classes open folders of this architecture."""
     AutoConfig.register("awd_lstm", AwdLstmConfig, exist_ok=True)
     AutoModel.register(AwdLstmConfig, AwdLstmModel, exist_ok=True)

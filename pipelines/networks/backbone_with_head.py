@@ -26,7 +26,7 @@ DROPOUTS = (
 USUAL_DROPOUT = 0.1
 
 
-class LabelledBody(PreTrainedModel):
+class BackboneWithHead(PreTrainedModel):
     """A body and room for a head above it. The body's weights carry the names that plain transformers gives them.
 
     A network is a function of its configuration alone. Raises RecipeError for an encoder with a decoder, of which neither

@@ -35,7 +35,7 @@ class ScalarMix(nn.Module):
         )
         return mixed
 
-    def mix_what_is_read_from(self, body: nn.Module) -> None:
+    def attach(self, body: nn.Module) -> None:
         """From now on `body` says the mixture as its `last_hidden_state`, whoever calls it."""
         # bound methods, so that a copy of the network mixes with the copy of this module
         body.register_forward_pre_hook(self._ask_for_all, with_kwargs=True)

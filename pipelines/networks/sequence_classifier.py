@@ -11,14 +11,14 @@ from torch.nn.functional import batch_norm
 from transformers import PretrainedConfig
 from transformers.utils.generic import ModelOutput
 
-from pipelines.networks.labelled_body import LabelledBody, dropout_of, linear
+from pipelines.networks.backbone_with_head import BackboneWithHead, dropout_of, linear
 
 POOLED_WIDTH = {"concat": 3}
 """Pooling → vectors of the body's width that it puts side by side; one unless named here."""
 
 
 @dataclass
-class Classified(ModelOutput):
+class ClassificationOutput(ModelOutput):
     """Scores, and what they were read from."""
 
     logits: Tensor | None = None
@@ -31,7 +31,7 @@ class Classified(ModelOutput):
     """Layers + 1 tensors [R, L, H], embeddings first."""
 
 
-class SequenceClassifier(LabelledBody):
+class SequenceClassifier(BackboneWithHead):
     """body → pooling → dropout → linear; with `classifier_hidden`, the two blocks of Howard & Ruder 2018, §3.3.
 
     Of its configuration it reads `id2label` (C), `classifier_pooling`, and where they are set `classifier_hidden`
@@ -61,7 +61,7 @@ class SequenceClassifier(LabelledBody):
         attention_mask: Tensor | None = None,
         output_hidden_states: bool = False,
         **others: Tensor,
-    ) -> Classified:
+    ) -> ClassificationOutput:
         """Scores of the rows `input_ids` [R, L]; `others` are further arguments of the body."""
         inputs = {"input_ids": input_ids, **others}
         if attention_mask is not None:
@@ -72,7 +72,7 @@ class SequenceClassifier(LabelledBody):
         if orders > 1:
             pooled = pooled.reshape(-1, orders, pooled.shape[-1]).sum(1)
         features = pooled if self.hidden is None else self.hidden(pooled)
-        return Classified(self.classifier(self.dropout(features)), pooled, said.last_hidden_state, said.hidden_states)
+        return ClassificationOutput(self.classifier(self.dropout(features)), pooled, said.last_hidden_state, said.hidden_states)
 
 
 class RowNorm(nn.BatchNorm1d):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from transformers import PretrainedConfig
 
 
-class Boundary(nn.Module):
+class SpanBoundaryPredictor(nn.Module):
     """y = LayerNorm(GeLU(W₂ LayerNorm(GeLU(W₁ [x before; x after; p of the place])))), scored against the embeddings."""
 
     def __init__(self, config: PretrainedConfig, width: int, places: int, place_size: int) -> None:

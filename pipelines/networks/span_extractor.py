@@ -8,11 +8,11 @@ from torch import Tensor
 from transformers import PretrainedConfig
 from transformers.utils.generic import ModelOutput
 
-from pipelines.networks.labelled_body import LabelledBody, linear
+from pipelines.networks.backbone_with_head import BackboneWithHead, linear
 
 
 @dataclass
-class Spanned(ModelOutput):
+class SpanExtractionOutput(ModelOutput):
     """Scores of the edges of spans."""
 
     logits: Tensor | None = None
@@ -21,7 +21,7 @@ class Spanned(ModelOutput):
     """Layers + 1 tensors [B, L, H], embeddings first."""
 
 
-class SpanExtractor(LabelledBody):
+class SpanExtractor(BackboneWithHead):
     """body → linear, under the names of Hugging Face's networks for question answering."""
 
     def __init__(self, config: PretrainedConfig) -> None:
@@ -34,10 +34,10 @@ class SpanExtractor(LabelledBody):
         attention_mask: Tensor | None = None,
         output_hidden_states: bool = False,
         **others: Tensor,
-    ) -> Spanned:
+    ) -> SpanExtractionOutput:
         """Scores of the rows `input_ids` [B, L]; `others` are further arguments of the body."""
         inputs = {"input_ids": input_ids, **others}
         if attention_mask is not None:
             inputs["attention_mask"] = attention_mask
         said = self.read(inputs, output_hidden_states)
-        return Spanned(self.qa_outputs(said.last_hidden_state), said.hidden_states)
+        return SpanExtractionOutput(self.qa_outputs(said.last_hidden_state), said.hidden_states)

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from transformers import PretrainedConfig
 from transformers.utils.generic import ModelOutput
 
-from pipelines.networks.labelled_body import LabelledBody, dropout_of, linear
+from pipelines.networks.backbone_with_head import BackboneWithHead, dropout_of, linear
 
 
 @dataclass
-class Tagged(ModelOutput):
+class TaggingOutput(ModelOutput):
     """Scores of tags."""
 
     logits: Tensor | None = None
@@ -22,7 +22,7 @@ class Tagged(ModelOutput):
     """Layers + 1 tensors [B, L, H], embeddings first."""
 
 
-class TokenClassifier(LabelledBody):
+class TokenClassifier(BackboneWithHead):
     """body → dropout → linear. With `config.tag_transitions` it also has a table of scores from tag to tag."""
 
     def __init__(self, config: PretrainedConfig) -> None:
@@ -39,10 +39,10 @@ class TokenClassifier(LabelledBody):
         attention_mask: Tensor | None = None,
         output_hidden_states: bool = False,
         **others: Tensor,
-    ) -> Tagged:
+    ) -> TaggingOutput:
         """Scores of the rows `input_ids` [B, L]; `others` are further arguments of the body."""
         inputs = {"input_ids": input_ids, **others}
         if attention_mask is not None:
             inputs["attention_mask"] = attention_mask
         said = self.read(inputs, output_hidden_states)
-        return Tagged(self.classifier(self.dropout(said.last_hidden_state)), said.hidden_states)
+        return TaggingOutput(self.classifier(self.dropout(said.last_hidden_state)), said.hidden_states)

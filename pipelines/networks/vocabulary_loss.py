@@ -22,23 +22,23 @@ CHUNK = 512
 
 
 class VocabularyCrossEntropy(torch.autograd.Function):
-    """`apply(scores [N, V], targets int64 [N], spent)`: mean over the targets that are not IGNORED; 0 where there is none.
+    """`apply(scores [N, V], targets int64 [N], inplace)`: mean over the targets that are not IGNORED; 0 where there is none.
 
-    The result is float32, or float64 where the scores are. It can be differentiated once. Where the scores are `spent` their
+    The result is float32, or float64 where the scores are. It can be differentiated once. Where the scores are `inplace` their
     gradient may take their place in memory.
     """
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, targets: Tensor, spent: bool) -> Tensor:
+    def forward(ctx: Any, scores: Tensor, targets: Tensor, inplace: bool) -> Tensor:
         room = None
         if ctx.needs_input_grad[0]:
-            here = spent and scores.is_contiguous()
+            here = inplace and scores.is_contiguous()
             room = scores.detach() if here else torch.empty_like(scores, memory_format=torch.contiguous_format)
             if here:
                 increment_version(
                     scores
                 )  # whoever has saved them for a gradient is told, instead of reading something else
-        loss, gradient = losses_and_gradient(scores, targets, room), room
+        loss, gradient = loss_and_gradient(scores, targets, room), room
         ctx.save_for_backward(gradient)
         return loss
 
@@ -68,24 +68,24 @@ def _in_chunks(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tens
     return total / number
 
 
-losses_and_gradient = Operation(_in_chunks)
-"""`losses_and_gradient(scores [N, V], targets int64 [N], gradient)`: the mean loss; `gradient` [N, V], which may be the scores
+loss_and_gradient = Operation(_in_chunks)
+"""`loss_and_gradient(scores [N, V], targets int64 [N], gradient)`: the mean loss; `gradient` [N, V], which may be the scores
 themselves, is written unless it is None."""
 
 
-def _plain_torch(scores: Tensor, targets: Tensor, spent: bool) -> Tensor:
-    result: Tensor = VocabularyCrossEntropy.apply(scores.flatten(0, -2), targets.flatten(), spent)  # type: ignore[no-untyped-call]  # torch does not type it
+def _plain_torch(scores: Tensor, targets: Tensor, inplace: bool) -> Tensor:
+    result: Tensor = VocabularyCrossEntropy.apply(scores.flatten(0, -2), targets.flatten(), inplace)  # type: ignore[no-untyped-call]  # torch does not type it
     return result
 
 
 mean_cross_entropy = Operation(_plain_torch)
-"""`mean_cross_entropy(scores [..., V], targets int64 [...], spent)`, as `vocabulary_cross_entropy` defines it."""
+"""`mean_cross_entropy(scores [..., V], targets int64 [...], inplace)`, as `vocabulary_cross_entropy` defines it."""
 
 
-def vocabulary_cross_entropy(scores: Tensor, targets: Tensor, *, spent: bool = False) -> Tensor:
+def vocabulary_cross_entropy(scores: Tensor, targets: Tensor, *, inplace: bool = False) -> Tensor:
     """Scalar: mean cross-entropy of `targets` int64 [...] under `scores` [..., V]; IGNORED targets do not count.
 
-    `spent` says that nobody reads the scores afterwards: their gradient is then written over them. Raises IndexError for a
+    `inplace` says that nobody reads the scores afterwards: their gradient is then written over them. Raises IndexError for a
     target outside the vocabulary.
     """
-    return mean_cross_entropy(scores, targets, spent)
+    return mean_cross_entropy(scores, targets, inplace)

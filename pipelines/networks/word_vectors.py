@@ -37,7 +37,7 @@ class WordVectorsConfig(PretrainedConfig):
 
 
 @dataclass
-class Vectors(ModelOutput):
+class WordVectorsOutput(ModelOutput):
     """What a table says."""
 
     last_hidden_state: Tensor | None = None
@@ -70,7 +70,7 @@ class WordVectorsPreTrainedModel(PreTrainedModel):
 
 
 class OutputTable(nn.Embedding):
-    """Vectors of what is predicted, beside the vectors of what predicts."""
+    """WordVectorsOutput of what is predicted, beside the vectors of what predicts."""
 
 
 class WordVectorsModel(WordVectorsPreTrainedModel):
@@ -83,10 +83,10 @@ class WordVectorsModel(WordVectorsPreTrainedModel):
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, output_hidden_states: bool = False
-    ) -> Vectors:
+    ) -> WordVectorsOutput:
         """Look up `input_ids` [B, L]. The mask changes nothing."""
         found = self.embeddings(input_ids)
-        return Vectors(last_hidden_state=found, hidden_states=(found,) if output_hidden_states else None)
+        return WordVectorsOutput(last_hidden_state=found, hidden_states=(found,) if output_hidden_states else None)
 
 
 class WordPredictor(WordVectorsPreTrainedModel):
@@ -97,7 +97,7 @@ class WordPredictor(WordVectorsPreTrainedModel):
         self.word_vectors = WordVectorsModel(config)
 
     def inputs(self, contexts: Tensor) -> tuple[Tensor, Tensor]:
-        """Vectors [N, S, H] from each of which the centre is predicted, and which of them are there: bool [N, S].
+        """WordVectorsOutput [N, S, H] from each of which the centre is predicted, and which of them are there: bool [N, S].
 
         `contexts` [N, W] is −1 where a window has fewer words. CBOW predicts once, from the mean of a window's words;
         skip-gram once from each of them. Skip-gram's windows are symmetric, so the pairs are those of predicting each
@@ -110,7 +110,7 @@ class WordPredictor(WordVectorsPreTrainedModel):
         words = self.word_vectors.embeddings(contexts.clamp(min=0)) * real.unsqueeze(-1)
         return (words.sum(1) / count.clamp(min=1)).unsqueeze(1), count > 0
 
-    def predictions(self, contexts: Tensor) -> int:
+    def count_predictions(self, contexts: Tensor) -> int:
         """How many predictions are made from `contexts` [N, W]."""
         real = contexts >= 0
         return int((real if self.config.word_architecture == "skip_gram" else real.any(1)).sum())
@@ -169,7 +169,7 @@ class PathPredictor(WordPredictor):
         return scores[real], turns.unsqueeze(1).expand(-1, real.shape[1], -1)[real]
 
 
-def register_body() -> None:
+def register_auto_classes() -> None:
     """Let the Auto classes open folders of this architecture."""
     AutoConfig.register("word_vectors", WordVectorsConfig, exist_ok=True)
     AutoModel.register(WordVectorsConfig, WordVectorsModel, exist_ok=True)

@@ -51,9 +51,9 @@ class AwdLstm(Backbone, name="awd_lstm"):
         return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
-        from pipelines.networks.awd_lstm import AwdLstmConfig, register_body
+        from pipelines.networks.awd_lstm import AwdLstmConfig, register_auto_classes
 
-        register_body()
+        register_auto_classes()
         return AwdLstmConfig(vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, **dict(self))
 
     def tiny(self) -> Self:

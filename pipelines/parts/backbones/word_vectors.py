@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 
-class WordVectors(Backbone, name="word_vectors"):
+class WordVectorsBackbone(Backbone, name="word_vectors"):
     """A table with one vector a token. It keeps the word counts of a tokenizer that has them."""
 
     paper = "arXiv:1301.3781"
@@ -37,9 +37,9 @@ class WordVectors(Backbone, name="word_vectors"):
         return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
-        from pipelines.networks.word_vectors import WordVectorsConfig, register_body
+        from pipelines.networks.word_vectors import WordVectorsConfig, register_auto_classes
 
-        register_body()
+        register_auto_classes()
         return WordVectorsConfig(
             vocab_size=len(tokenizer),
             hidden_size=self.hidden_size,

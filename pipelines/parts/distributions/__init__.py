@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 class Distribution(Component):
     """One way of dividing."""
 
-    usual: ClassVar[str] = "ddp"
-    divides: ClassVar[bool] = False
+    default_name: ClassVar[str] = "ddp"
+    shards_weights: ClassVar[bool] = False
     """Whether a rank holds only a part of the weights."""
 
     @abstractmethod
     def strategy(self, ranks: int) -> Strategy:
         """Lightning's strategy for so many ranks; a fresh one for each trainer."""
 
-    def divide(self, network: PreTrainedModel, ranks: DeviceMesh) -> None:
+    def shard(self, network: PreTrainedModel, ranks: DeviceMesh) -> None:
         """Divide the weights of `network` among `ranks`, in place. Called once, before there is an optimizer."""
 
-    def whole(self, network: PreTrainedModel) -> dict[str, Tensor]:
+    def full_state_dict(self, network: PreTrainedModel) -> dict[str, Tensor]:
         """The undivided weights of `network`, by name, on the first rank. Every rank takes part."""
         return dict(network.state_dict())

@@ -21,14 +21,14 @@ class FullySharded(Distribution, name="fsdp"):
     """
 
     paper = "arXiv:2304.11277"
-    divides = True
+    shards_weights = True
 
     def strategy(self, ranks: int) -> Strategy:
         from pytorch_lightning.strategies import ModelParallelStrategy
 
         return ModelParallelStrategy(data_parallel_size=ranks, tensor_parallel_size=1, save_distributed_checkpoint=True)
 
-    def divide(self, network: PreTrainedModel, ranks: DeviceMesh) -> None:
+    def shard(self, network: PreTrainedModel, ranks: DeviceMesh) -> None:
         from torch.distributed.fsdp import fully_shard
 
         units = set(network._no_split_modules or ())
@@ -37,7 +37,7 @@ class FullySharded(Distribution, name="fsdp"):
                 fully_shard(module, mesh=ranks)
         fully_shard(network, mesh=ranks)
 
-    def whole(self, network: PreTrainedModel) -> dict[str, Tensor]:
+    def full_state_dict(self, network: PreTrainedModel) -> dict[str, Tensor]:
         from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 
         options = StateDictOptions(full_state_dict=True, cpu_offload=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.task_families import Answer, Row, Task, TaskFamily
-    from pipelines.task_families.encoding import Encoded
+    from pipelines.task_families.encoding import EncodedExamples
 
 Batch: TypeAlias = "Mapping[Field, Any]"
 """Field to tensor; `Field.MEMORY` to a tuple of tensors."""
@@ -35,9 +35,9 @@ class Head(Component):
     needs: ClassVar[frozenset[Field]] = frozenset({Field.INPUT_IDS})
     """Fields that `signals` reads. Those of a labelled batch come from `encode`."""
     provides: ClassVar[frozenset[Signal]]
-    needs_body: ClassVar[frozenset[Ability]] = frozenset()
+    needs_abilities: ClassVar[frozenset[Ability]] = frozenset()
     """Abilities that the body must offer, all of them."""
-    needs_body_for: ClassVar[Mapping[Signal, Ability]] = {}
+    needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {}
     """Signals that are said only of a body with an ability."""
     reads: ClassVar[frozenset[str]] = frozenset()
     """Names of the task families whose examples this head can encode and answer; none for a head on plain text."""
@@ -62,8 +62,8 @@ class Head(Component):
         """
 
     @abstractmethod
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-        """Run `network` on `batch` and name what it says. At least `wanted` ⊆ `provides` is returned."""
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        """Run `network` on `batch` and name what it says. At least `requested` ⊆ `provides` is returned."""
 
     def encode(
         self,
@@ -73,7 +73,7 @@ class Head(Component):
         length: int,
         *,
         answers: bool = True,
-    ) -> Encoded:
+    ) -> EncodedExamples:
         """`examples` as items of at most `length` tokens, with their right answers unless `answers` is False.
 
         Raises DataError, naming the row, for an example that cannot be shown in `length` tokens.
@@ -83,20 +83,20 @@ class Head(Component):
     def answer(
         self,
         network: PreTrainedModel,
-        encoded: Encoded,
-        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        encoded: EncodedExamples,
+        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
         task: Task,
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
         """The answer to every example of `encoded`, in order, from one pass over all of its items.
 
-        `heard` gives the items [B] of each batch, the batch, and at least the signals `answers_from`, on any device, each
+        `outputs` gives the items [B] of each batch, the batch, and at least the signals `answers_from`, on any device, each
         item exactly once in any order.
         """
         raise NotImplementedError(f"{self.name} reads plain text")
 
 
-def body_inputs(batch: Batch) -> dict[str, Any]:
+def backbone_inputs(batch: Batch) -> dict[str, Any]:
     """The arguments of a Hugging Face body that are in `batch`, by their own names; and where its documents stand, if they do
     not see each other."""
     names = (Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS, Field.POSITION_IDS)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.errors import DataError, RecipeError
 from pipelines.parts.heads.token_rows import TokenRows, column
-from pipelines.task_families.encoding import Encoded, FieldArrays, padded
+from pipelines.task_families.encoding import EncodedExamples, FieldArrays, pad_rows
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Window:
         return (int(touched[0]), int(touched[-1])) if len(touched) else (0, 0)
 
 
-class EncodedContexts(Encoded):
+class EncodedContexts(EncodedExamples):
     """Questions beside contexts; each row is an item."""
 
     windows: Sequence[Window]
@@ -75,7 +75,7 @@ class EncodedContexts(Encoded):
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
         """The items `chosen` as rows, with the tokens that may be answers and, where they are known, those that are."""
         fields = self._rows.batch(chosen.tolist())
-        fields[Field.ANSWERABLE] = padded([self.windows[item].answerable for item in chosen], 0)
+        fields[Field.ANSWERABLE] = pad_rows([self.windows[item].answerable for item in chosen], 0)
         if self._spans is not None:
             fields[Field.SPAN_LABELS] = self._spans[chosen]
         return fields

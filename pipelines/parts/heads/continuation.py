@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines.errors import RecipeError
-from pipelines.parts.heads import Batch, body_inputs
-from pipelines.parts.heads.text_to_text import TextToText, Written, end_of
-from pipelines.task_families.encoding import IGNORED, FieldArrays, attention, padded
+from pipelines.parts.heads import Batch, backbone_inputs
+from pipelines.parts.heads.text_to_text import TextToTextHead, TextToTextItems, end_of
+from pipelines.task_families.encoding import IGNORED, FieldArrays, attention_mask_of, pad_rows
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.task_families import Row, Task
-    from pipelines.task_families.encoding import Encoded
+    from pipelines.task_families.encoding import EncodedExamples
 
 
 @dataclass
-class Continued(Written):
+class ContinuationItems(TextToTextItems):
     """Prompts and, where they are known, how each goes on; one row holds both."""
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
@@ -33,15 +33,15 @@ class Continued(Written):
         targets = [self.targets[item] for item in chosen]
         # nothing follows the last token, so it is predicted and never read
         rows = [np.concatenate([self.sources[item], target[:-1]]) for item, target in zip(chosen, targets, strict=True)]
-        ids = padded(rows, self.pad)
+        ids = pad_rows(rows, self.pad)
         return {
             Field.INPUT_IDS: ids,
-            Field.ATTENTION_MASK: attention(rows, ids.shape[1]),
-            Field.TARGET_IDS: padded(targets, IGNORED),
+            Field.ATTENTION_MASK: attention_mask_of(rows, ids.shape[1]),
+            Field.TARGET_IDS: pad_rows(targets, IGNORED),
         }
 
 
-class Continuation(TextToText, name="continuation"):
+class ContinuationHead(TextToTextHead, name="continuation"):
     """Reads an example as a prompt and goes on with its answer: text to text with a body that reads from left to right.
 
     Prompt and answer stand in the tokenizer's frame of two texts. A prompt that leaves less than `longest` tokens of
@@ -49,7 +49,7 @@ class Continuation(TextToText, name="continuation"):
     """
 
     paper = "Radford et al. 2018"
-    needs_body = frozenset({Ability.CAUSAL})
+    needs_abilities = frozenset({Ability.CAUSAL})
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from transformers import AutoModelForCausalLM
@@ -61,12 +61,12 @@ class Continuation(TextToText, name="continuation"):
             )
         return network
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         import torch
 
-        if Signal.TARGET_LOGITS not in wanted:
+        if Signal.TARGET_LOGITS not in requested:
             return {}
-        top = network.base_model(**body_inputs(batch), use_cache=False).last_hidden_state
+        top = network.base_model(**backbone_inputs(batch), use_cache=False).last_hidden_state
         targets = batch[Field.TARGET_IDS]
         # a row is its prompt and all of its target but the last token, each of which is predicted one place before
         first = batch[Field.ATTENTION_MASK].sum(1) - (targets != IGNORED).sum(1)
@@ -82,7 +82,7 @@ class Continuation(TextToText, name="continuation"):
         length: int,
         *,
         answers: bool = True,
-    ) -> Encoded:
+    ) -> EncodedExamples:
         before, between, end = _frame(tokenizer)
         room = length - self.longest - len(before) - len(between)
         if room < 1:
@@ -94,23 +94,23 @@ class Continuation(TextToText, name="continuation"):
         read = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
         sources = [np.asarray([*before, *ids[:room], *between], dtype=np.int64) for ids in read]
         targets = self._targets(examples, task, tokenizer, end) if answers else None
-        return Continued(examples, sources, targets, int(tokenizer.pad_token_id))
+        return ContinuationItems(examples, sources, targets, int(tokenizer.pad_token_id))
 
     def _written(
         self,
         network: PreTrainedModel,
-        encoded: Encoded,
+        encoded: EncodedExamples,
         items: NDArray[np.int64],
         batch: Batch,
         tokenizer: PreTrainedTokenizerFast,
     ) -> Tensor:
         import torch
 
-        assert isinstance(encoded, Continued)
+        assert isinstance(encoded, ContinuationItems)
         # a batch with answers shows them; what is written goes on from the prompts alone, so they end side by side
         turned = [encoded.sources[item][::-1] for item in items]
-        ids = padded(turned, encoded.pad)
-        mask = attention(turned, ids.shape[1])
+        ids = pad_rows(turned, encoded.pad)
+        mask = attention_mask_of(turned, ids.shape[1])
         device = batch[Field.INPUT_IDS].device
         prompt, real = (torch.from_numpy(value[:, ::-1].copy()).to(device) for value in (ids, mask))
         return self._generated(network, prompt, real, _frame(tokenizer)[2], tokenizer)[:, prompt.shape[1] :]

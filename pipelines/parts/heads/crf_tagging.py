@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pipelines.parts.heads import Batch, Signals
-from pipelines.parts.heads.word_tags import WordTags
-from pipelines.task_families.tagging import OUTSIDE, follows
+from pipelines.parts.heads.word_tags import WordTaggingHead
+from pipelines.task_families.tagging import OUTSIDE, is_valid_transition
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ FORBIDDEN = -10_000.0
 """Score of a transition that is not to be: finite, so that a gold chain with one still has a gradient."""
 
 
-class CrfTagging(WordTags, name="crf_tagging"):
+class CrfTaggingHead(WordTaggingHead, name="crf_tagging"):
     """A tag for every word from the best chain of a linear conditional random field (Lample et al. 2016, §2.2).
 
     Words are read at their first tokens; those beyond the length of a row are answered `O`.
@@ -34,13 +34,13 @@ class CrfTagging(WordTags, name="crf_tagging"):
     legal_only: bool = False
     """Whether transitions that IOB2 forbids are ruled out, in training and in answers, and not left to be learnt."""
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         transitions: Tensor = network.transitions  # type: ignore[assignment]  # a network of this head has them
         if self.legal_only:
             names = cast("dict[int, str]", network.config.id2label)
             forbidden = transitions.new_tensor(_forbidden([names[index] for index in range(len(names))])).bool()
             transitions = transitions.masked_fill(forbidden, FORBIDDEN)
-        return super().signals(network, batch, wanted) | {Signal.TAG_TRANSITIONS: transitions}
+        return super().signals(network, batch, requested) | {Signal.TAG_TRANSITIONS: transitions}
 
     def _tags(self, signals: Signals, places: Sequence[NDArray[np.int64]]) -> list[list[int]]:
         import torch
@@ -60,4 +60,4 @@ class CrfTagging(WordTags, name="crf_tagging"):
 def _forbidden(tags: Sequence[str]) -> list[list[bool]]:
     """[C + 2, C + 2]: where IOB2 does not let the second tag follow the first; a sentence begins as behind `O`."""
     before = [*tags, OUTSIDE, OUTSIDE]
-    return [[*(not follows(one, tag) for tag in tags), False, False] for one in before]
+    return [[*(not is_valid_transition(one, tag) for tag in tags), False, False] for one in before]

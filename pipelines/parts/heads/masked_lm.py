@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from pipelines.errors import RecipeError
-from pipelines.parts.heads import Batch, Head, body_inputs
+from pipelines.parts.heads import Batch, Head, backbone_inputs
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class MaskedLMHead(Head, name="masked_lm"):
     paper = "arXiv:1810.04805"
     needs = frozenset({Field.INPUT_IDS, Field.MASKED_POSITIONS})
     provides = frozenset({Signal.MASKED_LOGITS, Signal.POOLED, Signal.HIDDEN_STATES})
-    needs_body = frozenset({Ability.BIDIRECTIONAL})
+    needs_abilities = frozenset({Ability.BIDIRECTIONAL})
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM, AutoModelForPreTraining
@@ -47,15 +47,15 @@ class MaskedLMHead(Head, name="masked_lm"):
             return cast("PreTrainedModel", AutoModelForPreTraining.from_config(config))
         return cast("PreTrainedModel", AutoModelForMaskedLM.from_config(config))
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-        return self.read(network, batch, wanted)[1]
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        return self.read(network, batch, requested)[1]
 
     def read(
-        self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]
+        self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]
     ) -> tuple[Tensor, dict[Signal, Any]]:
-        """The top hidden states [B, L, H], and the signals `wanted` of them."""
-        top, signals = read_body(network, batch, wanted)
-        if Signal.MASKED_LOGITS in wanted:
+        """The top hidden states [B, L, H], and the signals `requested` of them."""
+        top, signals = read_backbone(network, batch, requested)
+        if Signal.MASKED_LOGITS in requested:
             chosen = top.flatten(0, 1)[batch[Field.MASKED_POSITIONS]]
             for module in PREDICTION_MODULES[network.config.model_type]:
                 chosen = network.get_submodule(module)(chosen)
@@ -63,11 +63,11 @@ class MaskedLMHead(Head, name="masked_lm"):
         return top, signals
 
 
-def read_body(network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> tuple[Tensor, dict[Signal, Any]]:
-    """The top hidden states [B, L, H] of a bidirectional body, and what is `wanted` of POOLED and HIDDEN_STATES."""
+def read_backbone(network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> tuple[Tensor, dict[Signal, Any]]:
+    """The top hidden states [B, L, H] of a bidirectional body, and what is `requested` of POOLED and HIDDEN_STATES."""
     from inspect import signature
 
-    body, inputs = network.base_model, body_inputs(batch)
+    body, inputs = network.base_model, backbone_inputs(batch)
     stands = str(Field.POSITION_IDS)
     if stands in inputs and stands not in signature(body.forward).parameters:
         del inputs[stands]  # relative distances stay the same wherever a text is said to stand
@@ -76,14 +76,14 @@ def read_body(network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal])
         table = body.get_submodule("embeddings.position_embeddings")
         padding = getattr(table, "padding_idx", None)
         inputs[stands] = inputs[stands] + (0 if padding is None else padding + 1)
-    said = body(**inputs, output_hidden_states=Signal.HIDDEN_STATES in wanted)
+    said = body(**inputs, output_hidden_states=Signal.HIDDEN_STATES in requested)
     top: Tensor = said.last_hidden_state
     signals: dict[Signal, Any] = {}
-    if Signal.POOLED in wanted:
+    if Signal.POOLED in requested:
         mask = batch.get(Field.ATTENTION_MASK)
         signals[Signal.POOLED] = (
             top.mean(1) if mask is None else (top * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
         )
-    if Signal.HIDDEN_STATES in wanted:
+    if Signal.HIDDEN_STATES in requested:
         signals[Signal.HIDDEN_STATES] = said.hidden_states
     return top, signals

@@ -9,10 +9,10 @@ import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
-from pipelines.parts.heads.pooled_text import PooledText, highest
+from pipelines.parts.heads.pooled_text import PooledTextHead, highest
 from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
-from pipelines.task_families.encoding import Encoded, FieldArrays
-from pipelines.task_families.writing_systems import joined
+from pipelines.task_families.encoding import EncodedExamples, FieldArrays
+from pipelines.task_families.writing_systems import join_words
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipelines.task_families import Answer, Row, Task
 
 
-class MultipleChoice(PooledText, name="multiple_choice"):
+class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
     """A score for each choice: text and question are one half of a pair, the choice the other (Radford et al. 2018, §3.3).
 
     The rows of a question stand one after the other, one for each choice. A row too long for its length loses the beginning
@@ -39,8 +39,8 @@ class MultipleChoice(PooledText, name="multiple_choice"):
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         return self._network(config, ("choice",))
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-        said, signals = self._read(network, batch, wanted)
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        said, signals = self._read(network, batch, requested)
         assert said.logits is not None
         choices = batch[Field.CHOICES]
         scores = said.logits.view(choices.shape).masked_fill(choices == 0, float("-inf"))
@@ -54,13 +54,13 @@ class MultipleChoice(PooledText, name="multiple_choice"):
         length: int,
         *,
         answers: bool = True,
-    ) -> Encoded:
+    ) -> EncodedExamples:
         offered = column(examples, "choices")
         pairs: list[tuple[str, str]] = []
         for index, (example, choices) in enumerate(zip(examples, offered, strict=True)):
             if len(choices) < 2:
                 raise DataError(f"example {index}: its column 'choices' holds {len(choices)}, expected two or more")
-            asked = joined([part for name in ("context", "question") if (part := example.get(name))])
+            asked = join_words([part for name in ("context", "question") if (part := example.get(name))])
             pairs += [(asked, choice) for choice in choices]
         rows = token_rows(pairs, tokenizer, length, keep_end=True)
         counts = np.asarray([len(choices) for choices in offered], dtype=np.int64)
@@ -70,15 +70,15 @@ class MultipleChoice(PooledText, name="multiple_choice"):
     def answer(
         self,
         network: PreTrainedModel,
-        encoded: Encoded,
-        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        encoded: EncodedExamples,
+        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
         task: Task,
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
-        return [int(index) for index in highest(encoded, heard)]
+        return [int(index) for index in highest(encoded, outputs)]
 
 
-class EncodedChoices(Encoded):
+class EncodedChoices(EncodedExamples):
     """Questions, each an item of several rows."""
 
     def __init__(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pipelines.task_families import Task
 
 
-class NoisePrediction(Head, name="noise_prediction"):
+class NoisePredictionHead(Head, name="noise_prediction"):
     """A second table scores the middle word and the negatives. It is left behind when training ends.
 
     N predictions are made in a batch: one a window (CBOW), or one a neighbour (skip-gram).
@@ -22,7 +22,7 @@ class NoisePrediction(Head, name="noise_prediction"):
     paper = "arXiv:1310.4546"
     needs = frozenset({Field.CENTERS, Field.CONTEXTS, Field.NEGATIVES})
     provides = frozenset({Signal.NOISE_LOGITS})
-    needs_body = frozenset({Ability.STATIC})
+    needs_abilities = frozenset({Ability.STATIC})
 
     architecture: Literal["skip_gram", "cbow"] = "skip_gram"
     """What the middle word is predicted from: each of its neighbours by itself, or their mean."""
@@ -34,6 +34,6 @@ class NoisePrediction(Head, name="noise_prediction"):
         config.word_architecture = self.architecture
         return NoisePredictor(config)
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         scores = network(batch[Field.CENTERS], batch[Field.CONTEXTS], batch[Field.NEGATIVES])
         return {Signal.NOISE_LOGITS: scores}

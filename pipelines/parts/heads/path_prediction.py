@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipelines.task_families import Task
 
 
-class PathPrediction(Head, name="path_prediction"):
+class PathPredictionHead(Head, name="path_prediction"):
     """A vector for each inner node of a Huffman tree scores the turn to take there. It is left behind when training ends.
 
     N predictions are made in a batch: one a window (CBOW), or one a neighbour (skip-gram).
@@ -24,7 +24,7 @@ class PathPrediction(Head, name="path_prediction"):
     paper = "arXiv:1301.3781"
     needs = frozenset({Field.CENTERS, Field.CONTEXTS})
     provides = frozenset({Signal.PATH_LOGITS, Signal.PATH_TURNS})
-    needs_body = frozenset({Ability.STATIC})
+    needs_abilities = frozenset({Ability.STATIC})
     needs_tokens = frozenset({"counts"})
 
     architecture: Literal["skip_gram", "cbow"] = "skip_gram"
@@ -42,6 +42,6 @@ class PathPrediction(Head, name="path_prediction"):
         config.word_architecture = self.architecture
         return PathPredictor(config, config.token_counts)
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         scores, turns = network(batch[Field.CENTERS], batch[Field.CONTEXTS])
         return {Signal.PATH_LOGITS: scores, Signal.PATH_TURNS: turns}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from pipelines.parts.heads import Batch, Head, body_inputs
+from pipelines.parts.heads import Batch, Head, backbone_inputs
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -24,27 +24,27 @@ class PermutedLMHead(Head, name="permuted_lm"):
     paper = "arXiv:1906.08237"
     needs = frozenset({Field.INPUT_IDS, Field.PERMUTATION_MASK, Field.TARGET_MAPPING})
     provides = frozenset({Signal.MASKED_LOGITS, Signal.HIDDEN_STATES, Signal.POOLED, Signal.MEMORY})
-    needs_body = frozenset({Ability.TWO_STREAM})
-    needs_body_for: ClassVar[Mapping[Signal, Ability]] = {Signal.MEMORY: Ability.MEMORY}
+    needs_abilities = frozenset({Ability.TWO_STREAM})
+    needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {Signal.MEMORY: Ability.MEMORY}
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from transformers import XLNetConfig, XLNetLMHeadModel
 
         return XLNetLMHeadModel(cast("XLNetConfig", config))
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         # without a length of memory the network would keep all it ever read
-        remembers = Signal.MEMORY in wanted and bool(network.config.mem_len)
+        remembers = Signal.MEMORY in requested and bool(network.config.mem_len)
         said = network.base_model(
-            **body_inputs(batch),
+            **backbone_inputs(batch),
             perm_mask=batch[Field.PERMUTATION_MASK],
             target_mapping=batch[Field.TARGET_MAPPING],
             mems=list(batch.get(Field.MEMORY, ())) or None,
             use_mems=remembers,
-            output_hidden_states=not wanted.isdisjoint({Signal.HIDDEN_STATES, Signal.POOLED}),
+            output_hidden_states=not requested.isdisjoint({Signal.HIDDEN_STATES, Signal.POOLED}),
         )
         signals: dict[Signal, Any] = {}
-        if Signal.MASKED_LOGITS in wanted:
+        if Signal.MASKED_LOGITS in requested:
             signals[Signal.MASKED_LOGITS] = network.get_output_embeddings()(said.last_hidden_state.flatten(0, 1))
         if said.hidden_states is not None:
             # the two streams alternate, content first
@@ -53,6 +53,6 @@ class PermutedLMHead(Head, name="permuted_lm"):
             weights = content[-1].new_ones(content[-1].shape[:2]) if mask is None else mask.to(content[-1].dtype)
             signals[Signal.HIDDEN_STATES] = content
             signals[Signal.POOLED] = (content[-1] * weights.unsqueeze(-1)).sum(1) / weights.sum(1, keepdim=True)
-        if Signal.MEMORY in wanted:
+        if Signal.MEMORY in requested:
             signals[Signal.MEMORY] = tuple(said.mems) if remembers else ()
         return signals

@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import Field as Option
 
 from pipelines.errors import RecipeError
-from pipelines.parts.heads import Batch, Head, Signals, body_inputs
+from pipelines.parts.heads import Batch, Head, Signals, backbone_inputs
 from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
-from pipelines.task_families.encoding import Encoded, FieldArrays
+from pipelines.task_families.encoding import EncodedExamples, FieldArrays
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from torch.nn import Embedding
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.networks.sequence_classifier import Classified
+    from pipelines.networks.sequence_classifier import ClassificationOutput
     from pipelines.task_families import Row, Task, TaskFamily
 
 PAIR = ("text_a", "text_b")
 
 
-class PooledText(Head):
+class PooledTextHead(Head):
     """One vector of a row, and scores of it."""
 
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
-    needs_body = frozenset({Ability.ONE_STACK})
-    needs_body_for: ClassVar[Mapping[Signal, Ability]] = {Signal.NEXT_LOGITS: Ability.CAUSAL}
+    needs_abilities = frozenset({Ability.ONE_STACK})
+    needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {Signal.NEXT_LOGITS: Ability.CAUSAL}
 
     pooling: Literal["cls", "mean", "last", "concat"] = "mean"
     """What represents a text: the top hidden state of its first token (`cls`) or of its last (`last`: bodies that read
@@ -55,14 +55,14 @@ class PooledText(Head):
         return SequenceClassifier(config)
 
     def _read(
-        self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]
-    ) -> tuple[Classified, dict[Signal, Any]]:
+        self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]
+    ) -> tuple[ClassificationOutput, dict[Signal, Any]]:
         """What `network` says, and the signals that do not depend on what its scores mean."""
-        said: Classified = network(**body_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in wanted)
+        said: ClassificationOutput = network(**backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested)
         signals: dict[Signal, Any] = {Signal.POOLED: said.pooled}
-        if Signal.HIDDEN_STATES in wanted:
+        if Signal.HIDDEN_STATES in requested:
             signals[Signal.HIDDEN_STATES] = said.hidden_states
-        if Signal.NEXT_LOGITS in wanted:
+        if Signal.NEXT_LOGITS in requested:
             signals[Signal.NEXT_LOGITS] = _next_logits(network, cast("Tensor", said.last_hidden_state))
         return said, signals
 
@@ -82,7 +82,7 @@ def _next_logits(network: PreTrainedModel, top: Tensor) -> Tensor:
     return scores
 
 
-class EncodedTexts(Encoded):
+class EncodedTexts(EncodedExamples):
     """Texts or pairs, each an item."""
 
     values: FieldArrays
@@ -123,10 +123,10 @@ def encode_texts(
     return EncodedTexts(examples, rows, orders)
 
 
-def highest(encoded: Encoded, heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]]) -> NDArray[np.int64]:
+def highest(encoded: EncodedExamples, outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]]) -> NDArray[np.int64]:
     """int64 [items]: the number of the class, or of the choice, with the highest score."""
     best = np.zeros(len(encoded), dtype=np.int64)
-    for chosen, _, signals in heard:
+    for chosen, _, signals in outputs:
         best[chosen] = signals[Signal.LOGITS].argmax(-1).cpu().numpy()
     return best
 

@@ -11,7 +11,7 @@ from pydantic import Field as Option
 
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
-from pipelines.parts.heads.pooled_text import PooledText, encode_texts
+from pipelines.parts.heads.pooled_text import PooledTextHead, encode_texts
 from pipelines.parts.heads.token_rows import column
 from pipelines.vocabulary import Field, Signal
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.task_families import Answer, Row, Task
-    from pipelines.task_families.encoding import Encoded
+    from pipelines.task_families.encoding import EncodedExamples
 
 
-class Regression(PooledText, name="regression"):
+class RegressionHead(PooledTextHead, name="regression"):
     """One number for a pair framed as one row: `middle` + `scale` · a linear function of its vector.
 
     Numbers keep the dataset's own scale. With the training scores' mean as `middle` and their standard deviation as `scale`
@@ -46,8 +46,8 @@ class Regression(PooledText, name="regression"):
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         return self._network(config, ("score",), 2 if self.both_orders else 1)
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-        said, signals = self._read(network, batch, wanted)
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        said, signals = self._read(network, batch, requested)
         assert said.logits is not None
         return signals | {Signal.SCORE: self.middle + self.scale * said.logits[:, 0].float()}
 
@@ -59,7 +59,7 @@ class Regression(PooledText, name="regression"):
         length: int,
         *,
         answers: bool = True,
-    ) -> Encoded:
+    ) -> EncodedExamples:
         encoded = encode_texts(examples, task, tokenizer, length, self.both_orders)
         if answers:
             encoded.values[Field.SCORES] = _scores(examples)
@@ -68,13 +68,13 @@ class Regression(PooledText, name="regression"):
     def answer(
         self,
         network: PreTrainedModel,
-        encoded: Encoded,
-        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        encoded: EncodedExamples,
+        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
         task: Task,
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
         scores = np.zeros(len(encoded))
-        for chosen, _, signals in heard:
+        for chosen, _, signals in outputs:
             scores[chosen] = signals[Signal.SCORE].tolist()
         return [float(score) for score in scores]
 

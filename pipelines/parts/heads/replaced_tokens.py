@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.parts.heads import Batch, Head
-from pipelines.parts.heads.masked_lm import read_body
+from pipelines.parts.heads.masked_lm import read_backbone
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from pipelines.task_families import Task
 
 
-class ReplacedTokens(Head, name="replaced_tokens"):
+class ReplacedTokensHead(Head, name="replaced_tokens"):
     """Transformers' own discriminator: one score for each token, high where it looks replaced (Clark et al. 2020, §3.1)."""
 
     paper = "arXiv:2003.10555"
     needs = frozenset({Field.INPUT_IDS})
     provides = frozenset({Signal.REPLACED_LOGITS, Signal.POOLED, Signal.HIDDEN_STATES})
-    needs_body = frozenset({Ability.BIDIRECTIONAL, Ability.DISCRIMINATOR})
+    needs_abilities = frozenset({Ability.BIDIRECTIONAL, Ability.DISCRIMINATOR})
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from transformers import AutoModelForPreTraining
@@ -28,8 +28,8 @@ class ReplacedTokens(Head, name="replaced_tokens"):
         network: PreTrainedModel = AutoModelForPreTraining.from_config(config)
         return network
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-        top, signals = read_body(network, batch, wanted)
-        if Signal.REPLACED_LOGITS in wanted:
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        top, signals = read_backbone(network, batch, requested)
+        if Signal.REPLACED_LOGITS in requested:
             signals[Signal.REPLACED_LOGITS] = network.get_submodule("discriminator_predictions")(top)
         return signals

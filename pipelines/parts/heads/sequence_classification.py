@@ -9,7 +9,7 @@ import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
-from pipelines.parts.heads.pooled_text import PooledText, encode_texts, highest, one_order
+from pipelines.parts.heads.pooled_text import PooledTextHead, encode_texts, highest, one_order
 from pipelines.parts.heads.token_rows import column
 from pipelines.vocabulary import Field, Signal
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.task_families import Answer, Row, Task, TaskFamily
-    from pipelines.task_families.encoding import Encoded
+    from pipelines.task_families.encoding import EncodedExamples
 
 
-class SequenceClassification(PooledText, name="sequence_classification"):
+class SequenceClassificationHead(PooledTextHead, name="sequence_classification"):
     """Class scores of a text, or of a pair framed as one row."""
 
     paper = "arXiv:1810.04805"
@@ -39,8 +39,8 @@ class SequenceClassification(PooledText, name="sequence_classification"):
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         return self._network(config, task.labels if task else (), 2 if self.both_orders else 1)
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-        said, signals = self._read(network, batch, wanted)
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        said, signals = self._read(network, batch, requested)
         return signals | {Signal.LOGITS: said.logits}
 
     def encode(
@@ -51,7 +51,7 @@ class SequenceClassification(PooledText, name="sequence_classification"):
         length: int,
         *,
         answers: bool = True,
-    ) -> Encoded:
+    ) -> EncodedExamples:
         encoded = encode_texts(examples, task, tokenizer, length, self.both_orders)
         if answers:
             encoded.values[Field.LABELS] = _numbers(examples, task)
@@ -60,12 +60,12 @@ class SequenceClassification(PooledText, name="sequence_classification"):
     def answer(
         self,
         network: PreTrainedModel,
-        encoded: Encoded,
-        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        encoded: EncodedExamples,
+        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
         task: Task,
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
-        return [task.labels[index] for index in highest(encoded, heard)]
+        return [task.labels[index] for index in highest(encoded, outputs)]
 
 
 def _numbers(examples: Sequence[Row], task: Task) -> NDArray[np.int64]:

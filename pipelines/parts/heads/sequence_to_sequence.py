@@ -23,7 +23,7 @@ class SequenceToSequenceHead(Head, name="sequence_to_sequence"):
     paper = "arXiv:1910.10683"
     needs = frozenset({Field.INPUT_IDS, Field.TARGET_IDS})
     provides = frozenset({Signal.TARGET_LOGITS})
-    needs_body = frozenset({Ability.ENCODER_DECODER})
+    needs_abilities = frozenset({Ability.ENCODER_DECODER})
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from transformers import AutoModelForSeq2SeqLM
@@ -31,8 +31,8 @@ class SequenceToSequenceHead(Head, name="sequence_to_sequence"):
         network: PreTrainedModel = AutoModelForSeq2SeqLM.from_config(config)
         return network
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-        if Signal.TARGET_LOGITS not in wanted:
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        if Signal.TARGET_LOGITS not in requested:
             return {}
         shifted = network.prepare_decoder_input_ids_from_labels(batch[Field.TARGET_IDS])  # type: ignore[operator]  # transformers types it as a module
         said = network(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipelines.task_families import Task
 
 
-class SpanBoundary(MaskedLMHead, name="span_boundary"):
+class SpanBoundaryHead(MaskedLMHead, name="span_boundary"):
     """Transformers' own masked-LM network, and beside it a small one that reads only the edges (Joshi et al. 2019, §3.2).
 
     The saved folder opens in plain transformers as the architecture's masked-LM network; the weights `boundary.*` are then
@@ -34,19 +34,19 @@ class SpanBoundary(MaskedLMHead, name="span_boundary"):
     """Units of a place's vector (§4.2)."""
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
-        from pipelines.networks.span_boundary import Boundary
+        from pipelines.networks.span_boundary import SpanBoundaryPredictor
 
         network = super().build(config, task)
-        network.boundary = Boundary(config, embeddings(network).shape[1], self.places, self.place_size)
+        network.boundary = SpanBoundaryPredictor(config, embeddings(network).shape[1], self.places, self.place_size)
         return network
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-        from pipelines.networks.span_boundary import Boundary
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        from pipelines.networks.span_boundary import SpanBoundaryPredictor
 
-        top, signals = self.read(network, batch, wanted)
-        if Signal.BOUNDARY_LOGITS in wanted:
+        top, signals = self.read(network, batch, requested)
+        if Signal.BOUNDARY_LOGITS in requested:
             boundary = network.get_submodule("boundary")
-            assert isinstance(boundary, Boundary)
+            assert isinstance(boundary, SpanBoundaryPredictor)
             signals[Signal.BOUNDARY_LOGITS] = boundary(
                 top, batch[Field.SPAN_EDGES], batch[Field.SPAN_OFFSETS], embeddings(network)
             )

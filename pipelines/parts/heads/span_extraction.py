@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import Field as Option
 
-from pipelines.parts.heads import Batch, Head, Signals, body_inputs
+from pipelines.parts.heads import Batch, Head, Signals, backbone_inputs
 from pipelines.parts.heads.context_windows import EncodedContexts, encode_contexts
 from pipelines.vocabulary import Ability, Field, Signal
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.task_families import Answer, Row, Task
-    from pipelines.task_families.encoding import Encoded
+    from pipelines.task_families.encoding import EncodedExamples
 
 
-class SpanExtraction(Head, name="span_extraction"):
+class SpanExtractionHead(Head, name="span_extraction"):
     """The first and the last word of the answer, chosen among the tokens of a text behind its question.
 
     Token 0 stands for no answer (Devlin et al. 2018, §4.3). A long text is read in overlapping windows, of which the best
@@ -31,7 +31,7 @@ class SpanExtraction(Head, name="span_extraction"):
     paper = "arXiv:1810.04805"
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK, Field.ANSWERABLE})
     provides = frozenset({Signal.SPAN_LOGITS, Signal.HIDDEN_STATES})
-    needs_body = frozenset({Ability.BIDIRECTIONAL})
+    needs_abilities = frozenset({Ability.BIDIRECTIONAL})
     reads = frozenset({"span_extraction"})
     labels = frozenset({Field.SPAN_LABELS})
     answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.SPAN_LOGITS})
@@ -52,12 +52,12 @@ class SpanExtraction(Head, name="span_extraction"):
         config.id2label, config.label2id = {0: "first", 1: "last"}, {"first": 0, "last": 1}
         return SpanExtractor(config)
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-        said = network(**body_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in wanted)
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        said = network(**backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested)
         outside = batch[Field.ANSWERABLE] == 0
         outside[:, 0] = False
         signals: dict[Signal, Any] = {Signal.SPAN_LOGITS: said.logits.masked_fill(outside.unsqueeze(-1), float("-inf"))}
-        if Signal.HIDDEN_STATES in wanted:
+        if Signal.HIDDEN_STATES in requested:
             signals[Signal.HIDDEN_STATES] = said.hidden_states
         return signals
 
@@ -69,7 +69,7 @@ class SpanExtraction(Head, name="span_extraction"):
         length: int,
         *,
         answers: bool = True,
-    ) -> Encoded:
+    ) -> EncodedExamples:
         return encode_contexts(
             examples,
             tokenizer,
@@ -82,15 +82,15 @@ class SpanExtraction(Head, name="span_extraction"):
     def answer(
         self,
         network: PreTrainedModel,
-        encoded: Encoded,
-        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        encoded: EncodedExamples,
+        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
         task: Task,
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
         assert isinstance(encoded, EncodedContexts)
         best, nothing = np.full(len(encoded), -np.inf), np.full(len(encoded), np.inf)
         spans = np.zeros((len(encoded), 2), dtype=np.int64)
-        for chosen, _, signals in heard:
+        for chosen, _, signals in outputs:
             scores: Tensor = signals[Signal.SPAN_LOGITS].float()
             nothing[chosen] = scores[:, 0].sum(-1).tolist()
             values, first, last = best_spans(scores, self.longest_answer)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pipelines.parts.heads.word_tags import WordTags
+from pipelines.parts.heads.word_tags import WordTaggingHead
 from pipelines.vocabulary import Signal
 
 
-class Tagging(WordTags, name="tagging"):
+class TaggingHead(WordTaggingHead, name="tagging"):
     """A tag for every word, read at its first token, each word by itself. Words beyond the length of a row are answered `O`."""
 
     paper = "arXiv:1810.04805"

@@ -13,7 +13,7 @@ from pydantic import PositiveInt
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
 from pipelines.parts.heads.sequence_to_sequence import SequenceToSequenceHead
-from pipelines.task_families.encoding import IGNORED, Encoded, FieldArrays, attention, padded
+from pipelines.task_families.encoding import IGNORED, EncodedExamples, FieldArrays, attention_mask_of, pad_rows
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Written(Encoded):
+class TextToTextItems(EncodedExamples):
     """Sources and, where they are known, what is to be written of each."""
 
     examples: Sequence[Row]
@@ -38,14 +38,14 @@ class Written(Encoded):
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
         sources = [self.sources[item] for item in chosen]
-        ids = padded(sources, self.pad)
-        batch: FieldArrays = {Field.INPUT_IDS: ids, Field.ATTENTION_MASK: attention(sources, ids.shape[1])}
+        ids = pad_rows(sources, self.pad)
+        batch: FieldArrays = {Field.INPUT_IDS: ids, Field.ATTENTION_MASK: attention_mask_of(sources, ids.shape[1])}
         if self.targets is not None:
-            batch[Field.TARGET_IDS] = padded([self.targets[item] for item in chosen], IGNORED)
+            batch[Field.TARGET_IDS] = pad_rows([self.targets[item] for item in chosen], IGNORED)
         return batch
 
 
-class TextToText(SequenceToSequenceHead, name="text_to_text"):
+class TextToTextHead(SequenceToSequenceHead, name="text_to_text"):
     """Reads an example as one text and writes its answer as another, whatever the task family.
 
     A source of more than `length` tokens is cut at its end. Where the answers are a closed set, one that takes more than
@@ -80,23 +80,23 @@ class TextToText(SequenceToSequenceHead, name="text_to_text"):
         length: int,
         *,
         answers: bool = True,
-    ) -> Encoded:
+    ) -> EncodedExamples:
         texts = [task.family.source(row, task.labels) for row in examples]
         read = tokenizer(texts, truncation=True, max_length=length, verbose=False)["input_ids"] if texts else []
         sources = [np.asarray(ids, dtype=np.int64) for ids in read]
         targets = self._targets(examples, task, tokenizer, end_of(tokenizer)) if answers else None
-        return Written(examples, sources, targets, int(tokenizer.pad_token_id))
+        return TextToTextItems(examples, sources, targets, int(tokenizer.pad_token_id))
 
     def answer(
         self,
         network: PreTrainedModel,
-        encoded: Encoded,
-        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        encoded: EncodedExamples,
+        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
         task: Task,
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
         answers: list[Answer] = [None] * len(encoded.examples)
-        for items, batch, _ in heard:
+        for items, batch, _ in outputs:
             written = self._written(network, encoded, items, batch, tokenizer)
             for item, text in zip(items, tokenizer.batch_decode(written, skip_special_tokens=True), strict=True):
                 owner = encoded.owners[item]
@@ -106,7 +106,7 @@ class TextToText(SequenceToSequenceHead, name="text_to_text"):
     def _written(
         self,
         network: PreTrainedModel,
-        encoded: Encoded,
+        encoded: EncodedExamples,
         items: NDArray[np.int64],
         batch: Batch,
         tokenizer: PreTrainedTokenizerFast,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.parts.heads import Batch, Head, Signals, body_inputs
+from pipelines.parts.heads import Batch, Head, Signals, backbone_inputs
 from pipelines.parts.heads.token_rows import TokenRows, column
-from pipelines.task_families.encoding import IGNORED, Encoded, FieldArrays, padded
+from pipelines.task_families.encoding import IGNORED, EncodedExamples, FieldArrays, pad_rows
 from pipelines.task_families.tagging import OUTSIDE
-from pipelines.task_families.writing_systems import as_written
+from pipelines.task_families.writing_systems import with_leading_spaces
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pipelines.task_families import Answer, Row, Task
 
 
-class WordTags(Head):
+class WordTaggingHead(Head):
     """A tag for every word, read at its first token (Devlin et al. 2018, §5.3).
 
     Words beyond the length of a row, and words of which the tokenizer leaves nothing, are answered `O`; how many is logged.
     """
 
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
-    needs_body = frozenset({Ability.ONE_STACK})
+    needs_abilities = frozenset({Ability.ONE_STACK})
     reads = frozenset({"tagging"})
     labels = frozenset({Field.TAG_LABELS})
 
@@ -46,10 +46,10 @@ class WordTags(Head):
         config.tag_transitions = self.transitions
         return TokenClassifier(config)
 
-    def signals(self, network: PreTrainedModel, batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-        said = network(**body_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in wanted)
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        said = network(**backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested)
         signals: dict[Signal, Any] = {Signal.TAG_LOGITS: said.logits}
-        if Signal.HIDDEN_STATES in wanted:
+        if Signal.HIDDEN_STATES in requested:
             signals[Signal.HIDDEN_STATES] = said.hidden_states
         return signals
 
@@ -61,7 +61,7 @@ class WordTags(Head):
         length: int,
         *,
         answers: bool = True,
-    ) -> Encoded:
+    ) -> EncodedExamples:
         fast = tokenizer.backend_tokenizer
         frame = fast.num_special_tokens_to_add(False)
         if length <= frame:
@@ -73,7 +73,7 @@ class WordTags(Head):
         fast.no_padding()
         fast.enable_truncation(length)
         # not the fast way, which does not say which word a token is of
-        encodings = fast.encode_batch([as_written(words) for words in sentences], is_pretokenized=True)
+        encodings = fast.encode_batch([with_leading_spaces(words) for words in sentences], is_pretokenized=True)
         fast.no_truncation()
         places = [_first_tokens(encoding.word_ids) for encoding in encodings]
         tags = _numbers(examples, sentences, task) if answers else None
@@ -88,14 +88,14 @@ class WordTags(Head):
     def answer(
         self,
         network: PreTrainedModel,
-        encoded: Encoded,
-        heard: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        encoded: EncodedExamples,
+        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
         task: Task,
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
         assert isinstance(encoded, EncodedWords)
         answers: list[Answer] = [[OUTSIDE] * len(example["tokens"]) for example in encoded.examples]
-        for chosen, _, signals in heard:
+        for chosen, _, signals in outputs:
             places = [encoded.places[item] for item in chosen]
             for item, place, tags in zip(chosen, places, self._tags(signals, places), strict=True):
                 for word, tag in zip(place[:, 0], tags, strict=True):
@@ -108,7 +108,7 @@ class WordTags(Head):
         return [[row[token] for token in place[:, 1]] for row, place in zip(best, places, strict=True)]
 
 
-class EncodedWords(Encoded):
+class EncodedWords(EncodedExamples):
     """Sentences, each an item."""
 
     places: Sequence[NDArray[np.int64]]
@@ -137,7 +137,7 @@ class EncodedWords(Encoded):
                 row = np.full(self.lengths[item], IGNORED, dtype=np.int64)
                 row[self.places[item][:, 1]] = self._tags[item][self.places[item][:, 0]]
                 labels.append(row)
-            fields[Field.TAG_LABELS] = padded(labels, IGNORED)
+            fields[Field.TAG_LABELS] = pad_rows(labels, IGNORED)
         return fields
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class StreamShape:
     """A stream, and the rows that are to be laid out over it; the same as another only where it is that other."""
 
     starts: NDArray[np.int64]
@@ -32,7 +32,7 @@ class Ground:
     """Whether those close a text, so that its own end of document is left out where each document is framed."""
 
 
-class Placed(NamedTuple):
+class RowSegments(NamedTuple):
     """Pieces of the stream in their rows, one behind the other."""
 
     begins: NDArray[np.int64]
@@ -42,22 +42,22 @@ class Placed(NamedTuple):
     rows: NDArray[np.int64] | None = None
     """[P] the row of each, ascending; None where there is one a row."""
 
-    def within(self, first: int, last: int) -> Placed:
+    def select_rows(self, first: int, last: int) -> RowSegments:
         """The pieces of the rows from `first` to before `last`, counted from there."""
         if self.lengths is None or self.rows is None:
-            return Placed(self.begins[first:last])
+            return RowSegments(self.begins[first:last])
         chosen = slice(*self.rows.searchsorted([first, last]))
-        return Placed(self.begins[chosen], self.lengths[chosen], self.rows[chosen] - first)
+        return RowSegments(self.begins[chosen], self.lengths[chosen], self.rows[chosen] - first)
 
 
 class Layout(Component):
     """Which pieces of the stream stand in the rows of every step: a pure function of the stream, the seed and the step."""
 
-    usual: ClassVar[str] = "windows"
+    default_name: ClassVar[str] = "windows"
     provides: ClassVar[frozenset[Field]] = frozenset()
     """`Field.MEMORY` where row r of a step continues row r of the step before; `Field.DOCUMENT_STARTS`, with positions and
     padding, where a row holds texts that do not see each other."""
-    needs_body: ClassVar[frozenset[Ability]] = frozenset()
+    needs_abilities: ClassVar[frozenset[Ability]] = frozenset()
     """Abilities that a body must offer to read such rows."""
 
     framed: bool = True
@@ -65,13 +65,13 @@ class Layout(Component):
     row is text."""
 
     @abstractmethod
-    def placed(self, ground: Ground, seed: int, step: int) -> Placed:
+    def segments(self, ground: StreamShape, seed: int, step: int) -> RowSegments:
         """The pieces of optimizer step `step`; those that are a row wide begin at most at `tokens` − `width`."""
 
     @abstractmethod
-    def steps_per_epoch(self, ground: Ground) -> int:
+    def steps_per_epoch(self, ground: StreamShape) -> int:
         """Steps in which the whole stream is read once, at least 1."""
 
-    def continues(self, ground: Ground, step: int) -> bool:
+    def continues(self, ground: StreamShape, step: int) -> bool:
         """Whether the rows of `step` continue those of the step before."""
         return False

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipelines.parts.layouts import Ground, Layout, Placed
+from pipelines.parts.layouts import StreamShape, Layout, RowSegments
 from pipelines.vocabulary import Field
 
 
@@ -23,16 +23,16 @@ class Contiguous(Layout, name="contiguous"):
     framed: bool = False
     """Whether each row stands between the tokenizer's own special tokens; they would interrupt the text every row."""
 
-    def placed(self, ground: Ground, seed: int, step: int) -> Placed:
+    def segments(self, ground: StreamShape, seed: int, step: int) -> RowSegments:
         tokens, width, rows = ground.tokens, ground.width, ground.rows
         epoch, place = divmod(step, self.steps_per_epoch(ground))
         phase = int(np.random.default_rng([seed, 3, epoch]).integers(width))
         # only parts of less than two windows have no room for every phase
         begins = np.arange(rows, dtype=np.int64) * (tokens // rows) + phase + place * width
-        return Placed(np.minimum(begins, tokens - width))
+        return RowSegments(np.minimum(begins, tokens - width))
 
-    def steps_per_epoch(self, ground: Ground) -> int:
+    def steps_per_epoch(self, ground: StreamShape) -> int:
         return max(1, (ground.tokens // ground.rows - ground.width + 1) // ground.width)
 
-    def continues(self, ground: Ground, step: int) -> bool:
+    def continues(self, ground: StreamShape, step: int) -> bool:
         return step % self.steps_per_epoch(ground) != 0

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from pipelines.errors import DataError
-from pipelines.parts.layouts import Ground, Layout, Placed
-from pipelines.parts.layouts.permuted_order import of_step
+from pipelines.parts.layouts import StreamShape, Layout, RowSegments
+from pipelines.parts.layouts.permuted_order import permuted_items
 from pipelines.vocabulary import Ability, Field
 
 if TYPE_CHECKING:
@@ -28,18 +28,18 @@ class PackedDocuments(Layout, name="packed_documents"):
 
     paper = "arXiv:2107.02027"
     provides: ClassVar[frozenset[Field]] = frozenset({Field.DOCUMENT_STARTS, Field.POSITION_IDS, Field.ATTENTION_MASK})
-    needs_body: ClassVar[frozenset[Ability]] = frozenset({Ability.WITHIN_DOCUMENTS})
+    needs_abilities: ClassVar[frozenset[Ability]] = frozenset({Ability.WITHIN_DOCUMENTS})
 
     framed: bool = True
     """Whether each document stands between the tokenizer's own special tokens, as a single text would; else it is followed by
     the end of a document alone."""
 
-    def placed(self, ground: Ground, seed: int, step: int) -> Placed:
+    def segments(self, ground: StreamShape, seed: int, step: int) -> RowSegments:
         packing = _packing(ground)
         epoch, place = divmod(step, self.steps_per_epoch(ground))
-        return packing.placed(of_step((seed, 6, epoch), packing.count, place, ground.rows))
+        return packing.segments(permuted_items((seed, 6, epoch), packing.count, place, ground.rows))
 
-    def steps_per_epoch(self, ground: Ground) -> int:
+    def steps_per_epoch(self, ground: StreamShape) -> int:
         return max(1, _packing(ground).count // ground.rows)
 
 
@@ -47,7 +47,7 @@ class PackedDocuments(Layout, name="packed_documents"):
 class Packing:
     """Which pieces stand in which row of a ground: first the rows that one piece fills, then those packed by some pattern."""
 
-    ground: Ground
+    ground: StreamShape
     filled: NDArray[np.int64]
     """[D + 1] rows that the documents before each one fill."""
     rests: NDArray[np.int64]
@@ -66,7 +66,7 @@ class Packing:
         """Of rows."""
         return int(self.filled[-1] + self.patterns[-1])
 
-    def placed(self, rows: NDArray[np.int64]) -> Placed:
+    def segments(self, rows: NDArray[np.int64]) -> RowSegments:
         """The pieces of `rows`."""
         starts, width = self.ground.starts, self.ground.width
         whole = rows < self.filled[-1]
@@ -86,11 +86,11 @@ class Packing:
         document = self.rests[self.firsts[self.slots[pattern[packed]] + nth[~of_whole]] + place]
         begins[~of_whole] = starts[document] + width * (self.filled[document + 1] - self.filled[document])
         lengths[~of_whole] = self.rest_lengths[document]
-        return Placed(begins, lengths, row)
+        return RowSegments(begins, lengths, row)
 
 
 @lru_cache(maxsize=2)
-def _packing(ground: Ground) -> Packing:
+def _packing(ground: StreamShape) -> Packing:
     """How `ground` is packed. Takes some bytes a document, and a time that hardly grows with their number."""
     ends = np.append(ground.starts[1:], ground.tokens)
     lengths = ends - ground.starts - int(ground.closes)

@@ -17,7 +17,7 @@ FACTOR = np.uint64(0xD1342543DE82EF95)
 """Of good spectral quality as a multiplier (Steele & Vigna 2021, table 6)."""
 ROUNDS = 10
 """Of the network. Four are enough for large halves; halves of one or two bits take more until every order is about as likely."""
-AT_ONCE = 4096
+BLOCK_SIZE = 4096
 """Things whose places in an order are computed together: numpy's cost a call is shared by the steps that follow."""
 
 
@@ -59,9 +59,9 @@ def _drawn(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return numbers
 
 
-def of_step(key: tuple[int, ...], count: int, step: int, size: int) -> NDArray[np.int64]:
+def permuted_items(key: tuple[int, ...], count: int, step: int, size: int) -> NDArray[np.int64]:
     """int64 [size]: the things that step `step` reads of `count`, in the order of `key`, and again from the first."""
-    together = max(1, AT_ONCE // size)
+    together = max(1, BLOCK_SIZE // size)
     block, within = divmod(step, together)
     return _block(key, count, block * together * size, together * size)[within * size : (within + 1) * size]
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from pipelines.parts.layouts import Ground, Layout, Placed
-from pipelines.parts.layouts.permuted_order import of_step
+from pipelines.parts.layouts import StreamShape, Layout, RowSegments
+from pipelines.parts.layouts.permuted_order import permuted_items
 
 
 class Windows(Layout, name="windows"):
@@ -19,19 +19,19 @@ class Windows(Layout, name="windows"):
 
     paper = "arXiv:1907.11692"
 
-    def placed(self, ground: Ground, seed: int, step: int) -> Placed:
+    def segments(self, ground: StreamShape, seed: int, step: int) -> RowSegments:
         starts, width = ground.starts, ground.width
         per_epoch = self.steps_per_epoch(ground)
         epoch, place = divmod(step, per_epoch)
-        grid = _phase(seed, epoch, width) + width * of_step(
+        grid = _phase(seed, epoch, width) + width * permuted_items(
             (seed, 6, epoch), per_epoch * ground.rows, place, ground.rows
         )
         document = starts[np.searchsorted(starts, grid, side="right") - 1]
         snapped = np.where(grid - document < width // 2, document, grid)
         # only a stream of fewer than rows + 2 windows reaches its end
-        return Placed(np.minimum(snapped, ground.tokens - width))
+        return RowSegments(np.minimum(snapped, ground.tokens - width))
 
-    def steps_per_epoch(self, ground: Ground) -> int:
+    def steps_per_epoch(self, ground: StreamShape) -> int:
         # a phase takes one window, and snapping may look one further back
         return max(1, (ground.tokens // ground.width - 2) // ground.rows)
 

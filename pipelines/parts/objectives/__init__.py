@@ -1,6 +1,6 @@
-"""Objectives: what a stage minimises.
+"""Objectives: the terms of the loss that a stage minimises.
 
-batch ──▶ rewrite (may ask companions) ──▶ network ──▶ signals ──▶ loss ──▶ named terms
+batch ──▶ rewrite (may run companions) ──▶ network ──▶ signals ──▶ loss ──▶ named terms
 """
 
 from __future__ import annotations
@@ -23,84 +23,88 @@ Signals: TypeAlias = "Mapping[Signal, Any]"
 
 @dataclass
 class Companion:
-    """A network beside the trained one."""
+    """A network that an objective uses alongside the trained one: a teacher, or a generator that trains along."""
 
     network: PreTrainedModel
-    ask: Callable[[Batch, frozenset[Signal]], Signals]
-    """What the companion says of a batch; without gradient when it is frozen."""
+    forward: Callable[[Batch, frozenset[Signal]], Signals]
+    """`forward(batch, requested)`: the requested signals of the companion; without gradient when it is frozen."""
     trains: bool = False
-    """Whether its weights train too. It is then saved in the folder `companions/<name>` beside the model, where the next
-    stage with the same objective finds it; the model's own weights never hold it."""
+    """Whether its weights train too. It is then saved in the subfolder `companions/<name>` of the model's folder, from
+    which the next stage with the same objective loads it; the model's own weights never include it."""
 
 
 class Companions(Protocol):
-    """What an objective may ask for when it makes its companions."""
+    """Factory of companions, passed to `Objective.companions`."""
 
     network: PreTrainedModel
-    """The network that will be trained."""
+    """The network to be trained."""
 
     def teacher(self) -> Companion:
-        """The stage's teacher under the stage's head, frozen."""
+        """The teacher of the stage with the head of the stage, frozen."""
 
     def trained(self, name: str, head: str, config: PretrainedConfig) -> Companion:
-        """A network of `config` under the head called `head` that trains beside the stage's own.
+        """A network of `config` with the head named `head` that trains along with the stage's own network.
 
-        Its weights are those that the stage's start saved under `name`, else random.
+        Its weights are those saved as companion `name` with the stage's initial model, otherwise random.
         """
 
 
 @dataclass
 class TrainingStep:
-    """One batch and what every network says of it. A companion is asked the same question at most once."""
+    """One batch and the signals of every network for it. Signals of a companion are computed at most once."""
 
     batch: Batch
     signals: Signals
-    """Of the trained network; empty while objectives rewrite the batch."""
+    """Signals of the trained network; empty while objectives rewrite the batch."""
     network: PreTrainedModel
-    ask: Callable[[str, Batch, frozenset[Signal]], Signals]
-    """`ask(companion, batch, wanted)`: what the companion says of a batch."""
-    wanted: frozenset[Signal] = frozenset()
+    forward_companion: Callable[[str, Batch, frozenset[Signal]], Signals]
+    """`forward_companion(name, batch, requested)`: the requested signals of companion `name` for a batch."""
+    requested: frozenset[Signal] = frozenset()
     """The signals that this stage's objectives need of the trained network."""
-    spent: frozenset[Signal] = frozenset()
-    """Those of them that one objective reads and nothing else: it may overwrite them."""
-    gathered: Callable[[Tensor], Tensor] = field(default=lambda rows: rows)
-    """`gathered(rows)`: these rows of every rank, in the order of ranks. All ranks must ask, and each passes the gradient on
-    to its own."""
+    overwritable: frozenset[Signal] = frozenset()
+    """The signals among `requested` that a single objective reads and nothing else: it may overwrite them in place."""
+    all_gather: Callable[[Tensor], Tensor] = field(default=lambda rows: rows)
+    """`all_gather(rows)`: the rows of every rank, concatenated in the order of ranks. A collective: every rank must
+    call it. The gradient of a rank flows to its own rows."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """What an objective's `rewrite` leaves for its `loss`, under the objective's name."""
-    _answers: dict[tuple[str, frozenset[Signal]], Signals] = field(default_factory=dict)
+    """Values that an objective's `rewrite` passes to its `loss`, by the objective's name."""
+    _companion_signals: dict[tuple[str, frozenset[Signal]], Signals] = field(default_factory=dict)
 
-    def companion(self, name: str, wanted: frozenset[Signal] | None = None) -> Signals:
-        """The signals `wanted` (None: those the trained network is asked for) of companion `name` on this batch, as it was
-        when first asked."""
-        question = (name, self.wanted if wanted is None else wanted)
-        if question not in self._answers:
-            self._answers[question] = self.ask(name, self.batch, question[1])
-        return self._answers[question]
+    def companion_signals(self, name: str, requested: frozenset[Signal] | None = None) -> Signals:
+        """The signals `requested` (None: those requested of the trained network) of companion `name` for this batch.
+
+        Computed in the first call, from the batch as it is then, and cached.
+        """
+        key = (name, self.requested if requested is None else requested)
+        if key not in self._companion_signals:
+            self._companion_signals[key] = self.forward_companion(name, self.batch, key[1])
+        return self._companion_signals[key]
 
 
 class Objective(Component):
-    """A term, or several, of the loss. A pure function of the training step."""
+    """One or several terms of the loss. A pure function of the training step."""
 
     needs_fields: ClassVar[frozenset[Field]] = frozenset()
+    """Fields of the batch that `rewrite` or `loss` reads."""
     needs_signals: ClassVar[frozenset[Signal]] = frozenset()
-    """Asked of the network."""
+    """Signals of the trained network that `loss` reads."""
     needs_teacher: ClassVar[bool] = False
+    """Whether the stage must name a teacher."""
     companion_heads: ClassVar[frozenset[str]] = frozenset()
-    """Heads of the companions it trains, by name: what they need, a batch must carry too."""
+    """Names of the heads of the companions it trains: a batch must also have the fields that they need."""
     compares_rows: ClassVar[bool] = False
-    """Whether a row's part in the loss hangs on the other rows of its batch. Its terms are then those of the whole batch on
-    every rank, by way of `step.gathered`."""
+    """Whether a row's contribution to the loss depends on the other rows of its batch. Its terms are then those of the
+    whole batch on every rank, computed with `step.all_gather`."""
 
     weight: float = 1.0
-    """Multiple of this objective's terms in the loss."""
+    """Factor of this objective's terms in the loss."""
 
     def companions(self, make: Companions) -> dict[str, Companion]:
-        """Networks beside the trained one, by name. Called once, before training."""
+        """Networks that this objective uses alongside the trained one, by name. Called once, before training."""
         return {}
 
     def rewrite(self, step: TrainingStep) -> Batch:
-        """The batch that the trained network will read. A pure function of the step and torch's global generator."""
+        """The batch for the trained network. A pure function of the step and torch's global generator."""
         return step.batch
 
     @abstractmethod
@@ -109,4 +113,5 @@ class Objective(Component):
 
     @abstractmethod
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
-        """How much of `batch` each term of `loss` is the mean over, by the terms' names: what a part of a batch weighs."""
+        """Number of elements of `batch` that each term of `loss` averages over, by name: the weight of a micro-batch's
+        mean."""

@@ -1,5 +1,5 @@
-"""Small and slowly changing outputs of a recurrent body (Merity, McCann, Socher 2017, arXiv:1708.01009; used in AWD-LSTM,
-arXiv:1708.02182, §4.6)."""
+"""Activation regularisation and temporal activation regularisation (Merity, McCann, Socher 2017, arXiv:1708.01009; used
+in AWD-LSTM, arXiv:1708.02182, §4.6)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class ActivationRegularization(Objective, name="activation_regularization"):
-    """α · mean square of the outputs after dropout, and β · mean square of the change from token to token before it.
+    """α · mean square of the outputs after dropout, and β · mean square of their change from token to token before it.
 
-    The means of squares stand where the paper writes norms, as in its authors' program, to which α and β belong.
+    Mean squares instead of the norms that the paper writes, as in its authors' code, whose α and β these are.
     """
 
     paper = "arXiv:1708.01009"
     needs_signals = frozenset({Signal.ACTIVATIONS})
 
     size: float = Option(2.0, ge=0)
-    """α, the multiple of the outputs' mean square."""
+    """α: factor of the mean square of the outputs."""
     change: float = Option(1.0, ge=0)
-    """β, the multiple of the mean square of their change."""
+    """β: factor of the mean square of their change."""
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         dropped, raw = (states.float() for states in step.signals[Signal.ACTIVATIONS])
@@ -46,6 +46,6 @@ class ActivationRegularization(Objective, name="activation_regularization"):
 
 
 def _mean_square(states: Tensor, mask: Tensor) -> Tensor:
-    """Over the elements of the tokens that `mask` keeps."""
+    """Mean square of `states` [B, L, H] over the tokens where `mask` [B, L] is 1."""
     kept = mask.unsqueeze(-1).to(states.dtype)
     return (states.square() * kept).sum() / (kept.sum() * states.shape[-1]).clamp(min=1)

@@ -1,4 +1,5 @@
-"""In-batch contrastive learning of passages (Giorgi et al. 2021, DeCLUTR §3.2; InfoNCE, van den Oord et al. 2018, §2.3)."""
+"""In-batch contrastive learning of passages (Giorgi et al. 2021, DeCLUTR §3.2; InfoNCE, van den Oord et al. 2018,
+§2.3)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class Contrastive(Objective, name="contrastive"):
-    """A row's vector must be nearer, in cosine, to its partner's than to that of any row of the other half.
+    """InfoNCE: a row's vector must be closer, in cosine, to its partner's than to that of any other row of the other
+    half.
 
     Mean over rows with a partner of −log softmax(cos(v, ·) / temperature)[partner], where · runs over the rows of the
     other half of the batch that have partners. Added to masked language modelling it teaches a small encoder within
@@ -28,7 +30,7 @@ class Contrastive(Objective, name="contrastive"):
     compares_rows = True
 
     temperature: float = Option(0.05, gt=0)
-    """Divides the cosines: the smaller, the more the nearest rows count."""
+    """Divisor of the cosines: the smaller, the more the nearest rows count."""
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         import torch
@@ -37,7 +39,7 @@ class Contrastive(Objective, name="contrastive"):
         vectors = normalize(cast("Tensor", step.signals[Signal.POOLED]).float(), dim=-1)
         partner = step.batch[Field.PARTNER]
         own = torch.nonzero(partner[: len(partner) // 2] >= 0).squeeze(1)
-        first, second = step.gathered(vectors[own]), step.gathered(vectors[partner[own]])
+        first, second = step.all_gather(vectors[own]), step.all_gather(vectors[partner[own]])
         if not len(first):
             return {"contrastive": vectors.sum() * 0}
         similarity = first @ second.T / self.temperature

@@ -1,4 +1,4 @@
-"""Tagging, the tags of a sentence as one chain."""
+"""Tagging with a linear-chain conditional random field."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class Crf(Objective, name="crf"):
-    """Negative log-likelihood of the right chain of tags, exact, over the words of each sentence (Lample et al. 2016, §2.2).
+    """Exact negative log-likelihood of the gold tag sequence over the words of each sentence (Lample et al. 2016,
+    §2.2).
 
-    Words are read at their first tokens. In nats a word of the batch, so that it compares with a loss of each by itself.
+    Words are represented by their first tokens. In nats per word of the batch, comparable with `tag_cross_entropy`.
     """
 
     paper = "arXiv:1603.01360"
@@ -27,16 +28,16 @@ class Crf(Objective, name="crf"):
 
         emissions = cast("Tensor", step.signals[Signal.TAG_LOGITS])
         transitions = cast("Tensor", step.signals[Signal.TAG_TRANSITIONS])
-        # sums over a whole sentence, of which half precision would keep little
+        # sums over a whole sentence lose too much in half precision
         emissions, transitions = (x.float() if x.dtype.itemsize < 4 else x for x in (emissions, transitions))
         labels = cast("Tensor", step.batch[Field.TAG_LABELS])
         lengths = (labels >= 0).sum(1)
         words = max(1, int(lengths.max()))
-        places = (labels < 0).int().argsort(dim=1, stable=True)[:, :words]
-        chains = labels.gather(1, places).clamp(min=0)
-        spoken = emissions.gather(1, places.unsqueeze(2).expand(-1, -1, emissions.shape[-1]))
-        unlikely = log_partition(spoken, transitions, lengths) - chain_score(spoken, transitions, chains, lengths)
-        return {"crf": unlikely.sum() / lengths.sum().clamp(min=1)}
+        first_tokens = (labels < 0).int().argsort(dim=1, stable=True)[:, :words]
+        chains = labels.gather(1, first_tokens).clamp(min=0)
+        emissions = emissions.gather(1, first_tokens.unsqueeze(2).expand(-1, -1, emissions.shape[-1]))
+        losses = log_partition(emissions, transitions, lengths) - chain_score(emissions, transitions, chains, lengths)
+        return {"crf": losses.sum() / lengths.sum().clamp(min=1)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         return {"crf": int((batch[Field.TAG_LABELS] >= 0).sum())}

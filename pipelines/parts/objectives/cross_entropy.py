@@ -1,4 +1,4 @@
-"""Classification, and the choice among several."""
+"""Classification and multiple choice."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 
 class CrossEntropy(Objective, name="cross_entropy"):
-    """Cross-entropy of the right class or choice, mean over the batch."""
+    """Cross-entropy of the correct class or choice, mean over the batch."""
 
     needs_fields = frozenset({Field.LABELS})
     needs_signals = frozenset({Signal.LOGITS})
 
     smoothing: float = Option(0.0, ge=0, lt=1)
-    """Share of the target that is spread evenly over all classes, or over the choices that there are (Szegedy et al. 2016,
-    §7)."""
+    """Label smoothing: share of the target distribution that is spread evenly over all classes, or over the choices of
+    the question (Szegedy et al. 2016, §7)."""
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         logits = cast("Tensor", step.signals[Signal.LOGITS]).float()
-        chances = logits.log_softmax(-1)
-        right = chances.gather(-1, step.batch[Field.LABELS].unsqueeze(-1)).mean()
+        log_probabilities = logits.log_softmax(-1)
+        correct = log_probabilities.gather(-1, step.batch[Field.LABELS].unsqueeze(-1)).mean()
         if not self.smoothing:
-            return {"cross_entropy": -right}
-        there = logits.isfinite()  # a choice that a question does not have scores −inf
-        even = (chances.masked_fill(~there, 0).sum(-1) / there.sum(-1)).mean()
-        return {"cross_entropy": -(1 - self.smoothing) * right - self.smoothing * even}
+            return {"cross_entropy": -correct}
+        valid = logits.isfinite()  # padding of a question with fewer choices is −inf
+        uniform = (log_probabilities.masked_fill(~valid, 0).sum(-1) / valid.sum(-1)).mean()
+        return {"cross_entropy": -(1 - self.smoothing) * correct - self.smoothing * uniform}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         return {"cross_entropy": len(batch[Field.LABELS])}

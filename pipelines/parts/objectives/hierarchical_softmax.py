@@ -1,4 +1,5 @@
-"""Finding a word's way through a binary tree (Morin & Bengio 2005; Mikolov et al. 2013, arXiv:1310.4546, eq. 3)."""
+"""Hierarchical softmax: the path to a word through a binary tree (Morin & Bengio 2005; Mikolov et al. 2013,
+arXiv:1310.4546, eq. 3)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class HierarchicalSoftmax(Objective, name="hierarchical_softmax"):
-    """−log of the product of the probabilities of all turns to the word, mean over the batch's predictions."""
+    """Negative log-probability of all turns on the path to the word, mean over the batch's predictions."""
 
     paper = "arXiv:1310.4546"
     needs_signals = frozenset({Signal.PATH_LOGITS, Signal.PATH_TURNS})
@@ -25,9 +26,9 @@ class HierarchicalSoftmax(Objective, name="hierarchical_softmax"):
 
         scores, turns = step.signals[Signal.PATH_LOGITS].float(), step.signals[Signal.PATH_TURNS]
         on_path = (turns >= 0).to(scores.dtype)
-        # turning right has the probability σ(score)
+        # the probability of turning right is σ(score)
         total = binary_cross_entropy_with_logits(scores, turns.clamp(min=0).to(scores.dtype), on_path, reduction="sum")
         return {"hierarchical_softmax": total / len(scores)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
-        return {"hierarchical_softmax": cast("WordPredictor", network).predictions(batch[Field.CONTEXTS])}
+        return {"hierarchical_softmax": cast("WordPredictor", network).count_predictions(batch[Field.CONTEXTS])}

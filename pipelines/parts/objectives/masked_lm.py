@@ -23,8 +23,8 @@ class MaskedLM(Objective, name="masked_lm"):
         from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 
         logits = cast("Tensor", step.signals[Signal.MASKED_LOGITS])
-        spent = Signal.MASKED_LOGITS in step.spent
-        return {"masked_lm": vocabulary_cross_entropy(logits, step.batch[Field.MASKED_LABELS], spent=spent)}
+        inplace = Signal.MASKED_LOGITS in step.overwritable
+        return {"masked_lm": vocabulary_cross_entropy(logits, step.batch[Field.MASKED_LABELS], inplace=inplace)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         return {"masked_lm": len(batch[Field.MASKED_LABELS])}

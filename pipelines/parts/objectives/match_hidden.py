@@ -1,4 +1,5 @@
-"""The student's layers imitate chosen layers of the teacher (Jiao et al. 2019, TinyBERT §3.1, eq. 8; Sun et al. 2019, PKD §3.2)."""
+"""Distillation of hidden states: the student's layers match selected layers of the teacher (Jiao et al. 2019, TinyBERT
+§3.1, eq. 8; Sun et al. 2019, PKD §3.2)."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class MatchHidden(Objective, name="match_hidden"):
-    """Mean squared error between hidden states over real tokens, mean over the student's layers.
+    """Mean squared error between hidden states over the tokens that are not padding, mean over the student's layers.
 
-    Student layer i (0 is the embeddings) imitates teacher layer i · (teacher layers / student layers), the uniform map
-    of TinyBERT §4.1. Both have the same hidden size.
+    Student layer i (0 is the embeddings) matches teacher layer i · (teacher layers / student layers), the uniform map
+    of TinyBERT §4.1. Both must have the same hidden size.
     """
 
     paper = "arXiv:1909.10351"
@@ -30,13 +31,13 @@ class MatchHidden(Objective, name="match_hidden"):
         import torch
 
         student = cast("tuple[Tensor, ...]", step.signals[Signal.HIDDEN_STATES])
-        teacher = cast("tuple[Tensor, ...]", step.companion("teacher")[Signal.HIDDEN_STATES])
+        teacher = cast("tuple[Tensor, ...]", step.companion_signals("teacher")[Signal.HIDDEN_STATES])
         stride = (len(teacher) - 1) / (len(student) - 1)
-        real = step.batch[Field.ATTENTION_MASK].unsqueeze(-1)
-        count = real.sum() * student[0].shape[-1]
+        mask = step.batch[Field.ATTENTION_MASK].unsqueeze(-1)
+        count = mask.sum() * student[0].shape[-1]
         terms = [
-            ((mine.float() - teacher[round(layer * stride)].float()).square() * real).sum() / count
-            for layer, mine in enumerate(student)
+            ((state.float() - teacher[round(layer * stride)].float()).square() * mask).sum() / count
+            for layer, state in enumerate(student)
         ]
         return {"match_hidden": torch.stack(terms).mean()}
 

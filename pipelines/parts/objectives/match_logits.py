@@ -1,4 +1,4 @@
-"""Soft targets: the student learns the teacher's distribution (Hinton, Vinyals & Dean 2015, §2)."""
+"""Knowledge distillation with soft targets (Hinton, Vinyals & Dean 2015, §2)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class MatchLogits(Objective, name="match_logits"):
-    """Cross-entropy between softened distributions, times temperature² so that its gradient keeps its size (§2.1)."""
+    """Cross-entropy between softened distributions, times temperature² to keep the magnitude of the gradient (§2.1)."""
 
     paper = "arXiv:1503.02531"
     needs_signals = frozenset({Signal.LOGITS})
     needs_teacher = True
 
     temperature: float = Option(2.0, gt=0)
-    """Divides both networks' scores: the larger, the more the unlikely classes count."""
+    """Divisor of both networks' logits: the larger, the more the unlikely classes count."""
 
     def companions(self, make: Companions) -> dict[str, Companion]:
         return {"teacher": make.teacher()}
@@ -32,10 +32,10 @@ class MatchLogits(Objective, name="match_logits"):
         from torch.nn.functional import log_softmax, softmax
 
         student = cast("Tensor", step.signals[Signal.LOGITS]).float() / self.temperature
-        teacher = cast("Tensor", step.companion("teacher")[Signal.LOGITS]).float() / self.temperature
-        target, said = softmax(teacher, -1), log_softmax(student, -1)
-        # a choice that a question does not have is −∞ for both: it has no part in the sum
-        cross = -torch.where(target > 0, target * said, torch.zeros_like(said)).sum(-1).mean()
+        teacher = cast("Tensor", step.companion_signals("teacher")[Signal.LOGITS]).float() / self.temperature
+        target, log_probabilities = softmax(teacher, -1), log_softmax(student, -1)
+        # padding of a question with fewer choices is −∞ for both networks: exclude it from the sum
+        cross = -torch.where(target > 0, target * log_probabilities, torch.zeros_like(log_probabilities)).sum(-1).mean()
         return {"match_logits": cross * self.temperature**2}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:

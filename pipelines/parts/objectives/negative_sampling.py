@@ -1,4 +1,4 @@
-"""Telling words from noise (Mikolov et al. 2013, arXiv:1310.4546, eq. 4)."""
+"""Negative sampling: discriminate words from noise (Mikolov et al. 2013, arXiv:1310.4546, eq. 4)."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ class NegativeSampling(Objective, name="negative_sampling"):
         return {"negative_sampling": terms.mean()}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
-        return {"negative_sampling": cast("WordPredictor", network).predictions(batch[Field.CONTEXTS])}
+        return {"negative_sampling": cast("WordPredictor", network).count_predictions(batch[Field.CONTEXTS])}

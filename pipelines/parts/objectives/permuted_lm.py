@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 class PermutedLM(Objective, name="permuted_lm"):
-    """Cross-entropy of each predicted token given those before it in its row's order, mean over the batch's predictions.
+    """Cross-entropy of each predicted token given those before it in the row's order, mean over the batch's
+    predictions.
 
-    The network itself keeps a token from its own prediction: the scores must come from a query stream. `permuted_lm`, in
-    nats a predicted token.
+    The network must hide a token from its own prediction: the logits must come from a query stream. Term:
+    `permuted_lm`, in nats per predicted token.
     """
 
     paper = "arXiv:1906.08237"
@@ -27,8 +28,8 @@ class PermutedLM(Objective, name="permuted_lm"):
         from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 
         logits = cast("Tensor", step.signals[Signal.MASKED_LOGITS])
-        spent = Signal.MASKED_LOGITS in step.spent
-        return {"permuted_lm": vocabulary_cross_entropy(logits, step.batch[Field.MASKED_LABELS], spent=spent)}
+        inplace = Signal.MASKED_LOGITS in step.overwritable
+        return {"permuted_lm": vocabulary_cross_entropy(logits, step.batch[Field.MASKED_LABELS], inplace=inplace)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         return {"permuted_lm": len(batch[Field.MASKED_LABELS])}

@@ -1,4 +1,5 @@
-"""Replaced token detection: a discriminator tells a small generator's tokens from the true ones (Clark et al. 2020, §3.1)."""
+"""Replaced token detection: discriminate the tokens of a small generator from the original ones (Clark et al. 2020,
+§3.1)."""
 
 from __future__ import annotations
 
@@ -16,15 +17,17 @@ if TYPE_CHECKING:
 
 GENERATOR = "generator"
 SHARED = ("word_embeddings", "position_embeddings", "token_type_embeddings")
-"""Modules of the embeddings that generator and discriminator have in common."""
+"""Embedding modules that generator and discriminator share."""
 
 
 class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
-    """Masked tokens are filled in by a generator that trains too; the network learns, at every position, which are not true.
+    """A generator that trains too replaces masked tokens by samples; the network predicts for every token whether it is
+    one.
 
-    Terms: the generator's masked-LM loss, mean over masked positions, and `discriminator` times the binary cross-entropy of
-    the network, mean over all tokens. No gradient passes through the sampling. The generator is the network's architecture at
-    a share of its widths with the same depth, and shares its embeddings (§3.2); only the network is handed over.
+    Terms: the generator's masked-LM loss, mean over masked positions, and `discriminator` times the binary
+    cross-entropy of the network, mean over all tokens. No gradient passes through the sampling. The generator has the
+    network's architecture and depth at a share of its widths, and shares its embeddings (§3.2); later stages start from
+    the network alone.
     """
 
     paper = "arXiv:2003.10555"
@@ -33,12 +36,13 @@ class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
     companion_heads = frozenset({"masked_lm"})
 
     generator_size: float = Option(0.25, gt=0, le=1)
-    """Share of the network's hidden, feed-forward and attention-head numbers that the generator has (§3.2, appendix A)."""
+    """Ratio of the generator's hidden size, feed-forward size and number of heads to the network's (§3.2, appendix
+    A)."""
     discriminator: float = Option(50.0, gt=0)
-    """λ: multiple of the network's term; the generator's counts once (§3.1)."""
+    """λ: factor of the network's term; that of the generator's is 1 (§3.1)."""
 
     def companions(self, make: Companions) -> dict[str, Companion]:
-        """Raises RecipeError when a generator of that size cannot be built."""
+        """The generator. Raises RecipeError when one of that size cannot be built."""
         companion = make.trained(GENERATOR, "masked_lm", self._smaller(make.network.config))
         _share_embeddings(make.network, companion.network)
         return {GENERATOR: companion}
@@ -46,13 +50,13 @@ class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
     def rewrite(self, step: TrainingStep) -> Batch:
         import torch
 
-        logits: Tensor = step.companion(GENERATOR, frozenset({Signal.MASKED_LOGITS}))[Signal.MASKED_LOGITS]
+        logits: Tensor = step.companion_signals(GENERATOR, frozenset({Signal.MASKED_LOGITS}))[Signal.MASKED_LOGITS]
         step.notes[self.name] = logits
         sampled = _sample(logits.detach())
         positions, ids = step.batch[Field.MASKED_POSITIONS], step.batch[Field.INPUT_IDS]
         filled, replaced = ids.flatten().clone(), torch.zeros_like(ids).flatten()
         filled[positions] = sampled
-        # a token that the generator guesses is a true one
+        # a token that the generator predicts correctly counts as original
         replaced[positions] = (sampled != step.batch[Field.MASKED_LABELS]).to(replaced.dtype)
         return {**step.batch, Field.INPUT_IDS: filled.view_as(ids), Field.REPLACED: replaced.view_as(ids)}
 
@@ -61,14 +65,14 @@ class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
 
         from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 
-        guesses: Tensor = step.notes[self.name]
+        logits: Tensor = step.notes[self.name]
         scores: Tensor = step.signals[Signal.REPLACED_LOGITS]
         replaced, mask = step.batch[Field.REPLACED], step.batch.get(Field.ATTENTION_MASK)
         each = binary_cross_entropy_with_logits(scores.float(), replaced.float(), reduction="none")
         mean = each.mean() if mask is None else (each * mask).sum() / mask.sum()
         return {
-            # tokens have been sampled from them, and nobody else asks the generator
-            GENERATOR: vocabulary_cross_entropy(guesses, step.batch[Field.MASKED_LABELS], spent=True),
+            # tokens have been sampled already, and nothing else reads the generator's logits
+            GENERATOR: vocabulary_cross_entropy(logits, step.batch[Field.MASKED_LABELS], inplace=True),
             self.name: self.discriminator * mean,
         }
 
@@ -78,7 +82,7 @@ class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
         return {GENERATOR: len(batch[Field.MASKED_LABELS]), self.name: tokens}
 
     def _smaller(self, config: PretrainedConfig) -> PretrainedConfig:
-        """The configuration of the generator: narrower, as deep, with embeddings of the same size."""
+        """Configuration of the generator: smaller widths, the same depth and embedding size."""
         small = deepcopy(config)
         small.num_attention_heads = max(1, round(config.num_attention_heads * self.generator_size))
         per_head = max(1, round(config.hidden_size * self.generator_size / small.num_attention_heads))
@@ -88,17 +92,18 @@ class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
 
 
 def _share_embeddings(network: PreTrainedModel, generator: PreTrainedModel) -> None:
-    theirs, ours = (one.base_model.get_submodule("embeddings") for one in (generator, network))
+    target, source = (one.base_model.get_submodule("embeddings") for one in (generator, network))
     for name in SHARED:
-        theirs.get_submodule(name).weight = ours.get_submodule(name).weight
+        target.get_submodule(name).weight = source.get_submodule(name).weight
     generator.tie_weights()
 
 
 def _sample(logits: Tensor) -> Tensor:
-    """int64 [M]: a token for each row of [M, V], drawn from its softmax by one number of the global generator."""
+    """int64 [M]: one token for each row of `logits` [M, V], sampled from its softmax with one draw of the global
+    generator."""
     import torch
 
     cumulative = torch.softmax(logits.float(), dim=-1).cumsum(-1)
-    # rounding leaves sums beside one
+    # sums differ from one by rounding
     drawn = torch.rand(len(logits), 1, device=logits.device) * cumulative[:, -1:]
     return torch.searchsorted(cumulative, drawn, right=True).squeeze(1).clamp(max=logits.shape[-1] - 1)

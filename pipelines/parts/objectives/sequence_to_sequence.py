@@ -1,4 +1,4 @@
-"""Learning to write one text from another (Sutskever et al. 2014; Raffel et al. 2019, §2.1)."""
+"""Sequence-to-sequence learning (Sutskever et al. 2014; Raffel et al. 2019, §2.1)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class SequenceToSequence(Objective, name="sequence_to_sequence"):
-    """Cross-entropy of each token of the target given the source and the target's earlier tokens.
+    """Cross-entropy of each target token given the source and the earlier target tokens.
 
-    Mean over the batch's target tokens: `sequence_to_sequence`, in nats a token.
+    Mean over the batch's target tokens. Term: `sequence_to_sequence`, in nats per token.
     """
 
     paper = "arXiv:1910.10683"
@@ -25,7 +25,8 @@ class SequenceToSequence(Objective, name="sequence_to_sequence"):
     needs_signals = frozenset({Signal.TARGET_LOGITS})
 
     smoothing: float = Option(0.0, ge=0, lt=1)
-    """Share of each target's probability that is spread evenly over the vocabulary (Szegedy et al. 2016, §7)."""
+    """Label smoothing: share of each target's probability that is spread evenly over the vocabulary (Szegedy et al.
+    2016, §7)."""
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         from torch.nn.functional import cross_entropy
@@ -35,8 +36,8 @@ class SequenceToSequence(Objective, name="sequence_to_sequence"):
         logits = cast("Tensor", step.signals[Signal.TARGET_LOGITS])
         targets = cast("Tensor", step.batch[Field.TARGET_IDS])
         if not self.smoothing:
-            spent = Signal.TARGET_LOGITS in step.spent
-            return {"sequence_to_sequence": vocabulary_cross_entropy(logits, targets, spent=spent)}
+            inplace = Signal.TARGET_LOGITS in step.overwritable
+            return {"sequence_to_sequence": vocabulary_cross_entropy(logits, targets, inplace=inplace)}
         rows = logits.flatten(0, 1).float()
         return {"sequence_to_sequence": cross_entropy(rows, targets.flatten(), label_smoothing=self.smoothing)}
 

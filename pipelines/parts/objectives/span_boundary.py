@@ -1,4 +1,4 @@
-"""Span-boundary objective: masked tokens from the edges of their spans (Joshi et al. 2019, §3.2)."""
+"""Span-boundary objective: predict masked tokens from the edges of their spans (Joshi et al. 2019, §3.2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SpanBoundaryObjective(Objective, name="span_boundary"):
-    """Cross-entropy of the original token of every masked span, read from its edges; mean over masked positions.
+    """Cross-entropy of the original tokens of masked spans, predicted from their edges; mean over masked positions.
 
     The paper adds it to masked_lm with equal weight.
     """
@@ -26,8 +26,8 @@ class SpanBoundaryObjective(Objective, name="span_boundary"):
         from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 
         logits: Tensor = step.signals[Signal.BOUNDARY_LOGITS]
-        spent = Signal.BOUNDARY_LOGITS in step.spent
-        return {"span_boundary": vocabulary_cross_entropy(logits, step.batch[Field.MASKED_LABELS], spent=spent)}
+        inplace = Signal.BOUNDARY_LOGITS in step.overwritable
+        return {"span_boundary": vocabulary_cross_entropy(logits, step.batch[Field.MASKED_LABELS], inplace=inplace)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         return {"span_boundary": len(batch[Field.MASKED_LABELS])}

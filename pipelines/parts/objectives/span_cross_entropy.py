@@ -1,4 +1,4 @@
-"""Span extraction."""
+"""Extractive question answering."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class SpanCrossEntropy(Objective, name="span_cross_entropy"):
-    """Cross-entropy of the answer's first token and of its last among the tokens of a row (Devlin et al. 2018, §4.2).
+    """Cross-entropy of the first and of the last token of the answer among the tokens of a row (Devlin et al. 2018,
+    §4.2).
 
-    In nats: the mean of the two, and over the batch.
+    In nats: the mean of the two, averaged over the batch.
     """
 
     paper = "arXiv:1810.04805"

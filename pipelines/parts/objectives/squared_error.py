@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SquaredError(Objective, name="squared_error"):
-    """Squared difference between the score given and the right one, mean over the batch, in the dataset's units squared."""
+    """Mean squared error of the predicted scores over the batch, in squared units of the dataset."""
 
     needs_fields = frozenset({Field.SCORES})
     needs_signals = frozenset({Signal.SCORE})

@@ -1,4 +1,4 @@
-"""Tagging, each word by itself."""
+"""Tagging, each word independently."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TagCrossEntropy(Objective, name="tag_cross_entropy"):
-    """Cross-entropy of the right tag of every word, read at its first token (Devlin et al. 2018, §5.3).
+    """Cross-entropy of the correct tag of every word, predicted at its first token (Devlin et al. 2018, §5.3).
 
     In nats: the mean over the words of the batch.
     """
@@ -27,7 +27,7 @@ class TagCrossEntropy(Objective, name="tag_cross_entropy"):
 
         logits, labels = cast("Tensor", step.signals[Signal.TAG_LOGITS]), step.batch[Field.TAG_LABELS]
         total = cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="sum")
-        # a batch in which no word has a label has no loss, and not 0 / 0
+        # a batch without labelled words has loss 0, not 0 / 0
         return {"tag_cross_entropy": total / (labels >= 0).sum().clamp(min=1)}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:

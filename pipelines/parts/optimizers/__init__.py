@@ -1,7 +1,8 @@
-"""Optimizers of our own, and what the training loop needs to know of any."""
+"""Optimizers that torch does not have, and markers that the training loop reads from any optimizer."""
 
 from __future__ import annotations
 
 
 class ClipsGradients:
-    """Marks an optimizer that clips the global gradient norm within its step, so that the loop does not clip before it."""
+    """Marker of an optimizer that clips the global gradient norm within its step: the training loop then does not
+    clip."""

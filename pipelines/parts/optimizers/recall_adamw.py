@@ -1,4 +1,4 @@
-"""AdamW that recalls the weights it started from (Chen et al. 2020, RecAdam)."""
+"""AdamW with a decaying pull to its initial weights (Chen et al. 2020, RecAdam)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from torch import Tensor
 
 
 class RecallAdamW(torch.optim.AdamW):
-    """Each step of the body is λ(t) of AdamW's and 1 − λ(t) of a pull back to its start; the head's is AdamW's.
+    """A step of the backbone is λ(t) times AdamW's plus 1 − λ(t) times a pull to its initial weights; the head's is
+    AdamW's.
 
         θ ← θ − η · (λ · m̂ / (√v̂ + ε) + (1 − λ) · γ · (θ − θ₀)),      λ(t) = 1 / (1 + exp(−k · (t − t₀)))
 
-    (§3.3 and algorithm 1.) The pull is outside Adam's moments, as weight decay is. γ is `pull` over the highest rate of
-    the body, so that it means the same at any rate. t counts from 1 and is kept in each group under `taken`.
+    (§3.3 and algorithm 1.) The pull does not enter Adam's moments, like decoupled weight decay. γ is `pull` divided by
+    the highest learning rate of the backbone, so that `pull` means the same at any rate. t counts from 1 and is stored
+    in each group as `taken`.
 
     Args:
-        groups: torch's parameter groups, each with `lr` at its peak and `is_head`; those that are not heads are pulled.
-        pull: share of the way back to the start that a step at the peak rate takes while λ = 0.
-        steepness: k, for each step.
+        groups: torch's parameter groups, each with `lr` at its peak and `is_head`; only groups that are not heads are
+            pulled.
+        pull: share of the distance to the initial weights that a step at the peak rate goes back while λ = 0.
+        steepness: k, per step.
         middle: t₀, in steps.
         options: `betas` and `eps`.
     """
@@ -29,11 +32,12 @@ class RecallAdamW(torch.optim.AdamW):
     def __init__(
         self, groups: list[dict[str, Any]], *, pull: float, steepness: float, middle: float, **options: Any
     ) -> None:
-        body = [group for group in groups if not group["is_head"]]
-        self._strength = pull / max((group["lr"] for group in body), default=1.0)
+        backbone = [group for group in groups if not group["is_head"]]
+        self._strength = pull / max((group["lr"] for group in backbone), default=1.0)
         self._steepness, self._middle = steepness, middle
-        # not in `state`: a checkpoint would hold every weight once more, and the start is known when a run resumes
-        self._start = {parameter: parameter.detach().clone() for group in body for parameter in group["params"]}
+        # not in `state`: a checkpoint would hold every weight once more, and a resumed run has the initial weights
+        # anyway
+        self._start = {parameter: parameter.detach().clone() for group in backbone for parameter in group["params"]}
         super().__init__([{**group, "taken": 0} for group in groups], fused=True, **options)
 
     def annealing(self, taken: int) -> float:
@@ -53,10 +57,10 @@ class RecallAdamW(torch.optim.AdamW):
                 continue
             weight = self.annealing(group["taken"])
             for parameter in group["params"]:
-                # one that does not train now stays where it is
+                # a parameter that does not train at this step is not pulled either
                 if parameter.grad is not None:
                     parameter.lerp_(self._start[parameter], rate * (1 - weight) * self._strength)
-            # Adam's share does not depend on θ, so it may follow the pull; its rate carries λ
+            # Adam's term does not depend on θ, so it may follow the pull; λ is applied through its learning rate
             group["lr"] = rate * weight
         super().step()
         for group, rate in zip(self.param_groups, rates, strict=True):

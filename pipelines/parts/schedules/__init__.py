@@ -1,4 +1,4 @@
-"""Schedules: how the learning rate moves between the first optimizer step and the last."""
+"""Learning-rate schedules: the multiple of the peak rate at every optimizer step of a stage."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from pipelines.components import Component
 
 
 class Schedule(Component):
-    """A shape over the steps of a stage."""
+    """A learning-rate schedule over the steps of a stage."""
 
-    usual: ClassVar[str] = "linear"
+    default_name: ClassVar[str] = "linear"
 
     @abstractmethod
     def factor(self, step: int, total: int) -> float:
-        """The multiple of the peak rate at optimizer step `step` of `total` (0 ≤ step < total), in [0, 1].
+        """Multiple of the peak rate at optimizer step `step` of `total` (0 ≤ step < total), in [0, 1].
 
-        A pure function: a resumed run asks for the same values.
+        A pure function, so that a resumed run gets the same values.
         """
 
 
-class Warmed(Schedule):
-    """A schedule that rises linearly to its peak, then goes its own way."""
+class WarmupSchedule(Schedule):
+    """A schedule with linear warmup, followed by a decay that the member defines."""
 
     warmup: float = Field(0.1, ge=0, lt=1)
-    """Share of the steps in which the rate rises linearly from 0 to its peak."""
+    """Share of the steps over which the rate rises linearly from 0 to its peak."""
 
     def factor(self, step: int, total: int) -> float:
-        rise = round(self.warmup * total)
-        # a first step at rate 0 would be lost
-        if step < rise:
-            return (step + 1) / rise
-        return self.fall(max(0.0, (total - step) / max(1, total - rise)))
+        warmup = round(self.warmup * total)
+        # step + 1: a first step at rate 0 would be wasted
+        if step < warmup:
+            return (step + 1) / warmup
+        return self.decay(max(0.0, (total - step) / max(1, total - warmup)))
 
     @abstractmethod
-    def fall(self, left: float) -> float:
-        """The multiple of the peak rate when the share `left` of the steps after the rise is still to come: 1 at first."""
+    def decay(self, remaining: float) -> float:
+        """Multiple of the peak rate when the share `remaining` of the steps after warmup is still to come: 1 for 1."""

@@ -1,19 +1,19 @@
-"""Constant: one rate throughout."""
+"""Constant learning rate."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from pipelines.parts.schedules import Warmed
+from pipelines.parts.schedules import WarmupSchedule
 
 
-class Constant(Warmed, name="constant"):
-    """The peak rate to the end, as T5 is fine-tuned (Raffel et al. 2020, §3.1.2)."""
+class ConstantSchedule(WarmupSchedule, name="constant"):
+    """The peak rate until the end, as for fine-tuning T5 (Raffel et al. 2020, §3.1.2)."""
 
     paper = "arXiv:1910.10683"
 
     warmup: float = Field(0.0, ge=0, lt=1)
-    """Share of the steps in which the rate rises linearly from 0 to its peak."""
+    """Share of the steps over which the rate rises linearly from 0 to its peak."""
 
-    def fall(self, left: float) -> float:
+    def decay(self, remaining: float) -> float:
         return 1.0

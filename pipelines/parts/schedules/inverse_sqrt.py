@@ -1,4 +1,4 @@
-"""Inverse square root: a fall that needs no end."""
+"""Inverse square root decay, which does not depend on the total number of steps."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pydantic import Field
 from pipelines.parts.schedules import Schedule
 
 
-class InverseSqrt(Schedule, name="inverse_sqrt"):
-    """A linear rise, then a fall with the square root of the steps done (Vaswani et al. 2017, §5.3, eq. 3).
+class InverseSqrtSchedule(Schedule, name="inverse_sqrt"):
+    """Linear warmup, then decay with the inverse square root of the steps done (Vaswani et al. 2017, §5.3, eq. 3).
 
-    T5 (Raffel et al. 2020, §3.1.2) stays at the peak instead of rising to it: `flat`.
+    T5 (Raffel et al. 2020, §3.1.2) stays at the peak during warmup instead of rising to it: `flat`.
     """
 
     paper = "arXiv:1706.03762"
 
     warmup: float = Field(0.1, ge=0, lt=1)
-    """Share of the steps after which the rate falls."""
+    """Share of the steps after which the rate decays."""
     flat: bool = False
-    """Whether the rate stands at its peak until then; else it rises to it linearly from 0."""
+    """Whether the rate is at its peak during warmup; otherwise it rises to it linearly from 0."""
 
     def factor(self, step: int, total: int) -> float:
-        rise, done = max(1, round(self.warmup * total)), step + 1
-        if done < rise:
-            return 1.0 if self.flat else done / rise
-        return math.sqrt(rise / done)
+        warmup, done = max(1, round(self.warmup * total)), step + 1
+        if done < warmup:
+            return 1.0 if self.flat else done / warmup
+        return math.sqrt(warmup / done)

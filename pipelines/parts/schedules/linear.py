@@ -1,14 +1,14 @@
-"""Linear: down to zero along a straight line."""
+"""Linear decay to zero."""
 
 from __future__ import annotations
 
-from pipelines.parts.schedules import Warmed
+from pipelines.parts.schedules import WarmupSchedule
 
 
-class Linear(Warmed, name="linear"):
-    """A linear rise, then a linear fall to 0 (Devlin et al. 2018, appendix A.2)."""
+class LinearSchedule(WarmupSchedule, name="linear"):
+    """Linear warmup, then linear decay to 0 (Devlin et al. 2018, appendix A.2)."""
 
     paper = "arXiv:1810.04805"
 
-    def fall(self, left: float) -> float:
-        return left
+    def decay(self, remaining: float) -> float:
+        return remaining

@@ -1,10 +1,11 @@
-"""Strategies: which parameters train, at which rate, when, and what holds them back.
+"""Fine-tuning strategies: which parameters train, at which learning rate, when, and how they are regularised to their
+start.
 
-A stage may name several; each changes the groups that the one before it left:
+A stage may name several; each transforms the parameter groups returned by the one before it:
 
     groups of the network, by depth ──▶ full ──▶ discriminative ──▶ gradual_unfreezing ──▶ optimizer
 
-No two may decide the same thing, and none may leave another nothing to decide: `conflict` says which cannot meet.
+No two may decide the same thing, and none may make another one's decision void: `conflict` finds such combinations.
 """
 
 from __future__ import annotations
@@ -26,41 +27,43 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Group:
-    """Parameters at one depth of a network that share a rate."""
+class ParameterGroup:
+    """Parameters at one depth of a network that share a learning rate."""
 
     depth: int
-    """0 for embeddings, 1 … `layers` for the body's layers from the bottom, `layers` + 1 for what lies outside the body."""
+    """0 for embeddings, 1 … `layers` for the backbone's layers from the bottom, `layers` + 1 for the head."""
     layers: int
+    """Number of layers of the backbone."""
     parameters: Sequence[tuple[str, Parameter]]
-    """Their names in the network, and themselves."""
+    """(name in the network, parameter) of each."""
     lr: float
     """Peak learning rate."""
     weight_decay: float
 
     @property
     def is_head(self) -> bool:
-        """Whether these lie outside the body: they were not pre-trained."""
+        """Whether these are outside the backbone, hence not pre-trained."""
         return self.depth > self.layers
 
-    def at(self, **changes: Any) -> Group:
-        """This group with other values."""
+    def replace(self, **changes: Any) -> ParameterGroup:
+        """A copy of this group with other values."""
         return replace(self, **changes)
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Where in a stage training stands."""
+class TrainingProgress:
+    """How far the training of a stage has come."""
 
     step: int
-    """Optimizer steps done."""
+    """Number of optimizer steps done."""
     total: int
+    """Number of optimizer steps of the stage."""
     per_epoch: int
-    """Optimizer steps in a pass over the data."""
+    """Number of optimizer steps in one epoch."""
 
 
 class Decision(StrEnum):
-    """What a strategy can decide, as the end of a sentence."""
+    """What a strategy can decide; the values complete a sentence of an error message."""
 
     WHICH = "which parameters train"
     WHEN = "when each layer trains"
@@ -70,61 +73,66 @@ class Decision(StrEnum):
 
 
 class Strategy(Component):
-    """One way of holding training to what was learnt before. Each method's default changes nothing."""
+    """One way to fine-tune without losing what was learnt in pre-training. The default of each method changes
+    nothing."""
 
     decides: ClassVar[frozenset[Decision]]
-    """At least one: WHEN where `trains` is overridden, OPTIMIZER where `optimizer` is, HOLD where the start is remembered."""
-    settles: ClassVar[frozenset[Decision]] = frozenset()
-    """Decisions that have nothing left to act on beside this strategy."""
+    """At least one: WHEN if `trains` is overridden, OPTIMIZER if `optimizer` is, HOLD if initial weights are kept."""
+    precludes: ClassVar[frozenset[Decision]] = frozenset()
+    """Decisions that would have no effect in combination with this strategy."""
 
     def extend(self, network: PreTrainedModel) -> None:
         """Add modules to `network` in place, randomly initialised from the global generator.
 
-        Called after the start's weights are in, and again, before weights are loaded, whenever the saved folder is opened:
-        a strategy that overrides this is recorded in the folder's configuration.
+        Called after the initial weights of the stage are loaded, and again whenever the saved folder is opened, before
+        its weights are loaded: a strategy that overrides this is recorded in the folder's configuration.
         """
 
-    def groups(self, groups: Sequence[Group]) -> list[Group]:
-        """The groups to train: changed, split, or left out. What is in none of them stays frozen."""
+    def groups(self, groups: Sequence[ParameterGroup]) -> list[ParameterGroup]:
+        """The groups to train: changed, split, or left out. A parameter in none of them stays frozen."""
         return list(groups)
 
-    def trains(self, group: Group, progress: Progress) -> bool:
-        """Whether `group` trains at this step. A group that does not has no gradient and its moments stand still."""
+    def trains(self, group: ParameterGroup, progress: TrainingProgress) -> bool:
+        """Whether `group` trains at this step. Otherwise it has no gradient, and its optimizer moments do not
+        change."""
         return True
 
     def optimizer(self, groups: list[dict[str, Any]], total: int, options: dict[str, Any]) -> Optimizer | None:
-        """An optimizer of its own over torch's parameter groups (`params`, `lr`, `weight_decay`, and `is_head`: whether
-        they lie outside the body, as those of companions do), for `total` steps; None for the house's AdamW.
+        """An optimizer over torch's parameter groups (`params`, `lr`, `weight_decay`, and `is_head`: whether they are
+        outside the backbone, as those of companions are), for `total` steps; None for the default AdamW.
 
-        Called before the first step with the weights the stage starts from, also when a run is resumed (the weights of
-        the checkpoint come later), so that the start may be remembered. `options` holds betas and eps.
+        Called before the first step with the initial weights of the stage, also when a run is resumed (the weights of
+        the checkpoint are loaded later), so that the optimizer can keep a copy of them. `options` holds betas and eps.
         """
         return None
 
     def begin(self, network: PreTrainedModel) -> Any:
-        """What `penalty` needs to remember of the weights the stage starts from. Called when `optimizer` is."""
+        """State that `penalty` needs of the initial weights of the stage. Called at the same time as `optimizer`."""
         return None
 
-    def penalty(self, network: PreTrainedModel, remembered: Any) -> dict[str, Tensor]:
-        """Named scalar terms that are added to the loss, already weighted."""
+    def penalty(self, network: PreTrainedModel, initial: Any) -> dict[str, Tensor]:
+        """Named scalar terms to add to the loss, already weighted. `initial` is the result of `begin`."""
         return {}
 
 
 def conflict(strategies: Sequence[Strategy]) -> str | None:
-    """Why these cannot work together and what to do, or None where they can. Their order does not matter."""
+    """Why these strategies cannot be combined and what to do, or None if they can. Their order does not matter."""
     for first, second in combinations(strategies, 2):
         for decision in sorted(first.decides & second.decides):
             return f"{first.name} and {second.name} both decide {decision}; keep one of them"
     for first, second in permutations(strategies, 2):
-        for decision in sorted(first.settles & second.decides):
-            return f"{second.name} decides {decision}, and {first.name} leaves it nothing to act on; drop one of them"
+        for decision in sorted(first.precludes & second.decides):
+            return (
+                f"{second.name} decides {decision}, which has no effect in combination with {first.name}; "
+                "drop one of them"
+            )
     return None
 
 
-def refuse_without_head(strategy: Strategy, groups: Sequence[Group]) -> None:
-    """Raise a RecipeError when no group lies outside the body, where `strategy` would begin."""
+def require_head(strategy: Strategy, groups: Sequence[ParameterGroup]) -> None:
+    """Raise RecipeError when the network has no parameters outside the backbone, with which `strategy` would begin."""
     if not any(group.is_head and group.parameters for group in groups):
         raise RecipeError(
-            f"strategy {strategy.name}: it trains what is new on top of the body first, and this head adds no weights "
-            "to its body; use another strategy, for example full"
+            f"strategy {strategy.name}: it trains the head first, and this head adds no weights to the backbone; use "
+            "another strategy, for example full"
         )

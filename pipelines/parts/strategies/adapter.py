@@ -1,4 +1,4 @@
-"""A small bottleneck after every sub-layer trains instead of the body (Houlsby et al. 2019)."""
+"""Adapters: a small bottleneck after every sub-layer trains instead of the backbone (Houlsby et al. 2019)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from pipelines.errors import RecipeError
-from pipelines.parts.strategies import Decision, Group, Strategy
+from pipelines.parts.strategies import Decision, ParameterGroup, Strategy
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -22,31 +22,31 @@ SUB_LAYERS = {
     "gpt2": r"\bh\.\d+\.(attn\.resid_dropout|mlp\.dropout)$",
     "t5": r"\bblock\.\d+\.layer\.\d+\.dropout$",
 }
-"""Architecture (`model_type`) → the dropouts that end its sub-layers, before the residual is added. XLNet is not here: its
-attention has one dropout for its probabilities and its output."""
+"""Architecture (`model_type`) → pattern of the dropout modules that end its sub-layers, before the residual is added.
+XLNet is missing: its attention uses one dropout module for both its probabilities and its output."""
 NORMALISATION = re.compile(r"\.(LayerNorm|ln_1|ln_2|ln_f|layer_norm|final_layer_norm)\.(weight|bias)$")
-"""Parameters that these architectures normalise with."""
+"""Layer-normalisation parameters of these architectures."""
 ADAPTER = ".adapter."
-"""What the name of an adapter's parameter contains."""
+"""Substring of the names of adapter parameters."""
 
 
 class Adapter(Strategy, name="adapter"):
-    """Adapters, layer normalisation and what lies outside the body train; the rest of the body stays as it was.
+    """Train adapters, layer normalisation and head; the rest of the backbone is frozen.
 
-    An adapter h ↦ h + W₂ · gelu(W₁ h + b₁) + b₂ stands after attention and after the feed-forward sub-layer, before the
-    residual is added (§2.1, figure 2); in a decoder with an encoder, after cross-attention too. Adapters are saved with
-    the model. Raises RecipeError for an architecture whose sub-layers it does not know, and for a start that already has
-    adapters of another kind.
+    An adapter h ↦ h + W₂ · gelu(W₁ h + b₁) + b₂ follows attention and the feed-forward sub-layer, before the residual
+    is added (§2.1, figure 2); in an encoder-decoder, cross-attention too. Adapters are saved with the model. Raises
+    RecipeError for an architecture whose sub-layers are not listed in `SUB_LAYERS`, and for an initial model that
+    already has adapters of other options.
     """
 
     paper = "arXiv:1902.00751"
     decides = frozenset({Decision.WHICH})
-    settles = frozenset({Decision.WHEN, Decision.HOLD})
+    precludes = frozenset({Decision.WHEN, Decision.HOLD})
 
     size: int = Field(64, ge=1)
-    """Width of the bottleneck; the paper searches 8, 64 and 256 beside a body of width 1024."""
+    """Width of the bottleneck; the paper searches 8, 64 and 256 for a backbone of width 1024."""
     deviation: float = Field(1e-3, gt=0, le=1e-2)
-    """Standard deviation of new weights, cut off at two deviations; the paper finds no loss up to 1e-2."""
+    """Standard deviation of new weights, truncated at two deviations; the paper measures no loss up to 1e-2."""
 
     def extend(self, network: PreTrainedModel) -> None:
         from torch import nn
@@ -57,23 +57,23 @@ class Adapter(Strategy, name="adapter"):
         pattern = SUB_LAYERS.get(config.model_type)
         if pattern is None:
             raise RecipeError(
-                f"strategy adapter: it does not know where the sub-layers of the body {config.model_type} end; bodies it "
-                f"knows: {', '.join(sorted(SUB_LAYERS))}"
+                f"strategy adapter: unknown sub-layers of the backbone {config.model_type}; supported: "
+                f"{', '.join(sorted(SUB_LAYERS))}"
             )
         ends = [(name, end) for name, end in network.base_model.named_modules() if re.search(pattern, f".{name}")]
         for name, end in ends:
             if not isinstance(end, nn.Dropout) or isinstance(end, AdaptedDropout):
                 raise RecipeError(
-                    "strategy adapter: the start already has adapters of another kind; give the options they were "
-                    "made with, or start from a stage without"
+                    "strategy adapter: the initial model already has adapters with other options; use the options they "
+                    "were made with, or start from a stage without adapters"
                 )
             owner, _, attribute = name.rpartition(".")
             adapter = Bottleneck(config.hidden_size, self.size, self.deviation)
             setattr(network.base_model.get_submodule(owner), attribute, AdaptedDropout(end.p, adapter))
 
-    def groups(self, groups: Sequence[Group]) -> list[Group]:
+    def groups(self, groups: Sequence[ParameterGroup]) -> list[ParameterGroup]:
         return [
-            group.at(
+            group.replace(
                 parameters=[
                     (name, parameter)
                     for name, parameter in group.parameters

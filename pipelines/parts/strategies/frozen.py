@@ -1,4 +1,4 @@
-"""The body is a fixed reader of features; only what lies above it trains (Peters et al. 2019, To Tune or Not to Tune)."""
+"""Feature extraction: the backbone is frozen, only the head trains (Peters et al. 2019, To Tune or Not to Tune)."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.errors import RecipeError
-from pipelines.parts.strategies import Decision, Group, Strategy, refuse_without_head
+from pipelines.parts.strategies import Decision, ParameterGroup, Strategy, require_head
 
 if TYPE_CHECKING:
     from torch import nn
     from transformers import PreTrainedModel
 
 MIX = "scalar_mix"
-"""Name of the mixture in the network."""
+"""Name of the scalar mix module in the network."""
 
 
 class Frozen(Strategy, name="frozen"):
-    """No weight of the body trains, and its dropout is off while the head trains.
+    """Freeze the backbone and disable its dropout while the head trains.
 
-    Raises RecipeError where the head adds no weights to the body, and for a body whose layers cannot be mixed.
+    Raises RecipeError if the head adds no weights to the backbone, and for a backbone whose layers cannot be mixed.
     """
 
     paper = "arXiv:1903.05987"
     decides = frozenset({Decision.WHICH})
-    settles = frozenset({Decision.WHEN, Decision.RATES, Decision.HOLD})
+    precludes = frozenset({Decision.WHEN, Decision.RATES, Decision.HOLD})
 
     features: Literal["top", "scalar_mix"] = "top"
-    """What the head reads: the top layer, or γ · Σ sⱼ · hⱼ over all layers and the embeddings, with learned γ and
+    """Input of the head: the top layer, or γ · Σ sⱼ · hⱼ over all layers and the embeddings, with learned γ and
     s = softmax(w) (Peters et al. 2018, arXiv:1802.05365, equation 1)."""
 
     def extend(self, network: PreTrainedModel) -> None:
@@ -35,25 +35,25 @@ class Frozen(Strategy, name="frozen"):
             return
         from pipelines.networks.scalar_mix import ScalarMix
 
-        body = network.base_model
-        if body is network or network.config.is_encoder_decoder:
+        backbone = network.base_model
+        if backbone is network or network.config.is_encoder_decoder:
             raise RecipeError(
-                f"strategy frozen: the body {network.config.model_type} under this head has no one sequence of layers to "
-                "mix; use features: top"
+                f"strategy frozen: the backbone {network.config.model_type} under this head has no single stack "
+                "of layers to mix; use features: top"
             )
         mix = ScalarMix(network.config.num_hidden_layers)
         setattr(network, MIX, mix)
-        mix.mix_what_is_read_from(body)
+        mix.attach(backbone)
 
-    def groups(self, groups: Sequence[Group]) -> list[Group]:
-        refuse_without_head(self, groups)
+    def groups(self, groups: Sequence[ParameterGroup]) -> list[ParameterGroup]:
+        require_head(self, groups)
         return [group for group in groups if group.is_head]
 
     def begin(self, network: PreTrainedModel) -> Any:
-        # asked at each pass, since the loop puts the whole network into training mode when it pleases
+        # in each forward pass, since the training loop puts the whole network into training mode repeatedly
         network.base_model.register_forward_pre_hook(_without_dropout)
 
 
-def _without_dropout(body: nn.Module, _: Any) -> None:
-    if body.training:
-        body.eval()
+def _without_dropout(backbone: nn.Module, _: Any) -> None:
+    if backbone.training:
+        backbone.eval()

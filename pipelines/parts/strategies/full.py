@@ -1,4 +1,4 @@
-"""Every parameter trains, all the time."""
+"""Full fine-tuning: every parameter trains at every step."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from pipelines.parts.strategies import Decision, Group, Strategy
+from pipelines.parts.strategies import Decision, ParameterGroup, Strategy
 
 
 class Full(Strategy, name="full"):
-    """Plain fine-tuning: body and head train together (Devlin et al. 2018, §3.2)."""
+    """Plain fine-tuning: backbone and head train together (Devlin et al. 2018, §3.2)."""
 
     paper = "arXiv:1810.04805"
     decides = frozenset({Decision.WHICH})
 
     head_rate: float = Field(1.0, gt=0)
-    """Multiple of the rate for weights outside the body: a new head has further to go than a pre-trained body."""
+    """Multiple of the learning rate for the head, which needs larger updates than a pre-trained backbone."""
 
-    def groups(self, groups: Sequence[Group]) -> list[Group]:
-        return [group.at(lr=group.lr * self.head_rate) if group.is_head else group for group in groups]
+    def groups(self, groups: Sequence[ParameterGroup]) -> list[ParameterGroup]:
+        return [group.replace(lr=group.lr * self.head_rate) if group.is_head else group for group in groups]

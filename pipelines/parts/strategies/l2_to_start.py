@@ -1,4 +1,4 @@
-"""A quadratic penalty for leaving the weights a stage starts from (Li et al. 2018)."""
+"""L2-SP: a quadratic penalty on the distance to the initial weights of a stage (Li et al. 2018)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class L2ToStart(Strategy, name="l2_to_start"):
-    """Adds α/2 · ‖w − w₀‖² over the body and β/2 · ‖w‖² over what lies outside it (Li et al. 2018, §3, L2-SP).
+    """Add α/2 · ‖w − w₀‖² over the backbone and β/2 · ‖w‖² over the head to the loss (Li et al. 2018, §3, L2-SP).
 
-    w₀ are the weights that the stage starts from. Only parameters that train at a step are summed: for the others the
+    w₀ are the initial weights of the stage. The sums are over the parameters that train at a step: for the others the
     terms are constant.
     """
 
@@ -24,21 +24,23 @@ class L2ToStart(Strategy, name="l2_to_start"):
     decides = frozenset({Decision.HOLD})
 
     alpha: float = Field(0.1, ge=0)
-    """α: pull of the body's weights to their start, in units of the loss."""
+    """α: penalty on the distance of the backbone's weights to their initial values, in units of the loss."""
     beta: float = Field(0.01, ge=0)
-    """β: pull of new weights to zero, in units of the loss."""
+    """β: penalty on the size of the head's weights, in units of the loss."""
 
     def begin(self, network: PreTrainedModel) -> Any:
-        body = {id(parameter) for parameter in network.base_model.parameters()}
+        pretrained = {id(parameter) for parameter in network.base_model.parameters()}
         return {
-            name: parameter.detach().clone() for name, parameter in network.named_parameters() if id(parameter) in body
+            name: parameter.detach().clone()
+            for name, parameter in network.named_parameters()
+            if id(parameter) in pretrained
         }
 
-    def penalty(self, network: PreTrainedModel, remembered: Any) -> dict[str, Tensor]:
+    def penalty(self, network: PreTrainedModel, initial: Any) -> dict[str, Tensor]:
         moved, new = [], []
         for name, parameter in network.named_parameters():
-            if parameter.requires_grad and name in remembered:
-                moved.append((parameter - remembered[name]).square().sum())
+            if parameter.requires_grad and name in initial:
+                moved.append((parameter - initial[name]).square().sum())
             elif parameter.requires_grad:
                 new.append(parameter.square().sum())
         terms: dict[str, Tensor] = {}

@@ -1,4 +1,4 @@
-"""Only the top of the network trains (Long et al. 2015)."""
+"""Train only the top of the network (Long et al. 2015)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from pipelines.parts.strategies import Decision, Group, Strategy
+from pipelines.parts.strategies import Decision, ParameterGroup, Strategy
 
 
 class LastLayer(Strategy, name="last_layer"):
-    """The head and the top layers of the body train; what lies below keeps its pre-trained weights.
+    """Train the head and the top layers of the backbone; the layers below keep their pre-trained weights.
 
-    Features pass from general to task-specific from the bottom to the top (Long et al. 2015, §3), so the top is what a
-    new task has to change.
+    Features pass from general to task-specific from the bottom to the top (Long et al. 2015, §3), so the top has
+    to change for a new task.
     """
 
     paper = "arXiv:1502.02791"
     decides = frozenset({Decision.WHICH})
-    settles = frozenset({Decision.WHEN})
+    precludes = frozenset({Decision.WHEN})
 
     layers: int = Field(1, ge=1)
-    """Layers of the body that train, counted from the top. The embeddings never do."""
+    """Number of layers of the backbone that train, from the top. The embeddings never train."""
 
-    def groups(self, groups: Sequence[Group]) -> list[Group]:
+    def groups(self, groups: Sequence[ParameterGroup]) -> list[ParameterGroup]:
         return [group for group in groups if group.depth > max(0, group.layers - self.layers)]

@@ -32,7 +32,7 @@ class ByteBPE(Tokenizer, name="byte_bpe"):
         from transformers import PreTrainedTokenizerFast
 
         special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-        fast = self._merged(texts, special)
+        fast = self._train_merges(texts, special)
         end, begin = ((token, special.index(token)) for token in ("</s>", "<s>"))
         # a token's offsets leave out the space that it begins with
         fast.post_processor = processors.RobertaProcessing(end, begin, trim_offsets=True, add_prefix_space=True)
@@ -49,7 +49,7 @@ class ByteBPE(Tokenizer, name="byte_bpe"):
             model_input_names=["input_ids", "attention_mask"],
         )
 
-    def _merged(self, texts: Iterable[str], special: Sequence[str]) -> Fast:
+    def _train_merges(self, texts: Iterable[str], special: Sequence[str]) -> Fast:
         """The merges learnt from `texts`, without a frame; `special` come first."""
         from tokenizers import Tokenizer as Fast
         from tokenizers import decoders, models, pre_tokenizers, trainers

@@ -42,7 +42,7 @@ class Characters(Tokenizer, name="characters"):
     def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:
         from tokenizers import models
 
-        reader = self._empty(models.WordLevel(unk_token="[UNK]"))
+        reader = self._untrained(models.WordLevel(unk_token="[UNK]"))
         seen: Counter[str] = Counter()
         for text in texts:
             normal = reader.normalizer.normalize_str(text)
@@ -51,10 +51,10 @@ class Characters(Tokenizer, name="characters"):
             seen[SPACE] += len(words) * self.spaces
         ranked = sorted((-count, character) for character, count in seen.items() if count)
         tokens = [*SPECIAL, *(character for _, character in ranked)][: self.vocab_size]
-        fast = self._empty(models.WordLevel({token: index for index, token in enumerate(tokens)}, unk_token="[UNK]"))
+        fast = self._untrained(models.WordLevel({token: index for index, token in enumerate(tokens)}, unk_token="[UNK]"))
         return framed(fast)
 
-    def _empty(self, model: WordLevel) -> Fast:
+    def _untrained(self, model: WordLevel) -> Fast:
         from tokenizers import Regex, decoders, normalizers, pre_tokenizers
         from tokenizers import Tokenizer as Fast
 

@@ -25,7 +25,7 @@ class GPTBPE(ByteBPE, name="gpt_bpe"):
         from transformers import PreTrainedTokenizerFast
 
         frame = ["<s>", "<$>", "<e>"]
-        fast = self._merged(texts, ["<pad>", "</s>", *frame])
+        fast = self._train_merges(texts, ["<pad>", "</s>", *frame])
         template = processors.TemplateProcessing(
             single="<s> $A <e>",
             pair="<s> $A <$> $B <e>",

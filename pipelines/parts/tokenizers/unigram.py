@@ -18,7 +18,7 @@ UNCROSSED = r"▁?(?:\p{Han}+|(?:(?!\p{Han})[\p{L}\p{M}])+|\p{N}+|[^\p{L}\p{M}\p
 """What a piece stays within: characters, letters, digits or signs, with the space before them."""
 
 
-class Likely(Tokenizer):
+class UnigramTokenizer(Tokenizer):
     """A tokenizer of likely pieces; members say what stands around a text.
 
     Text is in Unicode's form NFKC; a space is `▁`, and runs of spaces are one.
@@ -29,12 +29,12 @@ class Likely(Tokenizer):
     sample_bytes: int = Field(5_000_000, gt=0)
     """UTF-8 bytes of text that the vocabulary is learnt from."""
 
-    def _likely(self, texts: Iterable[str], special: Sequence[str], behind: Sequence[str] = ()) -> Fast:
+    def _train_unigram(self, texts: Iterable[str], special: Sequence[str], behind: Sequence[str] = ()) -> Fast:
         """The pieces learnt from `texts`, between the tokens `special` and those `behind` them, without a frame."""
         from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
         from tokenizers import Tokenizer as Fast
 
-        from pipelines.parts.tokenizers.likely_pieces import likely_pieces
+        from pipelines.parts.tokenizers.unigram_training import learn_pieces
 
         normalizer = normalizers.NFKC()
         spaced = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
@@ -43,7 +43,7 @@ class Likely(Tokenizer):
         for text in texts:
             words.update(word for word, _ in reader.pre_tokenize_str(normalizer.normalize_str(text)))
         size = self.vocab_size - len(special) - len(behind)
-        pieces = likely_pieces(_common(words, size // 2), size)
+        pieces = learn_pieces(_common(words, size // 2), size)
         vocabulary = [*((token, 0.0) for token in special), *pieces, *((token, 0.0) for token in behind)]
         fast = Fast(models.Unigram(vocabulary, unk_id=special.index("<unk>")))
         fast.normalizer = normalizer
@@ -56,7 +56,7 @@ class Likely(Tokenizer):
         return self.model_copy(update=smaller)
 
 
-class Unigram(Likely, name="unigram"):
+class Unigram(UnigramTokenizer, name="unigram"):
     """T5's tokenizer, trained on the corpus: `A </s>`, `A </s> B </s>`, and sentinels `<extra_id_0>`, `<extra_id_1>` and on."""
 
     paper = "arXiv:1804.10959"
@@ -78,7 +78,7 @@ class Unigram(Likely, name="unigram"):
         from transformers import PreTrainedTokenizerFast
 
         sentinels = [f"<extra_id_{number}>" for number in range(self.sentinels)]
-        fast = self._likely(texts, ["<pad>", "</s>", "<unk>"], sentinels)
+        fast = self._train_unigram(texts, ["<pad>", "</s>", "<unk>"], sentinels)
         fast.post_processor = processors.TemplateProcessing(
             single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", fast.token_to_id("</s>"))]
         )

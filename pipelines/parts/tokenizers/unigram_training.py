@@ -30,7 +30,7 @@ RARE = 0.5
 """Expected occurrences below which a piece is dropped at once."""
 
 
-def likely_pieces(words: Mapping[str, int], size: int) -> list[tuple[str, float]]:
+def learn_pieces(words: Mapping[str, int], size: int) -> list[tuple[str, float]]:
     """At most `size` pieces with their log probabilities, likeliest first; each character of `words` is one of them.
 
     `words` maps what pieces must not cross to how often it stands in the text. Raises ValueError when `size` is less
@@ -112,7 +112,7 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Lattice:
+class SegmentationLattice:
     """All ways to cut some words into pieces: nodes around the characters, an edge wherever a piece fits."""
 
     sizes: NDArray[np.int64]
@@ -123,7 +123,7 @@ class Lattice:
     @classmethod
     def of(
         cls, sizes: NDArray[np.int64], begins: NDArray[np.int32], lengths: NDArray[np.int32], pieces: NDArray[np.int32]
-    ) -> Lattice:
+    ) -> SegmentationLattice:
         """Edges [E] from the nodes `begins` over `lengths` characters, each with its piece."""
         first = np.cumsum(sizes + 1) - sizes - 1
         passed = (begins - np.repeat(first, sizes + 1)[begins]).astype(np.int32)
@@ -131,10 +131,10 @@ class Lattice:
         ends = begins + lengths
         return cls(sizes, Sweep.of(begins, ends, pieces, passed + lengths), Sweep.of(ends, begins, pieces, left))
 
-    def keep(self, stays: NDArray[np.bool_]) -> Lattice:
+    def keep(self, stays: NDArray[np.bool_]) -> SegmentationLattice:
         """The lattice without the pieces that go."""
         numbers = (np.cumsum(stays) - 1).astype(np.int32)
-        return Lattice(self.sizes, self.forward.keep(stays, numbers), self.backward.keep(stays, numbers))
+        return SegmentationLattice(self.sizes, self.forward.keep(stays, numbers), self.backward.keep(stays, numbers))
 
     def expected(self, scores: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """How often each piece stands in the text, over all ways to cut it, where word w stands `counts[w]` times."""
@@ -156,7 +156,7 @@ class Lattice:
 
 def _seeds(
     texts: Sequence[str], counts: NDArray[np.float64], size: int
-) -> tuple[list[str], NDArray[np.float64], Lattice]:
+) -> tuple[list[str], NDArray[np.float64], SegmentationLattice]:
     """Every character and the substrings that write most of the text, how often each stands in it, and where in `texts`."""
     text = "".join(texts)
     sizes = np.asarray([len(one) for one in texts], dtype=np.int64)
@@ -193,12 +193,12 @@ def _seeds(
         spans.append(np.full(int(fits.sum()), length, dtype=np.int32))
         pieces.append(piece[fits])
         passed += len(first)
-    lattice = Lattice.of(sizes, np.concatenate(begins), np.concatenate(spans), np.concatenate(pieces))
+    lattice = SegmentationLattice.of(sizes, np.concatenate(begins), np.concatenate(spans), np.concatenate(pieces))
     named = [text[begin : begin + length] for begin, length in zip(firsts[chosen], lengths[chosen], strict=True)]
     return named, totals[chosen], lattice
 
 
-def _insides(pieces: Sequence[str]) -> Lattice:
+def _insides(pieces: Sequence[str]) -> SegmentationLattice:
     """The ways to write each piece with others."""
     numbers = {piece: number for number, piece in enumerate(pieces)}
     edges: list[tuple[int, int, int]] = []
@@ -211,4 +211,4 @@ def _insides(pieces: Sequence[str]) -> Lattice:
                     edges.append((node + begin, end - begin, number))
         node += len(piece) + 1
     begins, lengths, others = np.asarray(edges, dtype=np.int32).reshape(-1, 3).T
-    return Lattice.of(np.asarray([len(piece) for piece in pieces], dtype=np.int64), begins, lengths, others)
+    return SegmentationLattice.of(np.asarray([len(piece) for piece in pieces], dtype=np.int64), begins, lengths, others)

@@ -38,17 +38,17 @@ class WordPiece(Tokenizer, name="wordpiece"):
         from tokenizers import models
 
         texts = list(texts)
-        fast = self._empty(models.WordPiece(unk_token="[UNK]"))
+        fast = self._untrained(models.WordPiece(unk_token="[UNK]"))
         alphabet, letters = self._alphabet(texts, fast)
         # the library numbers the letters inside words in the order of a hash table, another one each time, and those
         # numbers decide between pairs of equal count: here they are given, in a fixed order
         inside = [INSIDE + letter for letter in letters]
         fast.train_from_iterator(texts, self._trainer(alphabet, [*SPECIAL, *inside]))
         # a new tokenizer, to which those letters are ordinary tokens
-        trained = self._empty(models.WordPiece(vocab=fast.get_vocab(), unk_token="[UNK]", max_input_chars_per_word=100))
+        trained = self._untrained(models.WordPiece(vocab=fast.get_vocab(), unk_token="[UNK]", max_input_chars_per_word=100))
         return framed(trained)
 
-    def _empty(self, model: WordPieceModel) -> Fast:
+    def _untrained(self, model: WordPieceModel) -> Fast:
         from tokenizers import Tokenizer as Fast
         from tokenizers import decoders, normalizers, pre_tokenizers
 

@@ -44,7 +44,7 @@ class Words(Tokenizer, name="words"):
         from tokenizers import models, processors
         from transformers import PreTrainedTokenizerFast
 
-        reader = self._empty(models.WordLevel(unk_token="<unk>"))
+        reader = self._untrained(models.WordLevel(unk_token="<unk>"))
         seen: Counter[str] = Counter()
         documents = 0
         for text in texts:
@@ -57,7 +57,7 @@ class Words(Tokenizer, name="words"):
         kept = [(word, -count) for count, word in ranked[: self.vocab_size - len(SPECIAL)]]
         unknown = seen.total() - sum(count for _, count in kept)
         words = [*SPECIAL, *(word for word, _ in kept)]
-        fast = self._empty(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
+        fast = self._untrained(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
         fast.post_processor = processors.TemplateProcessing(
             single="$A <eos>", pair="$A <eos> $B <eos>", special_tokens=[("<eos>", words.index("<eos>"))]
         )
@@ -70,7 +70,7 @@ class Words(Tokenizer, name="words"):
             counts=[0, unknown, documents, *(count for _, count in kept)],
         )
 
-    def _empty(self, model: WordLevel) -> Fast:
+    def _untrained(self, model: WordLevel) -> Fast:
         from tokenizers import Tokenizer as Fast
         from tokenizers import normalizers, pre_tokenizers
 

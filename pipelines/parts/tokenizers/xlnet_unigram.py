@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.parts.tokenizers.unigram import Likely
+from pipelines.parts.tokenizers.unigram import UnigramTokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 
-class XLNetUnigram(Likely, name="xlnet_unigram"):
+class XLNetUnigram(UnigramTokenizer, name="xlnet_unigram"):
     """XLNet's tokenizer, trained on the corpus: `A <sep> <cls>`, `A <sep> B <sep> <cls>`, with token types 0, 1 and 2.
 
     The published one pads on the left, so that `<cls>` always stands in the same column. Distances between tokens, all
@@ -26,7 +26,7 @@ class XLNetUnigram(Likely, name="xlnet_unigram"):
         from transformers import PreTrainedTokenizerFast
 
         frame = ["<cls>", "<sep>"]
-        fast = self._likely(texts, ["<unk>", *frame, "<pad>", "<mask>"])
+        fast = self._train_unigram(texts, ["<unk>", *frame, "<pad>", "<mask>"])
         fast.post_processor = processors.TemplateProcessing(
             single="$A:0 <sep>:0 <cls>:2",
             pair="$A:0 <sep>:0 $B:1 <sep>:1 <cls>:2",

@@ -11,14 +11,14 @@ import torch
 from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 from pipelines.parts.backbones.awd_lstm import AwdLstm
-from pipelines.parts.backbones.word_vectors import WordVectors
+from pipelines.parts.backbones.word_vectors import WordVectorsBackbone
 from pipelines.parts.corruptions import Corruption
 from pipelines.parts.corruptions.context_windows import ContextWindows
 from pipelines.parts.corruptions.negative_samples import NegativeSamples
 from pipelines.parts.heads import Head
 from pipelines.parts.heads.causal_lm import CausalLMHead
-from pipelines.parts.heads.noise_prediction import NoisePrediction
-from pipelines.parts.heads.path_prediction import PathPrediction
+from pipelines.parts.heads.noise_prediction import NoisePredictionHead
+from pipelines.parts.heads.path_prediction import PathPredictionHead
 from pipelines.parts.layouts import Layout
 from pipelines.parts.layouts.contiguous import Contiguous
 from pipelines.parts.layouts.windows import Windows
@@ -71,10 +71,10 @@ def losses(text: PlainBatches, head: Head, config: PretrainedConfig, objectives:
 def test_word_vectors_learn(tokenizer: PreTrainedTokenizerFast, architecture: str, tree: bool) -> None:
     windows = ContextWindows(threshold=1e-2)
     text = batches(tokenizer, Windows(framed=False), [windows] if tree else [windows, NegativeSamples()])
-    config = WordVectors(hidden_size=32).config(tokenizer, 32)
+    config = WordVectorsBackbone(hidden_size=32).config(tokenizer, 32)
     assert text.ids.counts is not None
     config.token_counts = text.ids.counts.tolist()
-    head: Head = PathPrediction(architecture=architecture) if tree else NoisePrediction(architecture=architecture)
+    head: Head = PathPredictionHead(architecture=architecture) if tree else NoisePredictionHead(architecture=architecture)
     told = losses(text, head, config, [HierarchicalSoftmax() if tree else NegativeSampling()])
     # an untrained output table scores everything 0: every yes or no costs log 2; a few draws are the centre, and cost nothing
     assert tree or told[0] == pytest.approx(6 * np.log(2), abs=0.05)

@@ -8,16 +8,16 @@ from transformers import PreTrainedTokenizerFast
 
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.backbones.awd_lstm import AwdLstm
-from pipelines.parts.backbones.word_vectors import WordVectors
-from pipelines.parts.heads.sequence_classification import SequenceClassification
+from pipelines.parts.backbones.word_vectors import WordVectorsBackbone
+from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
 from pipelines.task_families import Task, TaskFamily
 from pipelines.training.assembly.parameter_groups import by_depth
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 
-TASK = Task(TaskFamily.usually(), ("email", "unittest", "xml"))
+TASK = Task(TaskFamily.default(), ("email", "unittest", "xml"))
 AWD = AwdLstm(hidden_size=16, inner_size=24, num_hidden_layers=2)
-STATIC = WordVectors(hidden_size=16)
+STATIC = WordVectorsBackbone(hidden_size=16)
 
 
 @torch.no_grad()
@@ -27,7 +27,7 @@ def test_a_text_scores_the_same_alone_and_among_longer_ones(
     tokenizer: PreTrainedTokenizerFast, body: Backbone, pooling: str
 ) -> None:
     torch.manual_seed(0)
-    head = SequenceClassification(pooling=pooling, hidden=10)
+    head = SequenceClassificationHead(pooling=pooling, hidden=10)
     network = head.build(body.config(tokenizer, 32), TASK).double().eval()
     texts = [text[: 20 * (at + 1)] for at, text in enumerate(documents("json")[:4])]
     batch = tokenizer(texts, padding=True, return_tensors="pt")
@@ -48,7 +48,7 @@ def test_a_text_scores_the_same_alone_and_among_longer_ones(
 
 @pytest.mark.parametrize(("body", "layers"), [(AWD, 2), (STATIC, 0)], ids=lambda value: getattr(value, "name", ""))
 def test_layers_are_found_by_their_depth(tokenizer: PreTrainedTokenizerFast, body: Backbone, layers: int) -> None:
-    network = SequenceClassification().build(body.config(tokenizer, 32), TASK)
+    network = SequenceClassificationHead().build(body.config(tokenizer, 32), TASK)
     groups = by_depth(network, 1e-3, 0.01)
     assert {group.depth for group in groups} == set(range(layers + 2))
     for group in groups:

@@ -16,10 +16,10 @@ from pipelines.errors import RecipeError
 from pipelines.networks import register
 from pipelines.networks.huffman import paths
 from pipelines.networks.word_vectors import NoisePredictor, PathPredictor, WordVectorsConfig, WordVectorsModel
-from pipelines.parts.backbones.word_vectors import WordVectors
+from pipelines.parts.backbones.word_vectors import WordVectorsBackbone
 from pipelines.parts.heads import Head
-from pipelines.parts.heads.noise_prediction import NoisePrediction
-from pipelines.parts.heads.path_prediction import PathPrediction
+from pipelines.parts.heads.noise_prediction import NoisePredictionHead
+from pipelines.parts.heads.path_prediction import PathPredictionHead
 from pipelines.parts.objectives import Objective, TrainingStep
 from pipelines.parts.objectives.hierarchical_softmax import HierarchicalSoftmax
 from pipelines.parts.objectives.negative_sampling import NegativeSampling
@@ -97,7 +97,7 @@ def test_negative_sampling_is_the_papers_equation(architecture: str) -> None:
     network = filled(NoisePredictor(config(architecture)))
     assert isinstance(network, NoisePredictor)
     centers, contexts, negatives = windows()
-    head = NoisePrediction(architecture=architecture)
+    head = NoisePredictionHead(architecture=architecture)
     batch = {Field.CENTERS: centers, Field.CONTEXTS: contexts, Field.NEGATIVES: negatives}
     value = loss_of(NegativeSampling(), head.signals(network, batch, head.provides))
     mine = torch.autograd.grad(value, [*network.parameters()])
@@ -151,7 +151,7 @@ def test_the_inputs_are_each_neighbour_or_their_mean() -> None:
         torch.testing.assert_close(vectors[real], expected, atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("kind", [NoisePrediction, PathPrediction])
+@pytest.mark.parametrize("kind", [NoisePredictionHead, PathPredictionHead])
 def test_a_folder_opens_as_a_table_and_the_head_takes_its_weights_back(kind: type[Head], tmp_path: Path) -> None:
     register()
     head = kind()
@@ -171,7 +171,7 @@ def test_a_folder_opens_as_a_table_and_the_head_takes_its_weights_back(kind: typ
 
 
 def test_a_tree_without_counts_is_refused(tokenizer) -> None:  # type: ignore[no-untyped-def]
-    described = WordVectors(hidden_size=8).config(tokenizer, 16)
+    described = WordVectorsBackbone(hidden_size=8).config(tokenizer, 16)
     with pytest.raises(RecipeError, match="use the tokenizer words"):
-        PathPrediction().build(described, None)
-    assert NoisePrediction().build(described, None).config.vocab_size == len(tokenizer)
+        PathPredictionHead().build(described, None)
+    assert NoisePredictionHead().build(described, None).config.vocab_size == len(tokenizer)

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.errors import StageError
 from pipelines.models.classifier import load_classifier
-from pipelines.models.opening import Record, put_together
+from pipelines.models.opening import ModelRecord, build_network
 from pipelines.parts.compressions import Compression
 from pipelines.parts.compressions.dynamic_int8 import DynamicInt8
 from pipelines.parts.heads import Head
@@ -80,8 +80,8 @@ def test_the_classifier_of_this_house_converts_too(source: Path, tmp_path: Path)
     )
     folder = tmp_path / "source"
     head = Head.model_validate({"name": "sequence_classification", "pooling": "mean"})
-    record = Record(head=head, family=TaskFamily.usually(), labels=tuple(PACKAGES))
-    put_together(record, config).save_pretrained(folder)
+    record = ModelRecord(head=head, family=TaskFamily.default(), labels=tuple(PACKAGES))
+    build_network(record, config).save_pretrained(folder)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(source / name, folder)
     DynamicInt8().convert(folder, load_classifier(folder), tmp_path / "out")

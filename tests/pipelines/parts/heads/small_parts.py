@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.parts.heads import Head, Signals
-    from pipelines.task_families.encoding import Encoded
+    from pipelines.task_families.encoding import EncodedExamples
 
 ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 BODIES: dict[str, dict[str, Any]] = {
@@ -53,7 +53,7 @@ def task_of(family: str, *labels: str) -> Task:
     return Task(TaskFamily.model_validate(family), labels)
 
 
-def tensors(encoded: Encoded, chosen: np.ndarray) -> dict[Field, torch.Tensor]:
+def tensors(encoded: EncodedExamples, chosen: np.ndarray) -> dict[Field, torch.Tensor]:
     """A batch of `encoded` as the loop makes it."""
     return {name: torch.from_numpy(value) for name, value in encoded.collate(chosen).items()}
 

@@ -12,7 +12,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
 from pipelines.parts.backbones.awd_lstm import AwdLstm
-from pipelines.parts.heads.continuation import Continuation
+from pipelines.parts.heads.continuation import ContinuationHead
 from pipelines.parts.objectives import TrainingStep
 from pipelines.parts.objectives.sequence_to_sequence import SequenceToSequence
 from pipelines.parts.tokenizers.gpt_bpe import GPTBPE
@@ -22,7 +22,7 @@ from pipelines.vocabulary import Field, Signal
 from tests.pipelines.parts.heads.small_parts import tensors
 from tests.small_corpus import LABELS, documents
 
-HEAD = Continuation(longest=8)
+HEAD = ContinuationHead(longest=8)
 LENGTH = 48
 ROWS = [{"text": documents(label)[row], "label": label} for row in range(3) for label in LABELS]
 ROWS[4] = {"text": "Short.", "label": LABELS[1]}

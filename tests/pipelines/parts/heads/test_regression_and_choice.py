@@ -8,8 +8,8 @@ import torch
 from transformers import BertForMultipleChoice, BertForSequenceClassification, PreTrainedTokenizerFast
 
 from pipelines.errors import DataError
-from pipelines.parts.heads.multiple_choice import MultipleChoice
-from pipelines.parts.heads.regression import Regression
+from pipelines.parts.heads.multiple_choice import MultipleChoiceHead
+from pipelines.parts.heads.regression import RegressionHead
 from pipelines.parts.objectives.cross_entropy import CrossEntropy
 from pipelines.parts.objectives.squared_error import SquaredError
 from pipelines.vocabulary import Field, Signal
@@ -42,7 +42,7 @@ class FirstToken(torch.nn.Module):
 
 
 def test_the_regression_loss_is_hugging_faces_own(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = Regression(pooling="cls")
+    head = RegressionHead(pooling="cls")
     network = small_network(head, SCORES, tokenizer)
     batch = tensors(head.encode(PAIRS, SCORES, tokenizer, 64), np.arange(6))
     theirs = BertForSequenceClassification(network.config).eval()
@@ -52,7 +52,7 @@ def test_the_regression_loss_is_hugging_faces_own(tokenizer: PreTrainedTokenizer
     expected = theirs(**inputs, labels=batch[Field.SCORES]).loss
     signals = head.signals(network, batch, frozenset())
     torch.testing.assert_close(loss_of(SquaredError(), batch, signals), expected, atol=1e-6, rtol=1e-6)
-    scaled = Regression(pooling="cls", middle=2.5, scale=1.5).signals(network, batch, frozenset())[Signal.SCORE]
+    scaled = RegressionHead(pooling="cls", middle=2.5, scale=1.5).signals(network, batch, frozenset())[Signal.SCORE]
     torch.testing.assert_close(scaled, 2.5 + 1.5 * signals[Signal.SCORE])
     answers = head.answer(network, head.encode(PAIRS, SCORES, tokenizer, 64), _heard(scaled), SCORES, tokenizer)
     assert answers == scaled.tolist()
@@ -64,7 +64,7 @@ def _heard(scores: torch.Tensor):  # type: ignore[no-untyped-def]
 
 
 def test_the_choice_loss_is_hugging_faces_own(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = MultipleChoice(pooling="cls")
+    head = MultipleChoiceHead(pooling="cls")
     network = small_network(head, CHOICES, tokenizer)
     questions = [question for question in QUESTIONS if len(question["choices"]) == 2]
     batch = tensors(head.encode(questions, CHOICES, tokenizer, 64), np.arange(2))
@@ -82,7 +82,7 @@ def test_the_choice_loss_is_hugging_faces_own(tokenizer: PreTrainedTokenizerFast
 def test_questions_of_different_width_share_a_batch(
     body: str, pooling: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    head = MultipleChoice(pooling=pooling)
+    head = MultipleChoiceHead(pooling=pooling)
     network = small_network(head, CHOICES, tokenizer, body)
     encoded = head.encode(QUESTIONS, CHOICES, tokenizer, 48)
     batch = tensors(encoded, EVERY)
@@ -102,7 +102,7 @@ def test_questions_of_different_width_share_a_batch(
 
 
 def test_a_long_context_loses_its_beginning_and_never_question_or_choice(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = MultipleChoice()
+    head = MultipleChoiceHead()
     row = {**QUESTIONS[0], "context": "start " + " ".join(documents("xml")), "question": "which one?"}
     batch = head.encode([row], CHOICES, tokenizer, 24).collate(np.array([0]))
     for ids, choice in zip(batch[Field.INPUT_IDS], row["choices"], strict=True):
@@ -112,10 +112,10 @@ def test_a_long_context_loses_its_beginning_and_never_question_or_choice(tokeniz
 
 
 def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = MultipleChoice()
+    head = MultipleChoiceHead()
     with pytest.raises(DataError, match="example 1: its answer 2 is none of its 2 choices"):
         head.encode([QUESTIONS[0], {**QUESTIONS[1], "answer": 2}], CHOICES, tokenizer, 48)
     with pytest.raises(DataError, match="example 0: its column 'choices' holds 1"):
         head.encode([{**QUESTIONS[0], "choices": ["xml"]}], CHOICES, tokenizer, 48)
     with pytest.raises(DataError, match="example 2: its label 'high' is no number"):
-        Regression().encode([*PAIRS[:2], {**PAIRS[2], "label": "high"}], SCORES, tokenizer, 48)
+        RegressionHead().encode([*PAIRS[:2], {**PAIRS[2], "label": "high"}], SCORES, tokenizer, 48)

@@ -12,7 +12,7 @@ from transformers import AutoModel, BertForSequenceClassification, GPT2LMHeadMod
 
 from pipelines.errors import DataError, RecipeError
 from pipelines.networks.sequence_classifier import RowNorm, SequenceClassifier, pool
-from pipelines.parts.heads.sequence_classification import SequenceClassification
+from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
 from pipelines.parts.objectives.cross_entropy import CrossEntropy
 from pipelines.vocabulary import Field, Signal
 from tests.pipelines.parts.heads.small_parts import BODIES, loss_of, small_config, small_network, task_of, tensors
@@ -32,7 +32,7 @@ EVERY = np.arange(8)
 @pytest.mark.parametrize("pooling", ["cls", "mean", "last", "concat"])
 @torch.no_grad()
 def test_padding_changes_nothing(body: str, pooling: str, tokenizer: PreTrainedTokenizerFast) -> None:
-    head = SequenceClassification(pooling=pooling)
+    head = SequenceClassificationHead(pooling=pooling)
     network = small_network(head, TASK, tokenizer, body)
     encoded = head.encode(TEXTS, TASK, tokenizer, 40)
     together = head.signals(network, tensors(encoded, EVERY), frozenset())[Signal.LOGITS]
@@ -61,7 +61,7 @@ def test_pooling_is_what_it_says() -> None:
 def test_the_loss_is_that_of_hugging_faces_own_classifier(
     rows: list[dict[str, str]], task: object, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    head = SequenceClassification(pooling="cls")
+    head = SequenceClassificationHead(pooling="cls")
     network = small_network(head, task, tokenizer)  # type: ignore[arg-type]
     batch = tensors(head.encode(rows, task, tokenizer, 48), np.arange(len(rows)))  # type: ignore[arg-type]
     theirs = BertForSequenceClassification(network.config).eval()
@@ -86,7 +86,7 @@ class _FirstToken(torch.nn.Module):
 @pytest.mark.parametrize("body", BODIES)
 @torch.no_grad()
 def test_a_saved_body_opens_under_the_auto_class(body: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
-    head = SequenceClassification(pooling="concat", hidden=7)
+    head = SequenceClassificationHead(pooling="concat", hidden=7)
     network = small_network(head, TASK, tokenizer, body)
     network.save_pretrained(tmp_path)
     batch = tensors(head.encode(TEXTS, TASK, tokenizer, 40), EVERY)
@@ -103,7 +103,7 @@ def test_a_saved_body_opens_under_the_auto_class(body: str, tokenizer: PreTraine
 
 @torch.no_grad()
 def test_both_orders_of_a_pair_are_added(tokenizer: PreTrainedTokenizerFast) -> None:
-    head, once = SequenceClassification(both_orders=True, pooling="last"), SequenceClassification(pooling="last")
+    head, once = SequenceClassificationHead(both_orders=True, pooling="last"), SequenceClassificationHead(pooling="last")
     network, single = (small_network(one, PAIR_TASK, tokenizer, "gpt2") for one in (head, once))
     encoded = head.encode(PAIRS, PAIR_TASK, tokenizer, 48)
     chosen = np.array([3, 0])
@@ -123,7 +123,7 @@ def test_both_orders_of_a_pair_are_added(tokenizer: PreTrainedTokenizerFast) -> 
 
 @torch.no_grad()
 def test_next_logits_are_those_of_the_language_model(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = SequenceClassification(pooling="last")
+    head = SequenceClassificationHead(pooling="last")
     network = small_network(head, TASK, tokenizer, "gpt2")
     batch = tensors(head.encode(TEXTS, TASK, tokenizer, 32), EVERY)
     theirs = GPT2LMHeadModel(network.config).eval()
@@ -161,7 +161,7 @@ def test_a_choice_that_is_not_there_takes_no_part_in_the_loss(smoothing: float) 
 
 
 def test_answers_come_back_in_the_order_of_the_examples(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = SequenceClassification()
+    head = SequenceClassificationHead()
     network = small_network(head, TASK, tokenizer)
     bare = [{"text": row["text"]} for row in TEXTS]
     encoded = head.encode(bare, TASK, tokenizer, 40, answers=False)
@@ -173,16 +173,16 @@ def test_answers_come_back_in_the_order_of_the_examples(tokenizer: PreTrainedTok
 
 
 def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = SequenceClassification()
+    head = SequenceClassificationHead()
     with pytest.raises(DataError, match=r"example 1: the column 'text_a' is missing"):
         head.encode([PAIRS[0], TEXTS[0]], PAIR_TASK, tokenizer, 40)
     with pytest.raises(DataError, match=r"example 8: no training example has its label 'json'; known: email, xml"):
         head.encode([*TEXTS, {"text": "x", "label": "json"}], TASK, tokenizer, 40)
     with pytest.raises(RecipeError, match=r"budget\.length: 3 tokens hold only the 3 that frame"):
         head.encode(PAIRS, PAIR_TASK, tokenizer, 3)
-    unfit = SequenceClassification(both_orders=True).unfit(TASK.family)
+    unfit = SequenceClassificationHead(both_orders=True).unfit(TASK.family)
     assert unfit is not None and "an example of text_classification is one text" in unfit
-    assert SequenceClassification(both_orders=True).unfit(PAIR_TASK.family) is None
+    assert SequenceClassificationHead(both_orders=True).unfit(PAIR_TASK.family) is None
     with pytest.raises(RecipeError, match="a t5 body encodes one text and decodes another"):
         BODIES["t5"] = {"d_model": 32}
         try:

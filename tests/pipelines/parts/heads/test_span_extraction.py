@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import BertForQuestionAnswering, PreTrainedTokenizerFast
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.parts.heads.span_extraction import SpanExtraction, best_spans
+from pipelines.parts.heads.span_extraction import SpanExtractionHead, best_spans
 from pipelines.parts.objectives.span_cross_entropy import SpanCrossEntropy
 from pipelines.parts.tokenizers.wordpiece import WordPiece
 from pipelines.vocabulary import Field, Signal
@@ -83,7 +83,7 @@ TOKENIZERS = {
 def test_answers_are_recovered_to_the_character(kind: str, length: int) -> None:
     tokenizer = TOKENIZERS[kind]()
     rows = [*english(), *chinese()]
-    head = SpanExtraction(longest_answer=1000)
+    head = SpanExtractionHead(longest_answer=1000)
     encoded = head.encode(rows, TASK, tokenizer, length)
     assert encoded.lengths.max() <= length and list(encoded.owners) == sorted(encoded.owners)
     items = np.arange(len(encoded))
@@ -110,7 +110,7 @@ def test_answers_are_recovered_to_the_character(kind: str, length: int) -> None:
 def test_windows_cover_the_whole_text_and_keep_the_question(kind: str) -> None:
     tokenizer = TOKENIZERS[kind]()
     rows = [*english(), *chinese()]
-    encoded = SpanExtraction(overlap=0.3).encode(rows, TASK, tokenizer, 32, answers=False)
+    encoded = SpanExtractionHead(overlap=0.3).encode(rows, TASK, tokenizer, 32, answers=False)
     for index, row in enumerate(rows):
         seen = np.zeros(len(str(row["context"])), dtype=bool)
         for item in np.flatnonzero(encoded.owners == index):
@@ -126,7 +126,7 @@ def test_windows_cover_the_whole_text_and_keep_the_question(kind: str) -> None:
 
 
 def test_the_loss_is_hugging_faces_own_over_what_may_be_an_answer(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = SpanExtraction()
+    head = SpanExtractionHead()
     network = small_network(head, TASK, tokenizer)
     encoded = head.encode(english(), TASK, tokenizer, 48)
     batch = tensors(encoded, np.arange(12))
@@ -169,31 +169,31 @@ def test_the_best_span_is_the_best_of_all(longest: int) -> None:
 
 def test_no_answer_is_weighed_against_the_best_span_by_the_threshold(tokenizer: PreTrainedTokenizerFast) -> None:
     row = english()[0]
-    encoded = SpanExtraction().encode([row], TASK, tokenizer, 400)
+    encoded = SpanExtractionHead().encode([row], TASK, tokenizer, 400)
     (inside,) = np.nonzero(encoded.collate(np.array([0]))[Field.ANSWERABLE][0])
     scores = torch.full((1, 400, 2), float("-inf"))
     scores[0, 0], scores[0, inside[2]] = 1.0, 1.5  # no answer scores 2, the span 3
     heard = [(np.array([0]), {}, {Signal.SPAN_LOGITS: scores})]
     for threshold, given in ((0.0, True), (0.9, True), (1.1, False), (-5.0, True), (None, True)):
-        head = SpanExtraction(null_threshold=threshold)
+        head = SpanExtractionHead(null_threshold=threshold)
         (answer,) = head.answer(torch.nn.Identity(), encoded, heard, TASK, tokenizer)  # type: ignore[arg-type]
         assert bool(answer) is given
     scores[0, 0] = 9.0
     for threshold in (0.0, None):
-        head = SpanExtraction(null_threshold=threshold)
+        head = SpanExtractionHead(null_threshold=threshold)
         (answer,) = head.answer(torch.nn.Identity(), encoded, heard, TASK, tokenizer)  # type: ignore[arg-type]
         assert bool(answer) is (threshold is None)
 
 
 def test_a_long_question_is_shortened(tokenizer: PreTrainedTokenizerFast) -> None:
     long = {**english()[0], "question": " ".join(documents("json"))[:3000]}
-    encoded = SpanExtraction().encode([long], TASK, tokenizer, 64)
+    encoded = SpanExtractionHead().encode([long], TASK, tokenizer, 64)
     first = encoded.collate(np.array([0]))
     assert encoded.lengths.max() <= 64 and 31 <= first[Field.ANSWERABLE].sum() < 64
 
 
 def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
-    head, rows = SpanExtraction(), english()
+    head, rows = SpanExtractionHead(), english()
     with pytest.raises(DataError, match="example 1: the answer 'elsewhere' does not stand at character 3"):
         head.encode([rows[0], {**rows[1], "answer_texts": ["elsewhere"], "answer_starts": [3]}], TASK, tokenizer, 64)
     with pytest.raises(DataError, match="example 0: the column 'question' is empty"):

@@ -13,8 +13,8 @@ from transformers import BertForTokenClassification, PreTrainedTokenizerFast
 from pipelines.components import discover
 from pipelines.errors import DataError, RecipeError
 from pipelines.networks.crf import best_chains, chain_score, log_partition
-from pipelines.parts.heads.crf_tagging import CrfTagging
-from pipelines.parts.heads.tagging import Tagging
+from pipelines.parts.heads.crf_tagging import CrfTaggingHead
+from pipelines.parts.heads.tagging import TaggingHead
 from pipelines.parts.objectives.crf import Crf
 from pipelines.parts.objectives.tag_cross_entropy import TagCrossEntropy
 from pipelines.parts.tokenizers import Tokenizer as TokenizerFamily
@@ -102,7 +102,7 @@ def test_without_transitions_a_chain_is_its_words_by_themselves() -> None:
 
 
 def test_the_loss_of_a_tagger_is_hugging_faces_own(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = Tagging()
+    head = TaggingHead()
     network = small_network(head, TASK, tokenizer)
     batch = tensors(head.encode(SENTENCES, TASK, tokenizer, 32), EVERY)
     theirs = BertForTokenClassification(network.config).eval()
@@ -132,7 +132,7 @@ def test_words_are_tokenized_as_they_are_written(prefix: bool, tokenizer: PreTra
     for kind in (tokenizer, byte_level(prefix)):
         for text in ("the message is sent to the server", "鲁迅在北京写作"):
             words = text.split() if " " in text else list(text)
-            encoded = Tagging().encode([{"tokens": words}], TASK, kind, 64, answers=False)
+            encoded = TaggingHead().encode([{"tokens": words}], TASK, kind, 64, answers=False)
             ids = encoded.collate(np.array([0]))[Field.INPUT_IDS][0, : encoded.lengths[0]]
             if " " in text or kind is tokenizer:
                 assert ids.tolist() == kind(text)["input_ids"]
@@ -145,13 +145,13 @@ def test_every_kind_of_tokenizer_keeps_its_own_tokens() -> None:
     text = "the message is sent to the server"
     for name in TokenizerFamily.members:
         kind = TokenizerFamily.model_validate(name).tiny().train(documents("logging", "email", "argparse"))
-        encoded = Tagging().encode([{"tokens": text.split()}], TASK, kind, 64, answers=False)
+        encoded = TaggingHead().encode([{"tokens": text.split()}], TASK, kind, 64, answers=False)
         ids = encoded.collate(np.array([0]))[Field.INPUT_IDS][0, : encoded.lengths[0]]
         assert ids.tolist() == kind(text)["input_ids"], name
 
 
 def test_a_tag_stands_at_the_first_token_of_its_word(tokenizer: PreTrainedTokenizerFast) -> None:
-    encoded = Tagging().encode(SENTENCES, TASK, tokenizer, 32)
+    encoded = TaggingHead().encode(SENTENCES, TASK, tokenizer, 32)
     batch = encoded.collate(EVERY)
     for item, sentence in enumerate(SENTENCES):
         places = np.flatnonzero(batch[Field.TAG_LABELS][item] != -100)
@@ -162,9 +162,9 @@ def test_a_tag_stands_at_the_first_token_of_its_word(tokenizer: PreTrainedTokeni
 
 
 @pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("head", [Tagging(), CrfTagging(), CrfTagging(legal_only=True)], ids=repr)
+@pytest.mark.parametrize("head", [TaggingHead(), CrfTaggingHead(), CrfTaggingHead(legal_only=True)], ids=repr)
 @torch.no_grad()
-def test_answers_cover_every_word(head: Tagging, body: str, tokenizer: PreTrainedTokenizerFast) -> None:
+def test_answers_cover_every_word(head: TaggingHead, body: str, tokenizer: PreTrainedTokenizerFast) -> None:
     network = small_network(head, TASK, tokenizer, body)
     long = {"tokens": ["word"] * 40, "tags": ["B-LOC"] * 40}
     odd = {"tokens": ["\u200b", "Ada"], "tags": ["B-MISC", "B-PER"]}
@@ -186,7 +186,7 @@ def test_answers_cover_every_word(head: Tagging, body: str, tokenizer: PreTraine
 
 @torch.no_grad()
 def test_a_ruled_out_transition_is_never_taken(tokenizer: PreTrainedTokenizerFast) -> None:
-    free, legal = CrfTagging(), CrfTagging(legal_only=True)
+    free, legal = CrfTaggingHead(), CrfTaggingHead(legal_only=True)
     network = small_network(free, TASK, tokenizer)
     network.classifier.bias[2] = 9.0  # I-PER everywhere
     encoded = free.encode(SENTENCES, TASK, tokenizer, 32)
@@ -199,7 +199,7 @@ def test_a_ruled_out_transition_is_never_taken(tokenizer: PreTrainedTokenizerFas
 
 
 def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = Tagging()
+    head = TaggingHead()
     with pytest.raises(DataError, match="example 1: the column 'tokens' is empty"):
         head.encode([SENTENCES[0], {"tokens": [], "tags": []}], TASK, tokenizer, 32)
     with pytest.raises(DataError, match="example 0: its column 'tags' holds 1 tags for 6 tokens"):

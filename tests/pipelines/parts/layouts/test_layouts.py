@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pipelines.parts.layouts import Ground, Layout
+from pipelines.parts.layouts import StreamShape, Layout
 from pipelines.vocabulary import Field
 from tests.contracts.families import build, members
 
@@ -18,7 +18,7 @@ Stream: TypeAlias = tuple[NDArray[np.int64], int, int, int, int]
 """Starts, tokens, width, rows, seed."""
 EVERY = pytest.mark.parametrize(
     "part",
-    [part for member in members("layouts").values() if not (part := build(member)).needs_body],
+    [part for member in members("layouts").values() if not (part := build(member)).needs_abilities],
     ids=lambda part: part.name,
 )
 
@@ -35,10 +35,10 @@ def streams(draw: st.DrawFn) -> Stream:
 def everywhere(part: Layout, stream: Stream, epoch: int) -> NDArray[np.int64]:
     """[steps, rows] of an epoch."""
     *laid, seed = stream
-    ground = Ground(*laid)
+    ground = StreamShape(*laid)
     per_epoch = part.steps_per_epoch(ground)
     steps = range(epoch * per_epoch, (epoch + 1) * per_epoch)
-    return np.stack([part.placed(ground, seed, step).begins for step in steps])
+    return np.stack([part.segments(ground, seed, step).begins for step in steps])
 
 
 @EVERY
@@ -46,8 +46,8 @@ def everywhere(part: Layout, stream: Stream, epoch: int) -> NDArray[np.int64]:
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_a_layout_is_a_pure_function_that_stays_in_its_stream(part: Layout, stream: Stream, step: int) -> None:
     starts, tokens, width, rows, seed = stream
-    before, ground = starts.copy(), Ground(*stream[:4])
-    once, again = (part.placed(ground, seed, step).begins for _ in range(2))
+    before, ground = starts.copy(), StreamShape(*stream[:4])
+    once, again = (part.segments(ground, seed, step).begins for _ in range(2))
     assert np.array_equal(once, again) and np.array_equal(starts, before)
     assert once.shape == (rows,) and once.dtype == np.int64 and once.min() >= 0 and once.max() <= tokens - width
     assert not part.continues(ground, 0)
@@ -75,15 +75,15 @@ def test_windows_are_all_of_a_grid_each_snapped_to_its_document(stream: Stream, 
     grid = phase + width * np.arange(per_epoch * windows, dtype=np.int64)
     document = starts[np.searchsorted(starts, grid, side="right") - 1]
     snapped = np.where(grid - document < width // 2, document, grid)
-    part = Layout.usually()
-    assert part.framed and part.steps_per_epoch(Ground(*stream[:4])) == per_epoch
+    part = Layout.default()
+    assert part.framed and part.steps_per_epoch(StreamShape(*stream[:4])) == per_epoch
     assert np.array_equal(np.sort(everywhere(part, stream, epoch).ravel()), np.sort(snapped))
 
 
 @given(stream=streams(), epoch=st.integers(0, 2))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_a_contiguous_row_continues_itself_within_an_epoch(stream: Stream, epoch: int) -> None:
-    width, ground = stream[2], Ground(*stream[:4])
+    width, ground = stream[2], StreamShape(*stream[:4])
     part = Layout.model_validate("contiguous")
     begins = everywhere(part, stream, epoch)
     assert np.all(np.diff(begins, axis=0) == width)

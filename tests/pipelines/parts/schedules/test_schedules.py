@@ -12,7 +12,7 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.parts.schedules import Schedule, Warmed
+from pipelines.parts.schedules import Schedule, WarmupSchedule
 from tests.contracts.families import build, members
 
 TOTAL, RISE = 50, 10
@@ -73,9 +73,9 @@ def test_the_usual_schedule_is_what_training_used_before_there_were_others(
 ) -> None:
     step, rise = data.draw(st.integers(0, total)), round(warmup * total)
     before = (step + 1) / rise if step < rise else max(0.0, (total - step) / max(1, total - rise))
-    usual = Schedule.usually().model_copy(update={"warmup": warmup})
-    assert isinstance(usual, Warmed) and usual.factor(step, total) == before
-    assert Schedule.usually() == Schedule.model_validate({"name": "linear", "warmup": 0.1})
+    usual = Schedule.default().model_copy(update={"warmup": warmup})
+    assert isinstance(usual, WarmupSchedule) and usual.factor(step, total) == before
+    assert Schedule.default() == Schedule.model_validate({"name": "linear", "warmup": 0.1})
 
 
 @pytest.mark.parametrize("part", EVERY, ids=lambda part: part.name)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
 from pipelines.networks.sequence_classifier import SequenceClassifier
-from pipelines.parts.heads.sequence_classification import SequenceClassification
-from pipelines.parts.strategies import Group, Progress, Strategy
+from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
+from pipelines.parts.strategies import ParameterGroup, TrainingProgress, Strategy
 from pipelines.task_families import Task, TaskFamily
 from pipelines.training.assembly.parameter_groups import groups_of
 
@@ -48,11 +48,11 @@ def classifier(seed: int = 0, architecture: str = "bert") -> SequenceClassifier:
     torch.manual_seed(seed)
     config = AutoConfig.for_model(architecture, vocab_size=64, pad_token_id=0, **TINY[architecture])
     config._attn_implementation = "eager"
-    task = Task(TaskFamily.usually(), ("a", "b", "c"))
-    return cast(SequenceClassifier, SequenceClassification(pooling="mean").build(config, task))
+    task = Task(TaskFamily.default(), ("a", "b", "c"))
+    return cast(SequenceClassifier, SequenceClassificationHead(pooling="mean").build(config, task))
 
 
-def optimizer_of(strategies: Sequence[Strategy], groups: Sequence[Group], total: int) -> torch.optim.Optimizer:
+def optimizer_of(strategies: Sequence[Strategy], groups: Sequence[ParameterGroup], total: int) -> torch.optim.Optimizer:
     listed = [
         {
             "params": [parameter for _, parameter in group.parameters],
@@ -93,7 +93,7 @@ def train(strategies: Sequence[Strategy], steps: int = 4, per_epoch: int = 1, lr
     trained = sum(parameter.numel() for group in groups for _, parameter in group.parameters)
     said.share = trained / sum(parameter.numel() for parameter in network.parameters())
     for step in range(steps):
-        progress = Progress(step, steps, per_epoch)
+        progress = TrainingProgress(step, steps, per_epoch)
         for group in groups:
             for _, parameter in group.parameters:
                 parameter.requires_grad_(all(strategy.trains(group, progress) for strategy in strategies))

@@ -46,7 +46,7 @@ def test_a_pair_composes_or_is_refused_as_the_table_says(first: str, second: str
 
 def test_refusals_say_what_both_want() -> None:
     assert conflict([made("gradual_unfreezing"), made("frozen")]) == (
-        "gradual_unfreezing decides when each layer trains, and frozen leaves it nothing to act on; drop one of them"
+        "gradual_unfreezing decides when each layer trains, which has no effect in combination with frozen; drop one of them"
     )
     assert conflict([made("full"), made("recadam"), made("l2_to_start")]) == (
         "recadam and l2_to_start both decide what pulls the weights back to their start; keep one of them"
@@ -63,6 +63,6 @@ def test_the_table_names_every_strategy() -> None:
 def test_a_strategy_decides_what_its_methods_do(name: str) -> None:
     member = Strategy.members[name]
     assert issubclass(member, Strategy)
-    assert member.decides and not member.decides & member.settles
+    assert member.decides and not member.decides & member.precludes
     assert (member.trains is not Strategy.trains) == (Decision.WHEN in member.decides)
     assert (member.optimizer is not Strategy.optimizer) == (Decision.OPTIMIZER in member.decides)

@@ -7,7 +7,7 @@ import torch
 
 from pipelines.components import discover
 from pipelines.errors import RecipeError
-from pipelines.parts.strategies import Progress, Strategy
+from pipelines.parts.strategies import TrainingProgress, Strategy
 from pipelines.training.assembly.parameter_groups import by_depth, groups_of
 from tests.pipelines.parts.strategies.harness import IDS, LABELS, MASK, TINY, classifier, optimizer_of
 
@@ -33,7 +33,7 @@ def test_each_parameter_is_in_one_group_at_most_and_a_step_moves_no_other(name: 
     network.requires_grad_(False)
     for group in groups:
         for _, parameter in group.parameters:
-            parameter.requires_grad_(strategy.trains(group, Progress(0, 10, 2)))
+            parameter.requires_grad_(strategy.trains(group, TrainingProgress(0, 10, 2)))
     remembered = strategy.begin(network)
     optimizer = optimizer_of([strategy], groups, 10)
     loss = torch.nn.functional.cross_entropy(network(IDS, MASK).logits, LABELS)
@@ -49,4 +49,4 @@ def test_something_trains_at_every_step_however_few_there_are(name: str) -> None
     groups = strategy.groups(by_depth(classifier(), 1e-3, 0.01))
     for total in (1, 2, 7):
         for step in range(total):
-            assert any(strategy.trains(group, Progress(step, total, 3)) for group in groups)
+            assert any(strategy.trains(group, TrainingProgress(step, total, 3)) for group in groups)

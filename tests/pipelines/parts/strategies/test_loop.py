@@ -192,7 +192,7 @@ def test_a_stage_that_continues_adapters_keeps_them_and_refuses_others(
     assert len(adapters) == 16 and first.keys() == second.keys()
     assert not any(torch.equal(first[name], second[name]) for name in adapters), "full trains them with the rest"
     open_model(tmp_path / "second", "cpu")
-    with pytest.raises(RecipeError, match="already has adapters of another kind"):
+    with pytest.raises(RecipeError, match="already has adapters with other options"):
         run(made.job("third", tmp_path / "third"))
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from pipelines.errors import RecipeError
-from pipelines.parts.strategies import Group, Progress, Strategy
+from pipelines.parts.strategies import ParameterGroup, TrainingProgress, Strategy
 from pipelines.parts.strategies.chain_thaw import ChainThaw
 from pipelines.parts.strategies.discriminative import Discriminative
 from pipelines.parts.strategies.full import Full
@@ -21,8 +21,8 @@ LAYERS = 3
 
 def table(strategy: Strategy, total: int, per_epoch: int) -> list[str]:
     """At every step, which depths of a body of three layers train: embeddings 0, head 4."""
-    groups = [Group(depth, LAYERS, [], 1e-3, 0.0) for depth in range(LAYERS + 2)]
-    steps = [Progress(step, total, per_epoch) for step in range(total)]
+    groups = [ParameterGroup(depth, LAYERS, [], 1e-3, 0.0) for depth in range(LAYERS + 2)]
+    steps = [TrainingProgress(step, total, per_epoch) for step in range(total)]
     return ["".join(str(g.depth) for g in groups if strategy.trains(g, step)) for step in steps]
 
 
@@ -58,7 +58,7 @@ def test_in_training_only_the_layers_of_the_table_move() -> None:
 
 
 def test_each_layer_learns_2_6_times_slower_than_the_one_above() -> None:
-    groups = [Group(depth, LAYERS, [], 0.01, 0.0) for depth in range(LAYERS + 2)]
+    groups = [ParameterGroup(depth, LAYERS, [], 0.01, 0.0) for depth in range(LAYERS + 2)]
     rates = [group.lr for group in Discriminative().groups(groups)]
     assert rates[-1] == 0.01, "§3.2: the last layer has the full rate"
     assert [above / below for below, above in pairwise(rates)] == pytest.approx([2.6] * 4, rel=1e-12)
@@ -71,4 +71,4 @@ def test_each_layer_learns_2_6_times_slower_than_the_one_above() -> None:
 @pytest.mark.parametrize("strategy", [GradualUnfreezing(), ChainThaw()], ids=lambda one: one.name)
 def test_what_begins_with_the_head_needs_one(strategy: Strategy) -> None:
     with pytest.raises(RecipeError, match=f"{strategy.name}: .*this head adds no weights"):
-        strategy.groups([Group(0, 2, [("embedding", nn.Parameter(torch.ones(1)))], 1e-3, 0.0)])
+        strategy.groups([ParameterGroup(0, 2, [("embedding", nn.Parameter(torch.ones(1)))], 1e-3, 0.0)])

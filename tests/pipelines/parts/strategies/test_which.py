@@ -13,7 +13,7 @@ from transformers import BertConfig, BertModel
 from pipelines.errors import RecipeError
 from pipelines.networks.adapter import AdaptedDropout, Bottleneck
 from pipelines.networks.scalar_mix import ScalarMix
-from pipelines.parts.strategies import Group, Strategy
+from pipelines.parts.strategies import ParameterGroup, Strategy
 from pipelines.parts.strategies.adapter import ADAPTER, SUB_LAYERS, Adapter
 from pipelines.parts.strategies.frozen import Frozen
 from pipelines.parts.strategies.full import Full
@@ -33,7 +33,7 @@ def test_full_trains_every_parameter_and_its_head_at_its_own_rate() -> None:
     # nothing is learnt about tokens and segments that no text has, but decay moves their matrices
     assert trained.moved[0] == every_name(trained.network)
     assert trained.share == 1
-    body_group, head_group = Group(1, 2, [], 1e-3, 0.0), Group(3, 2, [], 1e-3, 0.0)
+    body_group, head_group = ParameterGroup(1, 2, [], 1e-3, 0.0), ParameterGroup(3, 2, [], 1e-3, 0.0)
     assert [group.lr for group in Full(head_rate=5).groups([body_group, head_group])] == [1e-3, 5e-3]
 
 
@@ -83,7 +83,7 @@ def test_a_mixture_reads_any_body(architecture: str) -> None:
     with torch.no_grad():
         states = inner(IDS, attention_mask=MASK, output_hidden_states=True).hidden_states
         mix = ScalarMix(inner.config.num_hidden_layers)
-        mix.mix_what_is_read_from(inner)
+        mix.attach(inner)
         read = inner(IDS, attention_mask=MASK).last_hidden_state
     assert torch.allclose(read, torch.stack(states).mean(0), atol=1e-6)
 
@@ -200,4 +200,4 @@ def test_the_same_seed_adds_the_same_adapters() -> None:
 
 def test_a_head_without_weights_leaves_a_frozen_body_nothing_to_train() -> None:
     with pytest.raises(RecipeError, match="frozen: .*this head adds no weights"):
-        Frozen().groups([Group(0, 2, [("embedding", nn.Parameter(torch.ones(1)))], 1e-3, 0.0)])
+        Frozen().groups([ParameterGroup(0, 2, [("embedding", nn.Parameter(torch.ones(1)))], 1e-3, 0.0)])

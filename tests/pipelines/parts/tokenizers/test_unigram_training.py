@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, trainers
 
-from pipelines.parts.tokenizers.likely_pieces import Lattice, likely_pieces
+from pipelines.parts.tokenizers.unigram_training import SegmentationLattice, learn_pieces
 from tests.small_corpus import documents
 
 
@@ -43,7 +43,7 @@ def test_expected_counts_are_those_over_every_way(words: dict[str, int], data: s
         ]
         node += len(word) + 1
     begins, lengths, numbers = np.asarray(edges, dtype=np.int32).T
-    lattice = Lattice.of(np.asarray([len(word) for word in words]), begins, lengths, numbers)
+    lattice = SegmentationLattice.of(np.asarray([len(word) for word in words]), begins, lengths, numbers)
     expected, best = np.zeros(len(pieces)), []
     for word, count in words.items():
         written = [[pieces[piece] for piece in way] for way in ways(word, pieces)]
@@ -66,7 +66,7 @@ def test_pieces_are_no_less_likely_than_the_librarys() -> None:
         list(words.elements()),
         trainers.UnigramTrainer(vocab_size=size, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False),
     )
-    ours = Tokenizer(models.Unigram([("<unk>", 0.0), *likely_pieces(words, size - 1)], unk_id=0))
+    ours = Tokenizer(models.Unigram([("<unk>", 0.0), *learn_pieces(words, size - 1)], unk_id=0))
 
     def likelihood(fast: Tokenizer) -> float:
         scores = dict(json.loads(fast.to_str())["model"]["vocab"])
@@ -80,8 +80,8 @@ def test_pieces_are_no_less_likely_than_the_librarys() -> None:
 def test_pieces_are_a_distribution_that_writes_everything() -> None:
     words = Counter("".join(documents("json")[:5]).split())
     words["x" * 200] += 1
-    pieces = dict(likely_pieces(words, 300))
+    pieces = dict(learn_pieces(words, 300))
     assert len(pieces) == 300 and sum(map(math.exp, pieces.values())) == pytest.approx(1, abs=1e-9)
     assert set("".join(words)) <= pieces.keys() and list(pieces.values()) == sorted(pieces.values(), reverse=True)
     with pytest.raises(ValueError, match="cannot hold"):
-        likely_pieces(words, 10)
+        learn_pieces(words, 10)

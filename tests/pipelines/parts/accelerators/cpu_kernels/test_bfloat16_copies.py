@@ -16,7 +16,7 @@ from transformers import BertConfig, BertForMaskedLM
 from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
 from pipelines.parts.accelerators.cpu_kernels import narrow as copies
 from pipelines.parts.accelerators.cpu_kernels.compiled_adamw import CompiledAdamW
-from pipelines.parts.accelerators.cpu_kernels.narrow import narrow
+from pipelines.parts.accelerators.cpu_kernels.bfloat16_copies import narrow
 from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
 
 OPTIONS: dict[str, Any] = {"lr": 1e-2, "betas": (0.9, 0.98), "eps": 1e-6}

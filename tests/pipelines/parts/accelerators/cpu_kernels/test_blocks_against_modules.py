@@ -14,7 +14,7 @@ from transformers.models.megatron_bert.modeling_megatron_bert import MegatronBer
 from transformers.models.roberta.modeling_roberta import RobertaSelfOutput
 
 from pipelines.networks.adapter import AdaptedDropout, Bottleneck
-from pipelines.parts.accelerators.cpu_kernels.block import same_program
+from pipelines.parts.accelerators.cpu_kernels.eligibility import same_program
 from pipelines.parts.accelerators.cpu_kernels.residual import Residual
 from pipelines.parts.accelerators.cpu_kernels.swapping import with_block
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions

@@ -10,7 +10,7 @@ from torch.nn import functional
 from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
 from pipelines.parts.accelerators.cpu_kernels import projected_loss
 from pipelines.parts.accelerators.cpu_kernels.library import close_library
-from pipelines.parts.accelerators.cpu_kernels.projection import Projection, VocabularyLinear
+from pipelines.parts.accelerators.cpu_kernels.lazy_logits import Projection, VocabularyLinear
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 
