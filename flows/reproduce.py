@@ -1,4 +1,4 @@
-"""A model's lineage made again in an empty store, and compared with what was recorded, stage by stage."""
+"""The flow that reproduces a model's lineage in an empty store and compares it, stage by stage, with its records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tasks.display.progress import TerminalProgress
 from tasks.environment import project_root, state_folder
 from tasks.launchers.settings import TrainingSettings, load_training
 from tasks.models.ancestry import resolve
-from tasks.reproduction.record import Reproduction, place
+from tasks.reproduction.record import Reproduction, reproduction_folder
 from tasks.reproduction.reproduce import Remake, compare, datasets, generations, rebuild, together, warnings
 from tasks.servers.environment import prepare_environment
 from tasks.servers.flow_runs import recorded, report_ended_runs
@@ -34,31 +34,31 @@ from tasks.stages.steps import Context
 from tasks.tracking.executions import Tracker
 
 AS_RECORDED = ("devices", "nodes", "distribution", "device_tokens")
-"""What a job's runtime takes from its record; where it runs, and on which kind of device, is decided here."""
+"""Settings of a job's runtime that are taken from its record; the launcher and the kind of device are today's."""
 
 
 class ReproduceConfig(BaseModel):
-    """Which model."""
+    """The model to reproduce."""
 
     model_config = ConfigDict(extra="forbid")
 
     model: str = Field(
         "cursus-classifier", description="A registered model, a fingerprint or its first digits, or a stage."
     )
-    into: Path | None = Field(None, description="An empty folder to make it in; one inside the store when empty.")
+    into: Path | None = Field(None, description="An empty folder to reproduce it in; one inside the store when empty.")
 
 
 def _run_name() -> str:
-    """What the UI calls a run."""
+    """Name of the flow run in the UI."""
     return ReproduceConfig.model_validate(flow_run.parameters.get("config") or {}).model
 
 
 @flow(name="reproduce", flow_run_name=_run_name, validate_parameters=True)
 def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # noqa: B008  # Prefect shows the defaults in its form
-    """Make a model again from its records alone, and compare digests stage by stage, until one differs.
+    """Reproduce a model from its records alone, and compare digests stage by stage until one differs.
 
     Raises ReproductionError with the first stage that differs and why; DataError, RecipeError or StoreError, before anything
-    is computed, for a lineage that cannot be made again here.
+    is computed, for a lineage that cannot be reproduced here.
     """
     root = project_root()
     prepare_environment(root)
@@ -75,7 +75,7 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
     store = Store(store_folder(root))
     title, fingerprint = resolve(root, store, config.model)
     training = load_training(root)
-    target = Store(place(store, fingerprint, config.into))
+    target = Store(reproduction_folder(store, fingerprint, config.into))
     with ExitStack() as opened:
         opened.enter_context(store.used())
         opened.enter_context(target.exclusive())
@@ -83,17 +83,17 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
             opened.enter_context(shared_data_lock(dataset, root))
         remakes = rebuild(root, store, fingerprint)
         result = Reproduction(
-            model=f"{title}{remakes[-1].compared.stage}",
+            model=f"{title}{remakes[-1].comparison.stage}",
             fingerprint=fingerprint,
             folder=target.root,
             warnings=warnings(remakes, root),
-            stages=[remake.compared for remake in remakes],
+            stages=[remake.comparison for remake in remakes],
         )
         result.write()
-        claims = opened.enter_context(ExitStack())  # let go after the launcher below has ended its processes
+        claims = opened.enter_context(ExitStack())  # released after the launcher below has ended its processes
         progress = opened.enter_context(TerminalProgress())
         for warning in result.warnings:
-            progress.print_line(f"differs already: {warning}")
+            progress.print_line(f"known difference: {warning}")
         log = state_folder(root) / "logs" / f"reproduce-{datetime.now(UTC):%Y%m%d-%H%M%S}.log"
         context = Context(
             root=root,
@@ -120,14 +120,14 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
     result.keep(store)
     _show(result)
     if result.first is not None:
-        raise ReproductionError(f"{result.sentence} What was made is in {target.root}.")
+        raise ReproductionError(f"{result.sentence} The reproduced artifacts are in {target.root}.")
     if target.root.is_relative_to(store.root.resolve()):
         shutil.rmtree(target.root)
     return result
 
 
 def _make(group: Sequence[Remake], context: Context, claims: ExitStack) -> None:
-    """Compute steps that read the same tables and were computed alike, as they were: with as many ranks and threads."""
+    """Compute steps of the same tables and runtime, with the recorded number of ranks and threads."""
     first = group[0]
     steps = tuple(remake.step for remake in group)
     recipe = Recipe(name=first.record.recipe, stages={step.name: step.stage for step in steps})

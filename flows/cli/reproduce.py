@@ -1,4 +1,4 @@
-"""`cursus reproduce`: a model's lineage made again in an empty store, and compared stage by stage."""
+"""`cursus reproduce`: reproduce a model's lineage in an empty store and compare it stage by stage."""
 
 from __future__ import annotations
 
@@ -19,28 +19,26 @@ from tasks.servers.environment import prepare_environment
 if TYPE_CHECKING:
     from tasks.reproduction.record import Reproduction
 
-MARKS = {"identical": ("identical", "green"), "differs": ("differs", "red"), "not made": ("not made", "dim")}
+MARKS = {"identical": ("identical", "green"), "differs": ("differs", "red"), "not made": ("not computed", "dim")}
 
 
 @told
 def reproduce(
     model: Annotated[str, typer.Argument(help="A registered model, a fingerprint or its first digits, or a stage.")],
     into: Annotated[
-        Path | None, typer.Option(help="An empty folder to make it in; one inside the store when not given.")
+        Path | None, typer.Option(help="An empty folder to reproduce it in; one inside the store when not given.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The comparison as one JSON object on standard output.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as one JSON object.")] = False,
 ) -> None:
-    """Make a model again from its records alone, and compare every stage's digests with what was recorded.
+    """Reproduce a model from its records alone, and compare every stage's digests with the recorded ones.
 
-    Exit status 0 only when all are identical; 1 when a stage differs, which is told with the reason. What was made is kept
-    only then, or when it has a folder of its own.
+    Exit status 0 only when all are identical; 1 when a stage differs, which is shown with the reason. The reproduced artifacts
+    are kept only then, or with --into.
 
     Example: cursus reproduce cursus-classifier
     """
     root = project_root()
-    # this command tells of errors itself
+    # this command reports errors itself
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
@@ -48,24 +46,24 @@ def reproduce(
     from pipelines.lineage.store import Store
     from tasks.datasets.planning import store_folder
     from tasks.models.ancestry import resolve
-    from tasks.reproduction.record import Reproduction, place
+    from tasks.reproduction.record import Reproduction, reproduction_folder
     from tasks.reproduction.reproduce import rebuild
 
     store = Store(store_folder(root))
     _, fingerprint = resolve(root, store, model)
-    remakes = rebuild(root, store, fingerprint)  # what cannot be made again is told before anything starts
-    folder = place(store, fingerprint, into)
+    remakes = rebuild(root, store, fingerprint)  # reports errors before anything starts
+    folder = reproduction_folder(store, fingerprint, into)
     minutes = sum(remake.record.environment.seconds for remake in remakes) / 60
     typer.echo(
-        f"{len(remakes)} stages to make again, {minutes:.1f} minutes of work when they were first made", err=True
+        f"{len(remakes)} stages to reproduce; they took {minutes:.1f} minutes when they were first computed", err=True
     )
     try:
         answer = execute({"model": model, "into": str(folder)}, root, "reproduce")
         result = Reproduction.model_validate(answer)
     except ReproductionError:
-        found = Reproduction.read(folder)
-        assert found is not None
-        result = found
+        partial = Reproduction.read(folder)
+        assert partial is not None
+        result = partial
     if as_json:
         typer.echo(result.model_dump_json(indent=1))
     else:
@@ -75,20 +73,22 @@ def reproduce(
 
 
 def _show(result: Reproduction) -> None:
-    """What came of it: a line a stage, then the verdict, and what to look at where it is not the wished one."""
+    """Print one row per stage, then the verdict, and the differences of the first stage that differs."""
     console = Console(highlight=False)
-    table = Table("stage", "recorded", "made again", "took", title=f"{result.model} made again", title_justify="left")
+    table = Table("stage", "recorded", "outcome", "time", title=f"reproduction of {result.model}", title_justify="left")
     for one in result.stages:
         word, colour = MARKS[one.outcome]
         took = "" if one.seconds is None else f"{one.seconds:.0f} s"
         table.add_row(one.stage, one.fingerprint[:8], Text(word, style=colour), took)
     console.print(table)
     if result.identical:
-        console.print(f"{len(result.stages)} of {len(result.stages)} stages are byte for byte what was recorded")
+        console.print(
+            f"{len(result.stages)} of {len(result.stages)} stages are byte for byte identical to the recorded ones"
+        )
     if (first := result.first) is not None:
         console.print(f"{first.stage} is the first stage that differs", style="bold")
         for name, digests in first.files.items():
             console.print(f"  {name}: sha256 {digests}", markup=False)
         for reason in first.reasons:
             console.print(f"  why: {reason}", markup=False, soft_wrap=True)
-        console.print(f"what was made is in {result.folder}", markup=False, soft_wrap=True)
+        console.print(f"the reproduced artifacts are in {result.folder}", markup=False, soft_wrap=True)

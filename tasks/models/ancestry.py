@@ -1,4 +1,4 @@
-"""Where a model came from, as text: from the tables it was made of, through every stage, to the model itself.
+"""The lineage of a model as text: from the tables it was made of, through every stage, to the model itself.
 
     data       docs/general                 md5 1a2b3c4d   61,234 rows   data/prepared/docs/general
 
@@ -8,8 +8,8 @@
        ├─ classify   9e81d004  …
        └─ small      0c4422aa  …  ↗ teacher classify 9e81d004
 
-A model stands under the one it started from, and once; its other parents are named on a line of their own, after ↗.
-Everything is read from the store's records. MLflow is asked only for what a registered name means.
+Each model appears once, below the model it started from; its other parents are listed on a line of their own, after ↗.
+Everything is read from the store's records; MLflow is only queried to resolve registered names.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ from tasks.datasets.prepared import dvc_digest
 
 WIDTH = 120
 SHORT = 8
-"""Digits shown of a fingerprint or a digest: enough to ask for it again."""
+"""Digits shown of a fingerprint or a digest: enough to refer to it in a command."""
 HEXADECIMAL = re.compile(r"[0-9a-f]{4,64}")
 KEY_FIGURES = ("accuracy", "agreement", "loss")
-"""The figure shown of a step is the first of its task family's metrics, else of these, that its own metrics hold,
-validation before test before training."""
+"""The key figure of a step is the first of its task family's metrics, or else of these, that the step has, validation
+before test before training."""
 LABELLED = ("train", "validation", "test")
-"""The tables that a recipe calls `task`."""
+"""Tables that make up what a recipe calls `task`."""
 SPLITS = ("validation/", "test/", "", "train/")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the tree, its first column drawn, the others as text."""
+class AncestryRow:
+    """One row of the tree: its first column with the drawn branches, the other columns as text."""
 
     tree: str
     cells: tuple[str, ...] = ()
     note: str = ""
-    """Further parents, on lines below."""
+    """Further parents, shown on the lines below."""
     rail: str = ""
-    """What continues the tree on those lines."""
+    """Prefix that continues the tree's branches on those lines."""
 
 
 def lineage(root: Path, store: Store, reference: str) -> str:
-    """The ancestry of what `reference` names, as lines of at most 120 columns.
+    """Render the ancestry of `reference` in lines of at most 120 columns.
 
     A reference is a stage of the latest execution (`small`, `classify@1`), a fingerprint or its first digits, or a
     registered model (`cursus-classifier`, `cursus-classifier@candidate`, `models:/cursus-classifier/1`). Raises
-    CursusError where it names nothing, StoreError where a prefix is ambiguous.
+    CursusError for an unknown reference, StoreError for an ambiguous prefix.
     """
     title, fingerprint = resolve(root, store, reference)
     records = ancestry(store, fingerprint)
@@ -75,7 +75,7 @@ def lineage(root: Path, store: Store, reference: str) -> str:
 
 
 def resolve(root: Path, store: Store, reference: str) -> tuple[str, str]:
-    """A title for what `reference` names (empty where its own name says it all), and its fingerprint."""
+    """Resolve `reference` to a title prefix (empty unless it is a registered model) and a fingerprint."""
     steps = _latest_execution(root)
     stage, _, seed = reference.partition("@")
     for step in steps:
@@ -95,38 +95,38 @@ def resolve(root: Path, store: Store, reference: str) -> tuple[str, str]:
 
 
 def ancestry(store: Store, fingerprint: str) -> dict[str, Provenance]:
-    """The record of an artifact and of all it came from, parents before children. Raises StoreError for a lost one."""
-    found: dict[str, Provenance] = {}
+    """Records of an artifact and of all its ancestors, parents before children. Raises StoreError for a missing
+    record."""
+    records: dict[str, Provenance] = {}
 
     def visit(name: str) -> None:
-        if name not in found:
+        if name not in records:
             record = Provenance.read(store.folder(name))
             for parent in record.parents.values():
                 visit(parent)
-            found[name] = record
+            records[name] = record
 
     visit(fingerprint)
-    return found
+    return records
 
 
 def _latest_execution(root: Path) -> list[dict[str, Any]]:
-    """The steps of the execution that started last, in the order they ran; none where nothing ran yet."""
-    told = [json.loads(path.read_bytes()) for path in (root / "reports").glob("*/execution.json")]
-    if not told:
+    """The steps of the execution that started last, in the order they ran; empty before the first execution."""
+    executions = [json.loads(path.read_bytes()) for path in (root / "reports").glob("*/execution.json")]
+    if not executions:
         return []
-    latest: dict[str, Any] = max(told, key=lambda execution: str(execution["started"]))
+    latest: dict[str, Any] = max(executions, key=lambda execution: str(execution["started"]))
     return list(latest["steps"])
 
 
 def latest_model(root: Path) -> str:
-    """The fingerprint of the model that the latest execution ends in. Raises CursusError where there is none yet."""
-    found = final_model([LineageStep.read(step) for step in _latest_execution(root)])
-    if found is None:
+    """The fingerprint of the latest execution's final model. Raises CursusError when there is none."""
+    final = final_model([LineageStep.read(step) for step in _latest_execution(root)])
+    if final is None:
         raise CursusError(
-            "the latest execution trained no model that answers a task, or there was none: `cursus run`, or name one with "
-            "--model"
+            "there is no latest execution with a fine-tuned model: start one with `cursus run`, or name a model with --model"
         )
-    return found.fingerprint
+    return final.fingerprint
 
 
 def _table_lines(root: Path, tables: Mapping[str, tuple[str, DataSource]]) -> list[str]:
@@ -138,9 +138,9 @@ def _table_lines(root: Path, tables: Mapping[str, tuple[str, DataSource]]) -> li
 
 
 def _count(path: Path, digest: str) -> str:
-    """The number of rows, where the very table that was read is still there."""
+    """The number of rows, if the table still exists and is unchanged."""
     if not path.exists():
-        return "no longer there"
+        return "no longer exists"
     if dvc_digest(path) != digest:
         return "changed since"
     import pyarrow.dataset
@@ -157,7 +157,7 @@ def _tree_lines(records: Mapping[str, Provenance], subject: str) -> list[str]:
             roots.append(name)
         else:
             children.setdefault(parent, []).append(name)
-    header = Row("models", ("", "made as", "reads", "tokens", "key figure", "when (UTC)", "took"))
+    header = AncestryRow("models", ("", "made as", "reads", "tokens", "key figure", "when (UTC)", "took"))
     rows = [header, *(row for name in roots for row in _branch(name, records, children, subject, "", ""))]
     aligned = _columns([(row.tree, *row.cells) for row in rows])
     lines = []
@@ -176,7 +176,7 @@ def _branch(
     subject: str,
     joint: str,
     rail: str,
-) -> Iterator[Row]:
+) -> Iterator[AncestryRow]:
     record = records[name]
     below = children.get(name, [])
     others = [
@@ -186,10 +186,10 @@ def _branch(
         if parent != _main_parent(record, records)
     ]
     if record.identity.get("untrained"):
-        others.insert(0, "random weights: only the body and the vocabulary are the parent's")
+        others.insert(0, "random weights: only the architecture and the vocabulary are the parent's")
     judges = "judges " if record.judges else ""
     mark = " ◀" if name == subject else ""
-    yield Row(
+    yield AncestryRow(
         joint + label(record) + mark,
         _cells(record),
         note=judges + ", ".join(others) if others else "",
@@ -203,7 +203,7 @@ def _branch(
 
 
 def _main_parent(record: Provenance, records: Mapping[str, Provenance]) -> str | None:
-    """The parent under which a step is drawn; none for what starts from nothing, or judges many."""
+    """The parent below which a step is drawn; None for a step that starts from nothing, or evaluates several models."""
     if record.judges:
         return None
     return record.parents.get("start") or next(
@@ -212,7 +212,7 @@ def _main_parent(record: Provenance, records: Mapping[str, Provenance]) -> str |
 
 
 def label(record: Provenance) -> str:
-    """`classify@1`, or `general`: what a step is called where lineages are shown."""
+    """The name of a step in lineages: `classify@1`, or `general`."""
     return f"{record.stage}@{record.seed}" if record.kind == "finetune" or record.seed else record.stage
 
 
@@ -230,12 +230,13 @@ def _cells(record: Provenance) -> tuple[str, ...]:
 
 
 def key_figure(metrics: Mapping[str, Any], family: Mapping[str, Any] | None) -> str:
-    """`f1 0.612`: what is worth seeing of a step's `metrics`; `family` is the one in its record, None on plain text."""
+    """The key figure of a step's `metrics`, such as `f1 0.612`; `family` is the one in its record, None for plain
+    text."""
     for figure in (*(TaskFamily.model_validate(family).metrics if family else ()), *KEY_FIGURES):
         for split in SPLITS:
             value = metrics.get(split + figure)
             if isinstance(value, (int, float)):
-                # what is not said to be of training or test is of validation
+                # a metric without a split prefix is measured on validation
                 return f"{split.replace('validation/', '')}{figure} {value:.3f}"
     return "-"
 
@@ -254,7 +255,7 @@ def _duration(seconds: float) -> str:
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """The rows with their columns aligned, two spaces apart, cut to the width of the page."""
+    """Format rows with aligned columns, two spaces apart, truncated to the page width."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""What `cursus export` begins with: the float32 folder behind a name, and the real texts that its lineage read."""
+"""Inputs of `cursus export`: the float32 model folder behind a name, and real texts from its lineage."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pipelines.task_families import Row
 
 PLAIN = ("task_text", "domain", "general")
-"""Tables of plain text, nearest to the task first."""
-READ = 2000
-"""Rows of a table of plain text that are looked at."""
+"""Tables of plain text, closest to the task first."""
+MAX_ROWS = 2000
+"""Maximum number of rows read from a table of plain text."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class Source:
     """A model to export."""
 
     folder: Path
-    """float32 weights in safetensors."""
+    """Folder with float32 weights in safetensors."""
     title: str
-    """What it is called where the export is told of."""
+    """Name shown in messages about the export."""
     fingerprint: str
-    """Empty for a folder that is no artifact."""
+    """Empty for a folder that is not an artifact."""
     tables: Mapping[str, DataSource]
-    """Every table that it or an ancestor read, by name."""
+    """All tables that the model or an ancestor read, by name."""
 
 
 def source_of(root: Path, model: str) -> Source:
-    """The folder that `model` names: itself, or that of an artifact; of one in 8 bits, that which it was converted from.
+    """The folder that `model` names: a path, or an artifact; for an 8-bit artifact, the one it was converted from.
 
-    Raises what `resolve` raises, RecipeError for a folder that holds code or pickles.
+    Raises the errors of `resolve`, and RecipeError for a folder that holds code or pickles.
     """
     if Path(model).is_dir():
         refuse_unsafe(Path(model))
@@ -54,15 +54,15 @@ def source_of(root: Path, model: str) -> Source:
     while not any(store.folder(record.fingerprint).glob("*.safetensors")) and "start" in record.parents:
         record = records[record.parents["start"]]
     tables: dict[str, DataSource] = {}
-    for ancestor in records.values():  # parents before children: what is nearer wins
+    for ancestor in records.values():  # parents before children: the closest ancestor's table wins
         tables |= ancestor.data
     return Source(store.folder(record.fingerprint), _title(record), record.fingerprint, tables)
 
 
 def material_of(root: Path, source: Source, texts: Path | None) -> ExportData:
-    """Real texts for `source`: the lines of `texts`, else the tables that its lineage names.
+    """Real texts for `source`: the lines of `texts`, or else the tables of its lineage.
 
-    Raises DataError where there are neither.
+    Raises DataError when there are neither.
     """
     from pipelines.serving.exporting.export_data import alternating, export_data, task_of
 
@@ -75,11 +75,11 @@ def material_of(root: Path, source: Source, texts: Path | None) -> ExportData:
     for name in PLAIN:
         table = source.tables.get(name)
         if task is None and table is not None and (root / table.path).exists():
-            rows = _table(root / table.path, READ)
+            rows = _table(root / table.path, MAX_ROWS)
             return export_data(source.folder, f"the table {name} of {Path(table.path).parent.name}", *alternating(rows))
     raise DataError(
-        f"{source.title}: its lineage names no table that is still there, so there are no texts to compare answers on; give "
-        "some with --texts FILE, one a line"
+        f"{source.title}: no table of its lineage exists any more, so there are no texts to compare answers on; pass some "
+        "with --texts FILE, one per line"
     )
 
 
@@ -88,7 +88,7 @@ def _title(record: Provenance) -> str:
 
 
 def _test_table(root: Path, source: Source) -> Path | None:
-    """The test table beside the training table that was read; None where that has changed since."""
+    """The test table next to the recorded training table; None when the training table is missing or has changed."""
     train = source.tables.get("train")
     if train is None or not (root / train.path).exists() or dvc_digest(root / train.path) != train.digest:
         return None
@@ -105,14 +105,15 @@ def _table(path: Path, most: int | None = None) -> Sequence[Row]:
 
 
 def _lines(folder: Path, texts: Path) -> Sequence[Row]:
-    """The examples in a file: a text a line, or JSON with the columns of a model whose examples are more than a text."""
+    """The examples in a file: one text per line, or, for tasks with more than one text, JSON with the task's
+    columns."""
     from pipelines.serving.answering.examples import parse_examples
     from pipelines.serving.exporting.export_data import task_of
 
     try:
         lines = [line for line in texts.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{texts}: cannot be read as text ({error}); give a file with one text a line") from None
+        raise DataError(f"{texts}: cannot be read as text ({error}); pass a file with one text per line") from None
     task = task_of(folder)
     if task is None or task.family.is_single_text:
         return [{"text": line} for line in lines]

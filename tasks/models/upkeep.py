@@ -1,4 +1,4 @@
-"""The store as the registry sees it: what a registered model needs is never removed."""
+"""Garbage collection of the store: artifacts that a registered model needs are never removed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pipelines.errors import StoreError
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import Kept, remove, unneeded
 from tasks.decisions.journal import PromotionJournal
-from tasks.tracking.journal import offered
+from tasks.tracking.journal import pending_models
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.registry import Registry
 
@@ -16,21 +16,21 @@ DAY = 24 * 60 * 60
 
 
 def removable(root: Path, store: Store, days: float) -> list[Kept]:
-    """What no version of a registered model was made from, and nothing younger than `days` either.
+    """Artifacts older than `days` from which no version of a registered model was made.
 
-    StoreError when MLflow does not answer: without it nobody knows what is needed.
+    Raises StoreError when MLflow does not answer: without it, the needed artifacts are unknown.
     """
     try:
         registered = Registry(Recorder(root)).fingerprints()
     except Exception as error:
         raise StoreError(
-            f"MLflow of {root} does not answer, so what its registered models need is not known; nothing is removed"
+            f"MLflow of {root} does not answer, so the artifacts of its registered models are unknown; nothing is removed"
         ) from error
-    return unneeded(store, registered | offered(root) | PromotionJournal(store).needed(), days * DAY)
+    return unneeded(store, registered | pending_models(root) | PromotionJournal(store).referenced(), days * DAY)
 
 
 def collect(root: Path, store: Store, days: float) -> list[Kept]:
-    """Remove what `removable` finds, and say what it was. StoreError when a run is using the store."""
+    """Remove the artifacts that `removable` returns, and return them. Raises StoreError while a run uses the store."""
     with store.exclusive():
         gone = removable(root, store, days)
         remove(store, gone)

@@ -1,8 +1,8 @@
-"""What `cursus reproduce` found, written beside what it made while it makes it.
+"""Records of `cursus reproduce`, written while it runs.
 
-data/store/.reproduced/<model>-1/                    a store of its own; kept where something differs
-data/store/.reproduced/<model>-1/reproduction.json   what has been compared so far
-data/store/.reproduced/records/<model>.json          the latest that came to an end, also where its store is gone
+data/store/.reproduced/<model>-1/                    the store of one reproduction; kept when something differs
+data/store/.reproduced/<model>-1/reproduction.json   the comparison so far
+data/store/.reproduced/records/<model>.json          the latest completed comparison, also when its store was deleted
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ FOLDER = ".reproduced"
 RECORDS = "records"
 
 
-class Compared(BaseModel):
-    """One stage, as recorded and as made again."""
+class StageComparison(BaseModel):
+    """Comparison of one stage's recorded artifact with the reproduced one."""
 
     stage: str
     recipe: str
     fingerprint: str
-    """Of the recorded one."""
+    """Fingerprint of the recorded artifact."""
     outcome: Literal["identical", "differs", "not made"] = "not made"
     files: dict[str, str] = {}
-    """The files that differ: the first digits of their sha256, then and here."""
+    """Files that differ, with the first digits of their recorded and reproduced sha256."""
     reasons: list[str] = []
-    """What is recorded and differs, the likeliest first."""
+    """Recorded conditions that differ, the likeliest cause first."""
     seconds: float | None = None
-    """What making it again took."""
+    """Duration of the reproduction."""
 
 
 class Reproduction(BaseModel):
-    """A lineage made again."""
+    """A reproduced lineage."""
 
     model: str
     fingerprint: str
     folder: Path
-    """The store that it was made again in."""
+    """The store that holds the reproduced artifacts."""
     warnings: list[str] = []
-    """What was known to differ before anything was computed."""
-    stages: list[Compared]
+    """Differences in data, code, libraries and device, known before anything was computed."""
+    stages: list[StageComparison]
 
-    @computed_field  # type: ignore[prop-decorator]  # pydantic's own way to write it
+    @computed_field  # type: ignore[prop-decorator]  # pydantic's documented form
     @property
     def identical(self) -> bool:
-        """Whether every stage is, byte for byte."""
+        """Whether every stage is byte for byte identical."""
         return all(stage.outcome == "identical" for stage in self.stages)
 
     @property
-    def first(self) -> Compared | None:
+    def first(self) -> StageComparison | None:
         """The first stage that differs, parents before children."""
         return next((stage for stage in self.stages if stage.outcome == "differs"), None)
 
@@ -67,29 +67,29 @@ class Reproduction(BaseModel):
         if first is None:
             made = sum(stage.outcome == "identical" for stage in self.stages)
             done = "byte for byte identical" if self.identical else "identical so far"
-            return f"{self.model}: {made} of {len(self.stages)} stages made again, {done}."
+            return f"{self.model}: {made} of {len(self.stages)} stages reproduced, {done}."
         files = f" ({', '.join(first.files)})" if first.files else ""
         return f"{self.model}: {first.stage} is the first stage that differs{files}: {'; '.join(first.reasons)}."
 
-    def put(self, compared: Compared) -> None:
-        """Take the comparison of a stage in."""
+    def put(self, compared: StageComparison) -> None:
+        """Store the comparison of a stage."""
         for position, known in enumerate(self.stages):
             if known.fingerprint == compared.fingerprint:
                 self.stages[position] = compared
 
     def write(self) -> None:
-        """What has been compared so far, beside what was made."""
+        """Write the comparison so far to the folder of the reproduction."""
         write_whole(self.folder / RESULT, self.model_dump_json(indent=1))
 
     def keep(self, store: Store) -> None:
-        """What came of it, beside the store that has the model: whoever promotes it asks."""
+        """Write the completed comparison to the store of the model, where promotion reads it."""
         folder = store.root / FOLDER / RECORDS
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / f"{self.fingerprint}.json", self.model_dump_json(indent=1))
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:
-        """What was written in `folder`; None where nothing was, or is not whole."""
+        """Read the comparison in `folder`; None when it is missing or incomplete."""
         try:
             return cls.model_validate_json((folder / RESULT).read_bytes())
         except (OSError, ValidationError):
@@ -97,22 +97,23 @@ class Reproduction(BaseModel):
 
 
 def proof(store: Store, model: str) -> Reproduction | None:
-    """What the latest attempt to make `model` again found; None where none came to an end."""
+    """The latest completed reproduction of `model`; None when there is none."""
     try:
         return Reproduction.model_validate_json((store.root / FOLDER / RECORDS / f"{model}.json").read_bytes())
     except (OSError, ValidationError):
         return None
 
 
-def place(store: Store, model: str, into: Path | None) -> Path:
-    """The empty folder to make `model` again in, or the one where that was interrupted.
+def reproduction_folder(store: Store, model: str, into: Path | None) -> Path:
+    """The folder to reproduce `model` in: `into`, or one inside the store; empty, or that of an interrupted
+    reproduction.
 
-    One inside the store where `into` is None. StoreError for a folder that holds anything else.
+    Raises StoreError for a folder that holds anything else.
     """
     if into is not None:
         if not _free(into, model):
             raise StoreError(
-                f"{into}: is not empty; name an empty folder, or one where reproducing this model was stopped"
+                f"{into}: is not empty; name an empty folder, or that of an interrupted reproduction of this model"
             )
         return into.resolve()
     named = (f"{model[:12]}-{number}" for number in itertools.count(1))

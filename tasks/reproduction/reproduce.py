@@ -1,10 +1,11 @@
-"""A lineage made again from its records alone: what is to be made, whether it can be, and how what came of it compares.
+"""Reproduction of a lineage from its records alone: the steps to compute, known differences, and the comparison of
+results.
 
-    remakes = rebuild(root, store, fingerprint)      # parents first; refuses what cannot be made again, before any compute
-    warnings(remakes, root)                          # what is known to differ already: data, code, libraries, device
-    compare(remake, artifact, store, seconds)        # identical, or which files differ, and what else does
+    remakes = rebuild(root, store, fingerprint)      # parents first; raises, before any compute, if it is not reproducible
+    warnings(remakes, root)                          # known differences: data, code, libraries, device
+    compare(remake, artifact, store, seconds)        # identical, or which files differ, and why
 
-Today's recipes are not read: the stage as it was resolved, its seed, its parents and its tables are in each record.
+Recipes are not read: each record holds the resolved stage, its seed, its parents and its tables.
 """
 
 from __future__ import annotations
@@ -32,33 +33,33 @@ from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import TaskFamily
 from tasks.datasets.prepared import dvc_digest
 from tasks.models.ancestry import ancestry, label
-from tasks.reproduction.record import Compared
+from tasks.reproduction.record import StageComparison
 from tasks.stages.conditions import conditions
 
 SUMMARY = "summary.json"
-"""Beside the tables of a prepared dataset: the language is in it."""
+"""File next to the tables of a prepared dataset that holds its language."""
 
 
 @dataclass(frozen=True)
 class Remake:
-    """A recorded step, and the step that makes it again here."""
+    """A recorded step, and the step that reproduces it."""
 
     record: Provenance
     step: Step
     tables: Mapping[str, Path]
     language: str
     contradiction: str | None
-    """Why the record cannot be that of what was published; None for an honest one."""
+    """Why the record must have been changed after publication; None for a consistent record."""
 
     @property
-    def compared(self) -> Compared:
-        """Nothing yet."""
+    def comparison(self) -> StageComparison:
+        """The comparison before the step is reproduced."""
         record = self.record
-        return Compared(stage=label(record), recipe=record.recipe, fingerprint=record.fingerprint)
+        return StageComparison(stage=label(record), recipe=record.recipe, fingerprint=record.fingerprint)
 
     @property
     def runtime(self) -> Mapping[str, Any]:
-        """How it was computed; empty in a record that does not say."""
+        """The recorded runtime; empty in a record without one."""
         return self.record.environment.runtime
 
     @property
@@ -68,10 +69,10 @@ class Remake:
 
 
 def rebuild(root: Path, store: Store, model: str) -> list[Remake]:
-    """The steps that make `model`, a fingerprint, again: parents before children.
+    """The steps that reproduce `model`, a fingerprint: parents before children.
 
-    Raises DataError for a table that is no longer there, RecipeError for a checkpoint that is not, StoreError for a record
-    that is lost, or that this code cannot read.
+    Raises DataError for a missing table, RecipeError for a missing checkpoint, StoreError for a record that is missing
+    or that this version cannot read.
     """
     remade: dict[str, Remake] = {}
     digests: dict[Path, str] = {}
@@ -97,27 +98,27 @@ def rebuild(root: Path, store: Store, model: str) -> list[Remake]:
 
 
 def warnings(remakes: Sequence[Remake], root: Path) -> list[str]:
-    """What is recorded of the lineage and is otherwise here, each once, with the stages that it concerns."""
-    found: dict[str, tuple[str, list[str]]] = {}
+    """Conditions that differ from those recorded for the lineage, each once, with the stages that it concerns."""
+    differences: dict[str, tuple[str, list[str]]] = {}
     for remake in remakes:
         environment = conditions(root, Runtime(accelerator=hardware.accelerator())).model_copy(
             update={"runtime": remake.record.environment.runtime}
         )
         here = remake.record.model_copy(update={"identity": dict(remake.step.identity), "environment": environment})
         for reason in reasons(remake.record, here):
-            # what is said after a colon, as of code, is another for each stage
-            found.setdefault(reason.partition(":")[0], (reason, []))[1].append(remake.compared.stage)
-    return [f"{reason} ({', '.join(stages)})" for reason, stages in found.values()]
+            # the part after a colon, for example that of code, varies among stages
+            differences.setdefault(reason.partition(":")[0], (reason, []))[1].append(remake.comparison.stage)
+    return [f"{reason} ({', '.join(stages)})" for reason, stages in differences.values()]
 
 
 def datasets(store: Store, model: str) -> list[str]:
-    """The datasets whose tables the lineage of `model` reads."""
+    """Names of the datasets whose tables the lineage of `model` reads."""
     sources = (source for record in ancestry(store, model).values() for source in record.data.values())
     return sorted({PurePosixPath(source.path).parent.name for source in sources})
 
 
 def generations(remakes: Sequence[Remake]) -> Iterator[list[Remake]]:
-    """The steps in groups of those that do not wait for each other, parents before children."""
+    """The steps in groups of mutually independent steps, parents before children."""
     done: set[str] = set()
     waiting = list(remakes)
     while waiting:
@@ -128,47 +129,48 @@ def generations(remakes: Sequence[Remake]) -> Iterator[list[Remake]]:
 
 
 def together(generation: Sequence[Remake]) -> Iterator[list[Remake]]:
-    """The steps to be made of a generation, in groups that compute side by side: on the same tables, in the same way."""
+    """The steps of a generation in groups that can be computed in parallel: on the same tables, with the same
+    runtime."""
     groups: dict[str, list[Remake]] = {}
     for one in generation:
         if one.contradiction is None:
-            alike = (one.record.recipe, {name: str(path) for name, path in one.tables.items()}, one.language)
-            groups.setdefault(json.dumps([*alike, one.runtime]), []).append(one)
+            key = (one.record.recipe, {name: str(path) for name, path in one.tables.items()}, one.language)
+            groups.setdefault(json.dumps([*key, one.runtime]), []).append(one)
     for group in groups.values():
         processors = group[0].threads * int(group[0].runtime.get("devices", 1))
-        side_by_side = max(1, hardware.cores() // processors)
-        yield from (group[first : first + side_by_side] for first in range(0, len(group), side_by_side))
+        size = max(1, hardware.cores() // processors)
+        yield from (group[first : first + size] for first in range(0, len(group), size))
 
 
-def compare(remake: Remake, made: Artifact | None, store: Store, seconds: float | None) -> Compared:
-    """How `made` compares with what is recorded; `store` is that of the recorded artifact.
+def compare(remake: Remake, made: Artifact | None, store: Store, seconds: float | None) -> StageComparison:
+    """Compare `made` with the recorded artifact, which is in `store`.
 
-    A step whose record contradicts itself is not made, and differs.
+    A step whose record contradicts itself is not computed, and counts as different.
     """
     record = remake.record
     if made is None:
         why = [remake.contradiction] if remake.contradiction else []
-        return remake.compared.model_copy(update={"outcome": "differs" if why else "not made", "reasons": why})
+        return remake.comparison.model_copy(update={"outcome": "differs" if why else "not made", "reasons": why})
     files = differing_files(record, made.provenance)
     original = store.folder(record.fingerprint)
     if EVALUATION in files and _alike(original / EVALUATION, made.folder / EVALUATION, remake.step.stage):
         del files[EVALUATION]
-    found = remake.compared.model_copy(update={"seconds": seconds})
+    comparison = remake.comparison.model_copy(update={"seconds": seconds})
     if not files:
-        return found.model_copy(update={"outcome": "identical"})
+        return comparison.model_copy(update={"outcome": "identical"})
     why = [*_tampering(record, made.provenance, original, files), *reasons(record, made.provenance)] or [NOTHING]
-    return found.model_copy(update={"outcome": "differs", "files": files, "reasons": why})
+    return comparison.model_copy(update={"outcome": "differs", "files": files, "reasons": why})
 
 
 def _table(root: Path, source: DataSource, record: Provenance) -> Path:
-    """Where a table of a record is; a record does not lead out of the project."""
+    """The path of a recorded table. Raises StoreError for one outside the project, DataError for a missing one."""
     named = PurePosixPath(source.path)
     if named.is_absolute() or ".." in named.parts:
         raise StoreError(f"the record of {label(record)} names the table {source.path!r}, which is not in the project")
     path = root / named
     if not path.exists():
         raise DataError(
-            f"{source.path}: is no longer there, and {record.recipe}/{label(record)} was trained on it; bring it back with "
+            f"{source.path}: does not exist any more, and {record.recipe}/{label(record)} was trained on it; restore it with "
             f"`cursus data {named.parent.name}`, then run again. Nothing was computed"
         )
     return path
@@ -181,14 +183,15 @@ def _language(tables: Mapping[str, Path], record: Provenance) -> str:
             return str(json.loads(summary.read_text(encoding="utf-8"))["language"])
         except (OSError, ValueError, KeyError):
             raise DataError(
-                f"{summary}: is not there or damaged, so the language of what {label(record)} was trained on is not known; "
+                f"{summary}: is missing or damaged, so the language of {label(record)}'s training data is unknown; "
                 f"run `cursus data {path.parent.name}`"
             ) from None
     return "en"
 
 
 def _stage(record: Provenance) -> tuple[Stage, TaskFamily]:
-    """The stage as it was resolved, and the family of its labelled tables. StoreError where today's code cannot read it."""
+    """The resolved stage of a record, and the family of its labelled tables. Raises StoreError if this version cannot
+    read it."""
     identity = record.identity
     try:
         stage = Stage.model_validate(identity["stage"])
@@ -198,36 +201,36 @@ def _stage(record: Provenance) -> tuple[Stage, TaskFamily]:
             start = Untrained(untrained=start)
         if identity.get("checkpoint"):
             if record.checkpoint is None:
-                raise ValueError("it started from a checkpoint of others, and which one is not recorded")
+                raise ValueError("it started from an external checkpoint that is not recorded")
             start = Checkpoint.model_validate(record.checkpoint)
     except (KeyError, ValueError, ValidationError) as error:
         first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise StoreError(
-            f"{record.recipe}/{label(record)} ({record.fingerprint[:8]}) cannot be made again by this code: {first}. It was "
-            f"made at commit {record.environment.commit or 'unknown'}; check that out and run again"
+            f"{record.recipe}/{label(record)} ({record.fingerprint[:8]}) cannot be reproduced by this version: {first}. It "
+            f"was computed at commit {record.environment.commit or 'unknown'}; check that out and run again"
         ) from None
-    # what would have been refused was not, and whoever stands in `teacher` is among the parents
+    # limits were checked when the step was first computed, and the teacher is among the parents
     return stage.model_copy(update={"start": start, "limits": TokenizerLimits(unknown=1.0)}), family
 
 
 def _contradiction(name: str, record: Provenance) -> str | None:
     identity = record.identity
-    said = {
+    recorded = {
         "seed": record.seed,
         "parents": record.parents,
         "data": {table: source.digest for table, source in record.data.items()},
     }
-    for key, value in said.items():
+    for key, value in recorded.items():
         if identity.get(key) != value:
-            return f"its record was changed after it was published: it says another {key} than its identity does"
+            return f"its record was changed after it was published: its {key} differs from that in its identity"
     if fingerprint(identity) != name or record.fingerprint != name:
         return "its record was changed after it was published: its fingerprint is not that of its identity"
     return None
 
 
 def _alike(before: Path, after: Path, stage: Stage) -> bool:
-    """Whether two records of evaluations are equal but for what a clock or the machine decides."""
-    clocked = frozenset(key for evaluation in stage.suite for key in evaluation.measured)
+    """Whether two evaluation records are equal apart from measured times and other machine-dependent values."""
+    clocked = frozenset(key for evaluation in stage.suite for key in evaluation.nondeterministic_keys)
     try:
         then, now = (_without(json.loads(path.read_bytes()), clocked) for path in (before, after))
     except (OSError, ValueError):
@@ -242,13 +245,13 @@ def _without(value: Any, keys: frozenset[str]) -> Any:
 
 
 def _tampering(before: Provenance, after: Provenance, folder: Path, files: Mapping[str, str]) -> Iterator[str]:
-    """Where the stored file is not the recorded one, the difference is not in the making."""
+    """Stored files that do not match their recorded digests: their differences are not the reproduction's."""
     for name in files:
         path, recorded, made = folder / name, before.files.get(name), after.files.get(name)
         if recorded is None or not path.is_file():
             continue
         stored = digest_file(path)
         if made is not None and stored == made.sha256:
-            yield f"{name}: the stored file is the one made here, so its recorded digest was changed afterwards"
+            yield f"{name}: the stored file equals the reproduced one, so its recorded digest was changed afterwards"
         elif stored != recorded.sha256:
-            yield f"{name}: the stored file is not the recorded one either; it was changed afterwards"
+            yield f"{name}: the stored file does not match its recorded digest either; it was changed afterwards"

@@ -1,4 +1,4 @@
-"""What a step is computed with and on: recorded beside its result, never inside its identity."""
+"""The environment of a step (software, hardware, duration): recorded with its result, never part of its identity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipelines.recipe.job import Runtime
 def conditions(
     root: Path, runtime: Runtime, result: Result | None = None, began: str = "", seconds: float = 0.0
 ) -> Environment:
-    """Those of a step that ends now, or of one that would be computed here."""
+    """The environment of a step that ends now, or of one that would be computed here."""
     return Environment(
         python=platform.python_version(),
         platform=platform.platform(),
@@ -35,7 +35,7 @@ def conditions(
 
 @cache
 def _commit(root: Path) -> str | None:
-    """The commit of the checkout, with `+` where files differ from it; None outside git."""
+    """The commit of the checkout, with `+` if tracked files differ from it; None outside git."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""Prefect tasks after the last stage: the report, the registry, and what the UI shows of both."""
+"""Prefect tasks after the last stage: the report, the registration of models, and their artifacts in the UI."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tasks.stages.steps import Context
 def publish_report(
     identifier: str, plan: Plan, prepared: Prepared, started: datetime, seconds: float, context: Context
 ) -> Path:
-    """Render the execution's page, log it to MLflow and link it."""
+    """Render the execution's report, log it to MLflow, and link both in Prefect."""
     execution = execution_record(
         identifier,
         plan,
@@ -45,26 +45,26 @@ def publish_report(
 
 @task(name="register", cache_policy=NO_CACHE)
 def register_models(plan: Plan, context: Context) -> dict[str, str]:
-    """Register what the execution ends in; model name to version, empty where MLflow does not answer."""
+    """Register the execution's final models; returns versions by model name, empty when MLflow does not answer."""
     records = {
         step.fingerprint: context.artifacts[step.fingerprint].provenance
         for step in plan.steps
         if step.fingerprint in context.artifacts
     }
     steps = [step for step in lineage_steps(plan) if step.fingerprint in records]
-    answering, body = (found.fingerprint if found else None for found in (final_model(steps), final_backbone(steps)))
+    answering, backbone = (step.fingerprint if step else None for step in (final_model(steps), final_backbone(steps)))
     headline = {
         name: float(value)
         for record in records.values()
         if record.kind == "evaluate"
         for name, value in record.result.get("metrics", {}).items()
     }
-    return context.tracker.register(context.store, answering, body, headline)
+    return context.tracker.register(context.store, answering, backbone, headline)
 
 
 @task(name="scores", cache_policy=NO_CACHE)
 def show_scores(plan: Plan, context: Context) -> None:
-    """The tables of scores in Prefect's UI."""
+    """Show the score tables in Prefect's UI."""
     for table in score_tables(context.store, plan):
         rows = [
             {
@@ -83,7 +83,7 @@ def show_scores(plan: Plan, context: Context) -> None:
 
 
 def _mlflow_page(context: Context) -> str | None:
-    """The execution's page in the MLflow UI of this machine; None where nothing was recorded."""
+    """URL of the execution's page in the MLflow UI of this machine; None when MLflow has no record of it."""
     if context.tracker.page is None:
         return None
     services = running(context.root)

@@ -1,4 +1,5 @@
-"""Prefect tasks around the steps of a plan: look in the store, else launch, publish, and tell MLflow."""
+"""Prefect tasks for the steps of a plan: reuse an artifact, or launch a job, publish its result, and record it in
+MLflow."""
 
 from __future__ import annotations
 
@@ -30,14 +31,14 @@ from tasks.tracking.executions import Tracker
 from tasks.tracking.tracked_values import TrackedStep
 
 SPACE_NEEDED = 512 * 2**20
-"""Bytes that must be free before a stage starts: checkpoints, weights and logs of a small model."""
+"""Free bytes required before a stage starts: checkpoints, weights and logs of a small model."""
 SHOW_EVERY_SECONDS = 5.0
-"""Between two updates of a progress artifact."""
+"""Interval between two updates of a progress artifact."""
 
 
 @dataclass
 class Context:
-    """What all tasks of one execution share."""
+    """State shared by all tasks of one execution."""
 
     root: Path
     store: Store
@@ -48,14 +49,14 @@ class Context:
     training: TrainingSettings
     progress: TerminalProgress
     artifacts: dict[str, Artifact] = field(default_factory=dict)
-    """Every finished step of this execution, by fingerprint."""
+    """Artifacts of the finished steps of this execution, by fingerprint."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """What each step that was computed here took."""
+    """Duration of each step that this execution computed, by fingerprint."""
 
 
 @task(task_run_name="{label}", cache_policy=NO_CACHE)
 def run_step(label: str, step: Step, threads: int, context: Context) -> None:
-    """Compute one step in a training process, and publish it."""
+    """Compute one step in a training process, and publish its artifact."""
     require_space(context.store.root, SPACE_NEEDED)
     job = _job(step, threads, context)
     context.progress.begin(step.label)
@@ -69,13 +70,13 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
 
 @task(task_run_name="{label} (cached)", cache_policy=NO_CACHE)
 def use_cached(label: str, step: Step, artifact: Artifact, context: Context) -> None:
-    """Take a finished step from the store, and link it in MLflow so that comparisons are whole."""
+    """Use a finished step from the store, and link it in MLflow so that comparisons include it."""
     context.artifacts[artifact.fingerprint] = artifact
     context.tracker.link_cached(artifact, step.label)
 
 
 class _Listener:
-    """Publishes the finished job and reports progress."""
+    """Reports a job's progress and publishes its result."""
 
     def __init__(self, step: Step, context: Context) -> None:
         self.step, self.context = step, context
@@ -101,13 +102,13 @@ class _Listener:
         self._show(1.0)
 
     def _show(self, share: float) -> None:
-        """Progress in Prefect's UI, at most every few seconds: each update is a request to its server."""
+        """Show progress in Prefect's UI, at most every few seconds, because each update is a request to its server."""
         now = time.monotonic()
         if share < 1 and now - self.shown < SHOW_EVERY_SECONDS:
             return
         self.shown = now
-        said, percent = f"Stage {self.step.label}", 100 * share
-        ARTIFACTS.progress(f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}", percent, said)
+        text, percent = f"Stage {self.step.label}", 100 * share
+        ARTIFACTS.progress(f"progress-{re.sub('[^a-z0-9]+', '-', self.step.label.lower())}", percent, text)
 
 
 def _job(step: Step, threads: int, context: Context) -> Job:
@@ -143,7 +144,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
 
 
 def provenance_of(job: Job, step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
-    """The record of a step that has just been computed; its files are found when it is published."""
+    """The record of a step that has just been computed; its files are added when it is published."""
     return Provenance(
         fingerprint=step.fingerprint,
         recipe=step.recipe,

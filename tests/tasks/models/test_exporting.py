@@ -59,7 +59,7 @@ def test_an_eight_bit_model_is_exported_from_what_it_was_converted_from_and_scor
     assert 0 <= (record.measured["torch_fp32"].score or 0) <= 1
     # the tables are no longer those that the model was trained with
     pyarrow.parquet.write_table(pyarrow.table({"text": ["x"], "label": LABELS[:1]}), root / train.path)
-    with pytest.raises(DataError, match="no table that is still there.*--texts FILE"):
+    with pytest.raises(DataError, match="no table of its lineage exists any more.*--texts FILE"):
         material_of(root, source, None)
 
 

@@ -82,8 +82,8 @@ def test_a_table_that_changed_or_went_is_not_counted(builder: Builder) -> None:
     (builder.root / "data/prepared/docs/task_text.parquet").unlink()
     builder.table("domain", ["something else"])
     text = lineage(builder.root, builder.store, made["task"].fingerprint)
-    assert [word for word in ("no longer there", "changed since", "270 rows") if word in text] == [
-        "no longer there",
+    assert [word for word in ("no longer exists", "changed since", "270 rows") if word in text] == [
+        "no longer exists",
         "changed since",
         "270 rows",
     ]

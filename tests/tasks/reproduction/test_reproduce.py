@@ -22,7 +22,7 @@ from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Step
 from pipelines.training.ranks.run import run
 from tasks.datasets.prepared import dvc_digest
-from tasks.reproduction.record import Compared, Reproduction, place
+from tasks.reproduction.record import Reproduction, StageComparison, reproduction_folder
 from tasks.reproduction.reproduce import Remake, compare, generations, rebuild, together, warnings
 from tasks.stages.steps import provenance_of
 from tests.steps import library_of, plan_of
@@ -110,10 +110,10 @@ def named(store: Store, stage: str) -> str:
     return [record.fingerprint for record in store.all() if record.stage == stage][-1]
 
 
-def made_again(root: Path, stage: str) -> list[Compared]:
+def made_again(root: Path, stage: str) -> list[StageComparison]:
     """What `cursus reproduce` does, without its flow."""
     store, other = Store(root / "data" / "store"), Store(root / "again")
-    found: list[Compared] = []
+    found: list[StageComparison] = []
     for generation in generations(rebuild(root, store, named(store, stage))):
         done: dict[str, Artifact] = {}
         for remake in (remake for group in together(generation) for remake in group):
@@ -132,7 +132,7 @@ def change(root: Path, name: str, edit: Callable[[dict[str, Any]], object]) -> N
     path.write_text(Provenance.model_validate(record).sealed().to_json())
 
 
-def first(found: Iterable[Compared]) -> Compared:
+def first(found: Iterable[StageComparison]) -> StageComparison:
     return next(one for one in found if one.outcome == "differs")
 
 
@@ -157,7 +157,7 @@ def test_a_changed_weight_is_found_and_so_is_a_changed_record(root: Path) -> Non
     assert list(first(found).files) == ["model.safetensors"] and first(found).files["model.safetensors"].startswith(
         "000"
     )
-    assert "the stored file is the one made here, so its recorded digest was changed" in first(found).reasons[0]
+    assert "the stored file equals the reproduced one, so its recorded digest was changed" in first(found).reasons[0]
 
 
 def test_another_seed_is_found_in_a_record_that_contradicts_itself_and_in_one_that_does_not(root: Path) -> None:
@@ -165,7 +165,7 @@ def test_another_seed_is_found_in_a_record_that_contradicts_itself_and_in_one_th
     name = named(store, "general")
     change(root, name, lambda record: record.update(seed=7))
     (only,) = made_again(root, "general")
-    assert only.outcome == "differs" and "another seed than its identity" in only.reasons[0] and not only.files
+    assert only.outcome == "differs" and "its seed differs from that in its identity" in only.reasons[0] and not only.files
     change(root, name, lambda record: record["identity"].update(seed=7))
     (only,) = made_again(root, "general")
     assert "its fingerprint is not that of its identity" in only.reasons[0]
@@ -219,7 +219,7 @@ def test_what_cannot_be_made_again_is_refused_before_anything_is_computed(root: 
     general = named(store, "general")
     (root / DATA / "general.parquet").rename(root / "moved.parquet")
     with pytest.raises(
-        DataError, match=r"general.parquet: is no longer there.*`cursus data small`.*Nothing was computed"
+        DataError, match=r"general.parquet: does not exist any more.*`cursus data small`.*Nothing was computed"
     ):
         rebuild(root, store, named(store, "classify"))
     (root / "moved.parquet").rename(root / DATA / "general.parquet")
@@ -229,26 +229,26 @@ def test_what_cannot_be_made_again_is_refused_before_anything_is_computed(root: 
             rebuild(root, store, general)
     change(root, general, lambda record: record["data"]["general"].update(path=f"{DATA}/general.parquet"))
     change(root, general, lambda record: record["identity"]["stage"].update(objective=["of_another_time"]))
-    with pytest.raises(StoreError, match="cannot be made again by this code: .*of_another_time.* check that out"):
+    with pytest.raises(StoreError, match="cannot be reproduced by this version: .*of_another_time.* check that out"):
         rebuild(root, store, general)
 
 
 def test_a_reproduction_goes_on_in_its_folder_and_in_no_other(tmp_path: Path) -> None:
     store, model = Store(tmp_path / "store"), "a" * 64
-    stages = [Compared(stage="general", recipe="tiny", fingerprint=model)]
-    assert place(store, model, tmp_path / "new") == tmp_path / "new"
-    chosen = place(store, model, None)
+    stages = [StageComparison(stage="general", recipe="tiny", fingerprint=model)]
+    assert reproduction_folder(store, model, tmp_path / "new") == tmp_path / "new"
+    chosen = reproduction_folder(store, model, None)
     chosen.mkdir(parents=True)
     result = Reproduction(model="m", fingerprint=model, folder=chosen, stages=stages)
     result.write()
-    assert place(store, model, None) == place(store, model, chosen) == chosen, "it was stopped"
+    assert reproduction_folder(store, model, None) == reproduction_folder(store, model, chosen) == chosen, "it was stopped"
     result.put(stages[0].model_copy(update={"outcome": "differs"}))
     result.write()
-    assert place(store, model, None) not in (chosen, tmp_path), "evidence is kept"
+    assert reproduction_folder(store, model, None) not in (chosen, tmp_path), "evidence is kept"
     with pytest.raises(StoreError, match="is not empty"):
-        place(store, model, chosen)
+        reproduction_folder(store, model, chosen)
     with pytest.raises(StoreError, match="is not empty"):
-        place(store, "b" * 64, tmp_path)
+        reproduction_folder(store, "b" * 64, tmp_path)
 
 
 def test_steps_of_a_generation_are_made_side_by_side_only_where_they_were_computed_alike(made: Path) -> None:
