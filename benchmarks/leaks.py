@@ -113,7 +113,7 @@ def compare_with_corpora(folder: Path, sets: dict[str, Path], languages: dict[st
             documents = (one["text"] for path in sorted(corpus.glob("[tv]*.gz")) for one in _lines(path))
             for batch in batches(documents):
                 hashes, _ = Letters.of(batch).shingles(LENGTH[language])
-                seen[index.found(hashes)[1]] = True
+                seen[index.matches(hashes)[1]] = True
             hits[corpus.name] = index.covered(seen) / np.maximum(index.sizes, 1)
         share = np.stack(list(hits.values()))
         for name, split in wanted:

@@ -1,8 +1,8 @@
-"""MinHash signatures, and bands of them that near copies share (Broder 1997; Leskovec et al. 2020, chapter 3).
+"""MinHash signatures and locality-sensitive hashing by bands (Broder 1997; Leskovec et al. 2020, chapter 3).
 
 bands = Bands.for_threshold(0.8)                    # 18 bands of 7 values
-found = signatures(*shingles(texts, Shingle("words", 5), shorter=True), bands.values)
-bands.keys(found)                                   # [texts, 18]: near copies have one in common
+values = signatures(*shingles(texts, Shingle("words", 5), shorter=True), bands.values)
+bands.keys(values)                                  # [texts, 18]: near-duplicates have a key in common
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from pipelines.corpora.duplicates.shingles import Ends, Hashes
 
 VALUES = 128
-"""At most so many values a signature: estimates of a Jaccard index of 0.8 then have a standard error of 0.036."""
+"""Largest number of values in a signature: an estimated Jaccard index of 0.8 then has a standard error of 0.036."""
 RECALL = 0.98
-"""Share of the pairs at the threshold that must have a band in common."""
+"""Share of the pairs at the threshold that must have at least one band in common."""
 SEED = 42
 
 Signatures = NDArray[np.uint32]
@@ -27,7 +27,7 @@ Signatures = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Bands:
-    """`bands` times `rows` values of a signature; two texts are compared when all rows of a band are equal."""
+    """Banding of a signature of `bands` · `rows` values; two texts are compared when all rows of a band are equal."""
 
     bands: int
     rows: int
@@ -35,7 +35,7 @@ class Bands:
 
     @classmethod
     def for_threshold(cls, threshold: float) -> Self:
-        """The longest bands, and so the fewest comparisons, with which RECALL of the pairs at the threshold are found.
+        """Longest bands, hence fewest comparisons, with which RECALL of the pairs at the threshold are compared.
 
         A pair of Jaccard index J has a band in common with probability 1 - (1 - J^rows)^bands.
         """
@@ -47,20 +47,20 @@ class Bands:
 
     @property
     def values(self) -> int:
-        """How many values a signature has."""
+        """Number of values in a signature."""
         return self.bands * self.rows
 
     @property
     def least(self) -> float:
-        """The least estimate taken for a near copy: two standard errors below the threshold.
+        """Smallest estimate that counts as a near-duplicate: two standard errors below the threshold.
 
-        At the threshold itself half of all pairs would be lost, were it asked of the estimate.
+        With the threshold itself, half of the pairs whose index equals the threshold would be lost to estimation error.
         """
         return self.threshold - 2 * math.sqrt(self.threshold * (1 - self.threshold) / self.values)
 
-    def keys(self, found: Signatures) -> Hashes:
-        """[texts, bands] what two texts share when all rows of a band are equal."""
-        rows = found.reshape(len(found), self.bands, self.rows)
+    def keys(self, signatures: Signatures) -> Hashes:
+        """[texts, bands] Key of each band; two texts share it when all rows of the band are equal."""
+        rows = signatures.reshape(len(signatures), self.bands, self.rows)
         keys = np.broadcast_to(np.arange(self.bands, dtype=np.uint64), rows.shape[:2])
         for row in range(self.rows):
             keys = (keys ^ rows[:, :, row]) * np.uint64(0x9E3779B97F4A7C15)
@@ -69,10 +69,10 @@ class Bands:
 
 
 def signatures(hashes: Hashes, ends: Ends, values: int) -> Signatures:
-    """[texts, values] the smallest of all shingles of a text under so many permutations.
+    """[texts, values] MinHash: the minimum over all shingles of a text under each permutation.
 
-    Of two texts, the share of equal values estimates the Jaccard index of their sets of shingles. What a text without
-    shingles gets means nothing.
+    The share of equal values of two texts estimates the Jaccard index of their sets of shingles. The values of a text
+    without shingles are meaningless.
     """
     from rensa import RMinHash  # type: ignore[import-untyped]
 
@@ -81,5 +81,5 @@ def signatures(hashes: Hashes, ends: Ends, values: int) -> Signatures:
 
 
 def similarity(one: NDArray[np.unsignedinteger], other: NDArray[np.unsignedinteger]) -> NDArray[np.float64]:
-    """The share of equal values, row by row."""
+    """[N] Share of equal values in each row: the estimated Jaccard index."""
     return np.asarray(np.mean(one == other, axis=1))

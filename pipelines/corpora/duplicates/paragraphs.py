@@ -1,4 +1,4 @@
-"""The paragraphs of a text: what blank lines part or, in a text that has none, lines."""
+"""Paragraphs of a text: separated by blank lines or, in a text without blank lines, single lines."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _BLANK = re.compile(r"\n[ \t]*\n\s*")
 
 
 def paragraphs(text: str) -> list[str]:
-    """The paragraphs of a text, in order."""
-    found = _BLANK.split(text)
-    return found if len(found) > 1 else text.split("\n")
+    """Paragraphs of a text, in order."""
+    parts = _BLANK.split(text)
+    return parts if len(parts) > 1 else text.split("\n")
 
 
-def without_paragraphs(text: str, numbers: set[int]) -> str:
-    """The text without some of its paragraphs, by their place."""
-    found = paragraphs(text)
-    mark = "\n\n" if _BLANK.search(text) else "\n"
-    return mark.join(part for number, part in enumerate(found) if number not in numbers).strip()
+def without_paragraphs(text: str, indices: set[int]) -> str:
+    """Text without the paragraphs at the indices `numbers`."""
+    parts = paragraphs(text)
+    separator = "\n\n" if _BLANK.search(text) else "\n"
+    return separator.join(part for index, part in enumerate(parts) if index not in indices).strip()

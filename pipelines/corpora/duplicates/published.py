@@ -1,4 +1,4 @@
-"""What a labelled set repeats inside itself, as it was published: counted, whatever is done about it."""
+"""Duplicates inside a labelled set as it was published, counted independently of what is done about them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class PublishedExample(NamedTuple):
-    """One example: the key its text shares with the same texts, its part, and its answer."""
+    """One example: the key of its text (equal texts share it), its part, and its answer."""
 
     key: bytes
     part: str
@@ -17,13 +17,14 @@ class PublishedExample(NamedTuple):
 
 
 def published_leaks(examples: Sequence[PublishedExample], parts: Sequence[str]) -> dict[str, Any]:
-    """`repeats`: further copies inside each part. `across`: examples of the second part whose text stands in the first.
+    """Count duplicates in a labelled set; zero counts are omitted.
 
-    `two_answers`: texts that stand anywhere with more than one answer. What is zero is left out.
+    `repeats`: further copies inside each part. `across`: examples of the second part whose text also occurs in the
+    first. `two_answers`: texts that occur with more than one answer, in any part.
     """
     keys = {part: [one.key for one in examples if one.part == part] for part in parts}
-    repeats = {part: len(found) - len(set(found)) for part, found in keys.items()}
-    counts = {part: Counter(found) for part, found in keys.items()}
+    repeats = {part: len(part_keys) - len(set(part_keys)) for part, part_keys in keys.items()}
+    counts = {part: Counter(part_keys) for part, part_keys in keys.items()}
     across = {
         f"{first}/{second}": sum(count for key, count in counts[second].items() if key in counts[first])
         for first, second in combinations(parts, 2)
@@ -34,5 +35,5 @@ def published_leaks(examples: Sequence[PublishedExample], parts: Sequence[str]) 
     return {
         "repeats": {part: count for part, count in repeats.items() if count},
         "across": {pair: count for pair, count in across.items() if count},
-        "two_answers": sum(len(found) > 1 for found in answers.values()),
+        "two_answers": sum(len(distinct) > 1 for distinct in answers.values()),
     }

@@ -1,4 +1,4 @@
-"""What deduplication needs to know of every shard: keys of its texts and paragraphs, and signatures, in order, on disk."""
+"""Sketches of a shard for deduplication: sorted keys of texts and paragraphs, and MinHash signatures, on disk."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pipelines.corpora.shards.tables import read_rows
 TEXTS_KEYS = "texts"
 PARAGRAPHS_KEYS = "paragraphs"
 PARAGRAPHS_OF_A_TEXT = 2**20
-"""More are not looked at: the number of a paragraph is its text's, times this, and its place."""
+"""Paragraphs of a text that are compared; the index of a paragraph is its text's · this + its position in the text."""
 
 
 @dataclass(frozen=True)
 class SketchedShard:
-    """A unit of work: what one shard of `documents` texts says of them.
+    """Unit of work: write the sketches of one shard of `documents` texts.
 
-    Written are 24 bytes a text and, where near copies are sought, twice `bands.values` and 16 for each band, and 24 a
-    paragraph of at least `paragraphs` characters.
+    They take 24 bytes per text, with `bands` also 2 · `bands.values` + 16 · `bands.bands` bytes per text, and 24 bytes
+    per paragraph of at least `paragraphs` characters.
     """
 
     name: str
@@ -43,7 +43,7 @@ class SketchedShard:
         known = np.zeros(self.documents, np.bool_)
         with ExitStack() as stack:
             if bands:
-                # appended to, not mapped: mapped pages count as memory of the process
+                # appended, not memory-mapped: mapped pages count as memory of the process
                 values = stack.enter_context((folder / "signatures.npy").open("wb"))
                 header = {"descr": "<u2", "fortran_order": False, "shape": (self.documents, bands.values)}
                 write_array_header_1_0(values, header)
@@ -55,10 +55,10 @@ class SketchedShard:
                 keys[some] = letters.text_keys()
                 if bands:
                     hashes, ends = letters.shingles(self.shingle, shorter=True)
-                    found = signatures(hashes, ends, bands.values)
+                    batch_signatures = signatures(hashes, ends, bands.values)
                     known[some] = np.diff(ends) > 0
-                    values.write(found.astype("<u2").tobytes())
-                    for part, column in zip(parts, bands.keys(found).T, strict=True):
+                    values.write(batch_signatures.astype("<u2").tobytes())
+                    for part, column in zip(parts, bands.keys(batch_signatures).T, strict=True):
                         part.write(column.tobytes())
         write_sorted(folder, TEXTS_KEYS, keys, np.arange(self.documents))
         for band in range(bands.bands if bands else 0):
@@ -72,15 +72,15 @@ class SketchedShard:
         keys, numbers = [np.empty((0, 2), np.uint64)], [np.empty(0, np.int64)]
         number = 0
         for batch in batches(self._texts()):
-            places = [
-                ((number + each) * PARAGRAPHS_OF_A_TEXT + place, part)
+            long_enough = [
+                ((number + each) * PARAGRAPHS_OF_A_TEXT + position, part)
                 for each, text in enumerate(batch)
-                for place, part in enumerate(paragraphs(text)[:PARAGRAPHS_OF_A_TEXT])
+                for position, part in enumerate(paragraphs(text)[:PARAGRAPHS_OF_A_TEXT])
                 if len(part) >= least
             ]
             number += len(batch)
-            keys.append(Letters.of([part for _, part in places]).text_keys())
-            numbers.append(np.array([place for place, _ in places], np.int64))
+            keys.append(Letters.of([part for _, part in long_enough]).text_keys())
+            numbers.append(np.array([index for index, _ in long_enough], np.int64))
         write_sorted(folder, PARAGRAPHS_KEYS, np.concatenate(keys), np.concatenate(numbers))
 
     def _texts(self) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""The verdict on every text of a dataset that deduplication looks at: it stays, or which table holds it already.
+"""Verdict of deduplication on every text of a dataset: it is kept, or the table that contains it already.
 
-Texts are numbered in the order of preference: the labelled ones, then the plain tables one after the other.
+Texts are indexed in order of preference: labelled texts first, then the tables of plain text one after the other.
 """
 
 from __future__ import annotations
@@ -18,29 +18,32 @@ from pipelines.corpora.duplicates.sketches import PARAGRAPHS_KEYS, PARAGRAPHS_OF
 from pipelines.corpora.duplicates.sorted_keys import Numbers, SortedKeys, repeated, sizes
 
 STAYS = 0
+"""Verdict: the text is kept."""
 NEAR = 128
-"""Added to what a text is the same as when it is only nearly the same."""
+"""Added to the verdict of a near-duplicate."""
 VERDICTS = "verdicts.npy"
 COPIES = "copies.npy"
 
 
 @dataclass(frozen=True)
 class DuplicateVerdicts:
-    """A unit of work: `verdicts.npy` with a byte for every text, and what goes of each shard's paragraphs.
+    """Unit of work: write `verdicts.npy` with a byte for every text, and the repeated paragraphs of each shard.
 
-    A verdict is 0 for what stays; else 1 + the place of the table in `ends` that holds the text it repeats, and 128 more when
-    it is only nearly the same. `copies.npy` [m, 2] has the number of a text that repeats one of the first `reported` and the
-    number of that. 5 bytes of memory a text.
+    A verdict is 0 for a text that is kept, else 1 + the index in `ends` of the table with the text it repeats, plus 128
+    for a near-duplicate. `copies.npy` [m, 2] has the index of each text that repeats one of the first `reported` texts,
+    and the index of that text. Takes 5 bytes of memory per text.
     """
 
     name: str
     shards: tuple[Path, ...]
-    """What `Sketched` wrote of each shard; the first is that of the labelled texts, and has no more than their keys."""
+    """Folders with the sketches of each shard (`SketchedShard`); the first is of the labelled texts and has only their
+    keys."""
     firsts: tuple[int, ...]
-    """The number of the first text of each shard, and how many texts there are."""
+    """Index of the first text of each shard, and at the end the number of texts."""
     ends: tuple[int, ...]
-    """The number after the last text of each table."""
+    """Index after the last text of each table."""
     reported: int
+    """Number of evaluation texts, of which copies are reported; they are the first texts."""
     bands: Bands | None
     paragraphs: bool
 
@@ -61,10 +64,10 @@ class DuplicateVerdicts:
             others = head != numbers
             head, numbers = head[others], numbers[others]
             verdicts[numbers] = self._table(head)
-            told = (head < self.reported) & (numbers >= self.ends[2])
-            copies.append(np.stack([numbers[told], head[told]], axis=1))
-        found = np.concatenate(copies)
-        return found[np.argsort(found[:, 0], kind="stable")]
+            reported = (head < self.reported) & (numbers >= self.ends[2])
+            copies.append(np.stack([numbers[reported], head[reported]], axis=1))
+        pairs = np.concatenate(copies)
+        return pairs[np.argsort(pairs[:, 0], kind="stable")]
 
     def _near(self, verdicts: NDArray[np.uint8], bands: Bands) -> None:
         plain = self.firsts[1]
@@ -86,27 +89,27 @@ class DuplicateVerdicts:
             stays = verdicts[numbers // PARAGRAPHS_OF_A_TEXT] == STAYS
             numbers, group = numbers[stays], group[stays]
             again = np.append(False, group[1:] == group[:-1])[: len(group)]
-            found = np.sort(numbers[again])
-            owner = np.searchsorted(firsts, found // PARAGRAPHS_OF_A_TEXT, side="right") - 1
+            repeats = np.sort(numbers[again])
+            owner = np.searchsorted(firsts, repeats // PARAGRAPHS_OF_A_TEXT, side="right") - 1
             for each in np.unique(owner).tolist():
                 with (folder / f"paragraphs{each:05d}").open("ab") as file:
-                    file.write((found[owner == each] - firsts[each] * PARAGRAPHS_OF_A_TEXT).tobytes())
+                    file.write((repeats[owner == each] - firsts[each] * PARAGRAPHS_OF_A_TEXT).tobytes())
 
     def _table(self, numbers: Numbers) -> NDArray[np.uint8]:
         return (1 + np.searchsorted(self.ends, numbers, side="right")).astype(np.uint8)
 
 
-def repeated_paragraphs(judged: Path, shard: int) -> dict[int, set[int]]:
-    """The paragraphs that go, by the number of the text in its shard and their place in it."""
-    file = judged / f"paragraphs{shard:05d}"
-    found: dict[int, set[int]] = {}
+def repeated_paragraphs(verdicts: Path, shard: int) -> dict[int, set[int]]:
+    """Paragraphs to remove: index of the text in its shard → positions of the paragraphs in it."""
+    file = verdicts / f"paragraphs{shard:05d}"
+    positions: dict[int, set[int]] = {}
     if file.exists():
         for number in np.frombuffer(file.read_bytes(), np.int64).tolist():
-            found.setdefault(number // PARAGRAPHS_OF_A_TEXT, set()).add(number % PARAGRAPHS_OF_A_TEXT)
-    return found
+            positions.setdefault(number // PARAGRAPHS_OF_A_TEXT, set()).add(number % PARAGRAPHS_OF_A_TEXT)
+    return positions
 
 
 def drop_reasons(names: Sequence[str]) -> dict[int, str]:
-    """The reason for every verdict but that a text stays, in words; `names` are those of the tables."""
-    same = {1 + place: f"same text in {name}" for place, name in enumerate(names)}
+    """Verdict → reason in words, for every verdict except STAYS; `names` are the names of the tables."""
+    same = {1 + index: f"same text in {name}" for index, name in enumerate(names)}
     return same | {NEAR + verdict: f"near copy in {names[verdict - 1]}" for verdict in same}

@@ -34,7 +34,7 @@ from pipelines.corpora.leaks.ledger import (
     write_ledger,
 )
 from pipelines.corpora.settings.dataset import DatasetSettings
-from pipelines.corpora.shards.folders import ShardsUnit, manifest, table_files, table_from_folders
+from pipelines.corpora.shards.folders import WriteShards, manifest, table_files, table_from_folders
 from pipelines.corpora.shards.tables import TEXTS, Row, labelled_parts, read_rows, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
@@ -104,7 +104,7 @@ class DecontaminatedShard:
 
     def __call__(self, folder: Path) -> None:
         found: list[Row] = []
-        ShardsUnit(self.name, TEXTS, lambda tally: self._rows(tally, found))(folder)
+        WriteShards(self.name, TEXTS, lambda tally: self._rows(tally, found))(folder)
         write_ledger(folder / LEDGER, found)
 
     def _rows(self, tally: Tally, found: list[Row]) -> Iterator[Row]:

@@ -33,7 +33,7 @@ from pipelines.corpora.duplicates.verdicts import (
 from pipelines.corpora.engines.work import ALONE_BELOW, run_units
 from pipelines.corpora.leaks.ledger import EVALUATION, LEDGER, LedgerEntry, excerpt, write_ledger
 from pipelines.corpora.settings.dataset import DatasetSettings
-from pipelines.corpora.shards.folders import ShardsUnit, manifest, table_from_folders
+from pipelines.corpora.shards.folders import WriteShards, manifest, table_from_folders
 from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled_parts, read_rows, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
@@ -131,7 +131,7 @@ class DeduplicatedShard:
     least: int | None
 
     def __call__(self, folder: Path) -> None:
-        ShardsUnit(self.name, TEXTS, self.rows)(folder)
+        WriteShards(self.name, TEXTS, self.rows)(folder)
         write_ledger(folder / LEDGER, self._overlapping())
 
     def rows(self, tally: Tally) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from pipelines.corpora.engines.memory import PARENT
 from pipelines.corpora.engines.work import ALONE_BELOW, WorkUnit, run_units
 from pipelines.corpora.selections import Pool, Selection, SelectionResult
 from pipelines.corpora.settings.dataset import line_of
-from pipelines.corpora.shards.folders import ShardsUnit, manifest, table_files, table_from_units, write_table
+from pipelines.corpora.shards.folders import WriteShards, manifest, table_files, table_from_units, write_table
 from pipelines.corpora.shards.tables import TEXTS, Row, read_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
@@ -82,7 +82,7 @@ def _selected(
         mask = home / f".{number:05d}.npy"
         np.save(mask, found.chosen[first : first + count])
         units.append(
-            ShardsUnit(f"{number:05d}", TEXTS, Chosen(path, mask, keys if step.settings.task_text.own else None))
+            WriteShards(f"{number:05d}", TEXTS, Chosen(path, mask, keys if step.settings.task_text.own else None))
         )
         first += count
     table = table_from_units(units, destination, home, step.processes, size)

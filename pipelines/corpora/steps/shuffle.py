@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipelines.corpora.engines.work import ALONE_BELOW, run_units
-from pipelines.corpora.shards.folders import SHARD_BYTES, ShardsUnit, manifest, table_files, table_from_units
+from pipelines.corpora.shards.folders import SHARD_BYTES, WriteShards, manifest, table_files, table_from_units
 from pipelines.corpora.shards.held_out import REASON as HELD_OUT_REASON
 from pipelines.corpora.shards.held_out import key_of as held_out_key
 from pipelines.corpora.shards.tables import ROWS_IN_A_GROUP, TEXTS, Row
@@ -182,7 +182,7 @@ def shuffle_tables(
         at_once,
     )
     gather = [GatheredBucket(tuple(scattered), bucket, buckets) for bucket in range(buckets)]
-    units = [ShardsUnit(f"{unit.bucket:05d}", TEXTS, unit) for unit in gather]
+    units = [WriteShards(f"{unit.bucket:05d}", TEXTS, unit) for unit in gather]
     whole = table_from_units(units, destination, home / "gathered", processes, size)
     counts = [count for folder in scattered for count in read_json(folder / COUNTS)["collections"]]
     return whole, mixture_report(counts, members, mixture.settings.unit if mixture else "documents")

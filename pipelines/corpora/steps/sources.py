@@ -15,7 +15,7 @@ from pipelines.corpora.reading.parts import Part, group_parts
 from pipelines.corpora.reading.remote import RemoteFile
 from pipelines.corpora.reading.source_files import find, find_files
 from pipelines.corpora.settings.sources import DocumentationSource, FileSource, PackageSource, Source
-from pipelines.corpora.shards.folders import ShardsUnit
+from pipelines.corpora.shards.folders import WriteShards
 from pipelines.corpora.shards.tables import TEXTS, Row
 from pipelines.corpora.shards.tally import Tally
 from pipelines.errors import DataError
@@ -38,19 +38,19 @@ class SourceTexts:
         return ((text, where, named) for text, where in found)
 
 
-def units_of(sources: Iterable[Source], root: Path) -> tuple[list[ShardsUnit], int]:
+def units_of(sources: Iterable[Source], root: Path) -> tuple[list[WriteShards], int]:
     """Units of work that read some sources, in the order they are named, and about how many bytes of text they read.
 
     A large file makes several units, small files make one together. DataError for a source without files.
     """
-    units: list[ShardsUnit] = []
+    units: list[WriteShards] = []
     total = 0
     for source in sources:
         if isinstance(source, DocumentationSource):
-            units.append(ShardsUnit(f"{len(units):05d}", TEXTS, SourceTexts(source)))
+            units.append(WriteShards(f"{len(units):05d}", TEXTS, SourceTexts(source)))
             continue
         for group in group_parts(parts_of_source(source, root)):
-            units.append(ShardsUnit(f"{len(units):05d}", TEXTS, SourceTexts(source, group)))
+            units.append(WriteShards(f"{len(units):05d}", TEXTS, SourceTexts(source, group)))
             total += sum(part.weight for part in group)
     return units, total
 

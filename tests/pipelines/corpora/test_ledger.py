@@ -78,7 +78,7 @@ def test_a_copy_a_part_and_a_changed_copy_are_in_the_ledger_and_gone(tmp_path: P
     index = EvaluationIndex(evaluated, RULES)
     assert not any(hits for _, hits in with_hits([(text,) for text in left], index))
     shown = page("small", read_rows(home / "decontaminated/ledger.parquet"))
-    assert "taken out" in shown and "://" not in shown.split("<body>")[0], "nothing is loaded from elsewhere"
+    assert "removed" in shown and "://" not in shown.split("<body>")[0], "nothing is loaded from elsewhere"
 
 
 def test_overlap_may_stay_when_asked(tmp_path: Path) -> None:
@@ -180,4 +180,4 @@ def test_the_page_shows_what_it_is_told_and_nothing_runs() -> None:
     shown = page("mine", [row] * 30)
     assert "&lt;script&gt;" in shown and "<script>" not in shown and "汉字" in shown and "x &amp; y" in shown
     assert shown.count("a:1") == 20 and ">30<" in shown and "prefers-color-scheme: dark" in shown
-    assert "Nothing does." in page("mine", [])
+    assert "No text overlaps." in page("mine", [])
