@@ -1,7 +1,7 @@
-"""What a stage that judges models is given: the models, the tables, and where to write.
+"""What a job that judges models receives: the models, the tables, and the output folder.
 
-`JudgingJob` is the part of a job that judging reads. It is a protocol so that judging knows no recipe: the recipe names
-evaluations and probes, and stands on the floor above.
+`JudgingJob` is the part of a job that judging reads. It is a protocol because judging must not import the recipe, which
+is on a higher floor: the recipe names evaluations and probes.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class Subject(BaseModel):
     fingerprint: str
     folder: Path
     answers: bool = True
-    """Whether it answers the dataset's task; otherwise it was trained on plain text."""
+    """Whether it answers the dataset's task; otherwise it is a language model trained on plain text."""
 
 
 class Threads(Protocol):
-    """How a job is computed, as far as judging depends on it."""
+    """The runtime of a job, as far as judging depends on it."""
 
     @property
     def threads(self) -> int:
-        """Threads of the process."""
+        """Number of threads of the process."""
 
 
 class JudgingJob(Protocol):
-    """A job that judges models: what every such stage reads of it."""
+    """A job that judges models: the attributes that every judging stage reads."""
 
     @property
     def stage_name(self) -> str: ...

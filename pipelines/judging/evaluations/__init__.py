@@ -1,4 +1,4 @@
-"""Evaluations: what is measured of finished models, and how certain it is."""
+"""Evaluations: measurements of finished models, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pipelines.errors import RecipeError
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
+    from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
-    from pipelines.judging.evaluations.stage import EvaluationContext
     from pipelines.task_families import TaskFamily
 
 
@@ -20,53 +20,54 @@ class Evaluation(Component):
     """One section of a report."""
 
     default_name: ClassVar[str] = "scores"
-    """Judges any task family, and compares stages."""
-    of_paths: ClassVar[str] = "stage_effects"
+    """Default evaluation: scores any task family and compares stages."""
+    lattice_evaluation: ClassVar[str] = "stage_effects"
     """The family's member that judges all paths of a lattice."""
     judges: ClassVar[Literal["task models", "language models"]] = "task models"
-    """What it can be asked about: stages that answer a task (finetune, compress), or stages trained on plain text."""
-    of_task: ClassVar[bool] = False
-    """Says something of the task rather than of the models beside it: the same however many those are."""
+    """Kind of stages that it judges: those that answer a task (finetune, compress), or those trained on plain text."""
+    independent_of_models: ClassVar[bool] = False
+    """Whether its results depend on the task alone, not on the other models that are judged with it."""
     reads: ClassVar[frozenset[str] | None] = None
     """Names of the task families it is defined for; None for all."""
-    measured: ClassVar[frozenset[str]] = frozenset()
-    """Keys of its record, at any depth, whose values a clock or the machine decides: never twice the same."""
+    nondeterministic_keys: ClassVar[frozenset[str]] = frozenset()
+    """Keys of its record, at any depth, whose values depend on clock or machine and differ between runs."""
     needs_signals: ClassVar[frozenset[Signal]] = frozenset()
-    """What the heads of the stages it judges must say."""
+    """Signals that the heads of the judged stages must provide."""
 
     @property
     def longest_row(self) -> int | None:
-        """Tokens of the longest row it shows a model, where that is known before there is data."""
+        """Tokens of the longest row that a model reads, if known before there is data."""
         return None
 
     def tiny(self) -> Self:
-        """The same evaluation at the smallest size that still has all its parts, for smoke runs."""
+        """The same evaluation at its smallest complete size, for smoke runs."""
         return self
 
-    def chosen_metric(self, wanted: str | None, family: TaskFamily) -> str:
-        """The metric of `family` that is `wanted`, its first where None. Raises RecipeError for one that it has not got."""
-        if wanted is not None and wanted not in family.metrics:
+    def chosen_metric(self, metric: str | None, family: TaskFamily) -> str:
+        """`metric`, or the first metric of `family` if None. Raises RecipeError for a metric that the family does not
+        have."""
+        if metric is not None and metric not in family.metrics:
             raise RecipeError(
-                f"evaluation {self.name}: {family.name} has no metric {wanted!r}.{did_you_mean(wanted, family.metrics)}"
+                f"evaluation {self.name}: {family.name} has no metric {metric!r}.{did_you_mean(metric, family.metrics)}"
             )
-        return wanted or family.metrics[0]
+        return metric or family.metrics[0]
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """The stages this evaluation names: each must be among those that its stage starts from."""
+        """The stages that this evaluation names; each must be among those that its stage starts from."""
         return ()
 
     def unfit(self, family: str | None, language: str | None) -> str | None:
-        """Why what its keys ask for says nothing of a task of `family` in `language`; None when it does, or is not known."""
+        """Why its settings do not suit a task of `family` in `language`; None if they do, or if these are not known."""
         return None
 
-    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
-        """What each model is shown by it beside the test table's texts themselves, about."""
+    def forward_passes(self, size: EvaluationSize) -> Sequence[ForwardPasses]:
+        """Estimated forward passes of each model, in addition to one pass over the test table."""
         return ()
 
     @abstractmethod
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
-        """This section's record: JSON values only, from which tables and plots are made.
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
+        """This section's record: JSON values only, the source of its tables and plots.
 
-        Its key `headline`, where present, maps names to the few numbers worth seeing without opening the report.
+        Its optional key `headline` maps names to the few figures worth seeing without opening the report.
         """

@@ -1,4 +1,4 @@
-"""What costs nothing: the majority class, and a linear model over counted words."""
+"""Baselines that need no network: the majority class, and a linear model over TF-IDF features."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.judging.evaluations.stage import EvaluationContext
+    from pipelines.judging.evaluations.context import EvaluationContext
 
 # languages written without spaces between words have no word n-grams to count
 UNSPACED = ("zh", "ja", "th")
 
 
 class BaselinesEvaluation(Evaluation, name="baselines"):
-    """Majority class, and TF-IDF with logistic regression, trained on the same labels and judged on the same test.
+    """Majority class, and TF-IDF with logistic regression, trained on the same labels and scored on the same test
+    table.
 
-    TF-IDF counts words and pairs of words, or one to three characters where words are not spaced; the regression's
-    C is the one with the best validation accuracy, the smallest of equals.
+    TF-IDF counts words and pairs of words, or one to three characters where words are not separated by spaces. The
+    regression's C is the one with the best validation accuracy, the smallest of equals.
     """
 
     paper = "Wang and Manning 2012, ACL P12-2018"
-    of_task = True
+    independent_of_models = True
     reads = frozenset({"text_classification"})
 
     strengths: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
@@ -38,50 +39,50 @@ class BaselinesEvaluation(Evaluation, name="baselines"):
     def subjects(self) -> tuple[str, ...]:
         return (self.against,) if self.against else ()
 
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
-        linear, chosen = self._tfidf(evaluated)
-        predictions = {"majority": _majority(evaluated), "tfidf": linear}
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
+        linear, chosen = self._tfidf(context)
+        predictions = {"majority": _majority(context), "tfidf": linear}
         baselines: list[dict[str, Any]] = []
         headline = {}
         for name, predicted in predictions.items():
             record: dict[str, Any] = {"name": name, "settings": chosen if name == "tfidf" else {}}
             for metric in METRICS:
-                estimate = interval(metric, evaluated.truth, predicted, len(evaluated.labels), evaluated.seed)
+                estimate = interval(metric, context.truth, predicted, len(context.labels), context.seed)
                 record[metric] = estimate.record()
                 headline[f"test/{metric}/{name}"] = estimate.mean
                 if self.against:
                     record[f"{metric}_of_{self.against}_minus_this"] = paired_difference(
                         metric,
-                        evaluated.truth,
+                        context.truth,
                         predicted,
-                        evaluated.stage_predictions(self.against),
-                        len(evaluated.labels),
-                        evaluated.seed,
+                        context.stage_predictions(self.against),
+                        len(context.labels),
+                        context.seed,
                     ).record()
             baselines.append(record)
         return {"against": self.against, "baselines": baselines, "headline": headline}
 
-    def _tfidf(self, evaluated: EvaluationContext) -> tuple[NDArray[np.int64], dict[str, Any]]:
-        """Predictions [1, N] of the best linear model, and how it was set."""
+    def _tfidf(self, context: EvaluationContext) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        """Predictions [1, N] of the best linear model, and its settings."""
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
 
-        unspaced = evaluated.language in UNSPACED
+        unspaced = context.language in UNSPACED
         analyzer, longest = ("char", 3) if unspaced else ("word", 2)
         settings: dict[str, Any] = {"analyzer": analyzer, "ngram_range": (1, longest), "sublinear_tf": True}
         if not unspaced:
             # the default pattern drops words of one letter, among them many names in documentation
             settings["token_pattern"] = r"(?u)\b\w+\b"
         vectorizer = TfidfVectorizer(**settings)
-        train = vectorizer.fit_transform(evaluated.train.texts)
-        validation = vectorizer.transform(evaluated.validation.texts)
+        train = vectorizer.fit_transform(context.train.texts)
+        validation = vectorizer.transform(context.validation.texts)
         fitted = [
-            LogisticRegression(C=strength, max_iter=5000).fit(train, evaluated.train.labels)
+            LogisticRegression(C=strength, max_iter=5000).fit(train, context.train.labels)
             for strength in sorted(self.strengths)
         ]
-        scores = [float(model.score(validation, evaluated.validation.labels)) for model in fitted]
+        scores = [float(model.score(validation, context.validation.labels)) for model in fitted]
         best = scores.index(max(scores))
-        predicted = fitted[best].predict(vectorizer.transform(evaluated.test.texts))
+        predicted = fitted[best].predict(vectorizer.transform(context.test.texts))
         chosen = {
             "C": sorted(self.strengths)[best],
             "analyzer": analyzer,
@@ -89,17 +90,17 @@ class BaselinesEvaluation(Evaluation, name="baselines"):
             "features": len(vectorizer.vocabulary_),
             "validation_accuracy": scores[best],
         }
-        return _indices(evaluated, [str(label) for label in predicted]), chosen
+        return _indices(context, [str(label) for label in predicted]), chosen
 
 
-def _majority(evaluated: EvaluationContext) -> NDArray[np.int64]:
-    counts = Counter(evaluated.train.labels)
+def _majority(context: EvaluationContext) -> NDArray[np.int64]:
+    counts = Counter(context.train.labels)
     most = min(counts, key=lambda label: (-counts[label], label))
-    return _indices(evaluated, [most] * len(evaluated.test))
+    return _indices(context, [most] * len(context.test))
 
 
-def _indices(evaluated: EvaluationContext, labels: list[str]) -> NDArray[np.int64]:
+def _indices(context: EvaluationContext, labels: list[str]) -> NDArray[np.int64]:
     import numpy as np
 
-    index = {label: position for position, label in enumerate(evaluated.labels)}
+    index = {label: position for position, label in enumerate(context.labels)}
     return np.asarray([[index[label] for label in labels]], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Whether a model's probabilities are what they say: calibration error, Brier score, reliability diagram."""
+"""Calibration of class probabilities: expected calibration error, Brier score, reliability diagram."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.resampling import Score
-    from pipelines.judging.evaluations.stage import EvaluationContext
+    from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.judging.subjects import Subject
 
-CONFIDENCE, RIGHT, SQUARES = range(3)
-"""Columns of an example's statistics: probability of the class it was given, 1 where that is right, its Brier score."""
+CONFIDENCE, CORRECT, BRIER = range(3)
+"""Columns of an example's statistics: probability of the predicted class, 1 if it is correct, Brier score."""
 
 
 class CalibrationEvaluation(Evaluation, name="calibration"):
-    """Expected calibration error in bins of equal width and of equal mass, Brier score, and the bins as a reliability diagram.
+    """Expected calibration error in bins of equal width and of equal mass, Brier score, and a reliability diagram.
 
-    The error is the mean over all texts of |share right − mean confidence| of the bin that a text is in (Guo et al. 2017, eq. 3).
-    It is never below zero, so that chance alone makes it larger, and drawing texts anew makes it larger still: by as much its
-    interval is moved down (Davison & Hinkley 1997, §2.2), and it begins at zero where a model whose confidence is exactly
-    right shows as much on one in twenty such tables (`by_chance`; Bröcker & Smith 2007). What has no such trouble is how much
-    the mean confidence lies above the accuracy (`overconfidence`). The Brier score sums over classes and lies between 0
-    and 2 (Brier 1950).
+    The error is the mean over all texts of |accuracy − mean confidence| of the text's bin (Guo et al. 2017, eq. 3). It
+    is never negative, so it is biased upwards by sampling noise, and resampling adds to the bias. The interval is
+    therefore shifted down by the estimated bias (Davison & Hinkley 1997, §2.2), and it begins at zero if a perfectly
+    calibrated model would show an error as large on one of twenty such tables (`by_chance`; Bröcker & Smith 2007). The
+    mean confidence minus the accuracy (`overconfidence`) has no such bias. The Brier score sums over classes and lies
+    between 0 and 2 (Brier 1950).
     """
 
     paper = "arXiv:1706.04599"
@@ -42,28 +42,28 @@ class CalibrationEvaluation(Evaluation, name="calibration"):
     bins: int = Field(15, ge=2, le=100)
     """Bins of the calibration error."""
     points: int = Field(10, ge=2, le=50)
-    """Points of the reliability diagram, each with as many texts as the others."""
+    """Points of the reliability diagram, each with the same number of texts."""
 
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
-        """Raises RecipeError for a stage whose model gives classes no probabilities."""
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
+        """Raises RecipeError for a stage whose model gives no class probabilities."""
         import numpy as np
 
         scores: dict[str, Score] = {
-            "equal_width": lambda rows: equal_width_error(rows[:, CONFIDENCE], rows[:, RIGHT], self.bins),
-            "equal_mass": lambda rows: equal_mass_error(rows[:, CONFIDENCE], rows[:, RIGHT], self.bins),
+            "equal_width": lambda rows: equal_width_error(rows[:, CONFIDENCE], rows[:, CORRECT], self.bins),
+            "equal_mass": lambda rows: equal_mass_error(rows[:, CONFIDENCE], rows[:, CORRECT], self.bins),
         }
         stages, headline = [], {}
-        for stage, models in evaluated.answering.items():
-            rows = [_statistics(evaluated, subject) for subject in models]
+        for stage, models in context.task_models.items():
+            rows = [_statistics(context, subject) for subject in models]
             record: dict[str, Any] = {
                 "stage": stage,
                 "seeds": [subject.seed for subject in models],
-                "ece": {kind: error(score, rows, evaluated.seed) for kind, score in scores.items()},
-                "overconfidence": interval(_overconfidence, rows, evaluated.seed).record(),
-                "brier": interval(partial(_mean, SQUARES), rows, evaluated.seed, reach=2.0).record(),
+                "ece": {kind: error(score, rows, context.seed) for kind, score in scores.items()},
+                "overconfidence": interval(_overconfidence, rows, context.seed).record(),
+                "brier": interval(partial(_mean, BRIER), rows, context.seed, reach=2.0).record(),
             }
-            for name, column in (("confidence", CONFIDENCE), ("accuracy", RIGHT)):
-                record[name] = interval(partial(_mean, column), rows, evaluated.seed).record()
+            for name, column in (("confidence", CONFIDENCE), ("accuracy", CORRECT)):
+                record[name] = interval(partial(_mean, column), rows, context.seed).record()
             record["diagram"] = diagram(np.concatenate(rows), self.points)
             headline[f"ece/{stage}"] = record["ece"]["equal_mass"]["mean"]
             headline[f"brier/{stage}"] = record["brier"]["mean"]
@@ -71,92 +71,94 @@ class CalibrationEvaluation(Evaluation, name="calibration"):
         return {
             "ece": list(scores),
             "bins": self.bins,
-            "examples": len(evaluated.rows),
+            "examples": len(context.rows),
             "resamples": RESAMPLES,
             "stages": stages,
             "headline": headline,
         }
 
 
-def equal_width_error(confidence: NDArray[np.float64], right: NDArray[np.float64], bins: int) -> float:
-    """The calibration error of `confidence` [N] against `right` [N] over bins (0, 1/B], (1/B, 2/B] … (1 − 1/B, 1]."""
+def equal_width_error(confidence: NDArray[np.float64], correct: NDArray[np.float64], bins: int) -> float:
+    """Calibration error of `confidence` [N] against `correct` [N] over bins (0, 1/B], (1/B, 2/B] … (1 − 1/B, 1]."""
     import numpy as np
 
     number = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
-    return float(np.abs(np.bincount(number, confidence - right, minlength=bins)).sum() / len(right))
+    return float(np.abs(np.bincount(number, confidence - correct, minlength=bins)).sum() / len(correct))
 
 
-def equal_mass_error(confidence: NDArray[np.float64], right: NDArray[np.float64], bins: int) -> float:
-    """The same over bins of N/B texts each, from the least confident to the most (Nixon et al. 2019, arXiv:1904.01685, §3.3)."""
+def equal_mass_error(confidence: NDArray[np.float64], correct: NDArray[np.float64], bins: int) -> float:
+    """Calibration error over bins of N/B texts each, by ascending confidence (Nixon et al. 2019, arXiv:1904.01685,
+    §3.3)."""
     import numpy as np
 
-    gaps = (confidence - right)[np.argsort(confidence, kind="stable")]
-    return float(np.abs(np.add.reduceat(gaps, _bounds(len(gaps), bins)[:-1])).sum() / len(right))
+    gaps = (confidence - correct)[np.argsort(confidence, kind="stable")]
+    return float(np.abs(np.add.reduceat(gaps, _bounds(len(gaps), bins)[:-1])).sum() / len(correct))
 
 
 def diagram(rows: NDArray[np.float64], points: int) -> list[dict[str, Any]]:
-    """For each bin of equal mass: mean confidence, share right with its Wilson interval, and texts."""
+    """For each bin of equal mass: mean confidence, accuracy with its Wilson interval, and number of texts."""
     import numpy as np
     from scipy.stats import binomtest
 
     ordered = rows[np.argsort(rows[:, CONFIDENCE], kind="stable")]
     bounds = _bounds(len(rows), points)
-    found = []
-    for first, behind in pairwise(bounds):
-        bin_ = ordered[first:behind]
-        right = int(bin_[:, RIGHT].sum())
-        ends = binomtest(right, len(bin_)).proportion_ci(0.95, "wilson")
-        found.append(
+    records = []
+    for first, end in pairwise(bounds):
+        bin_ = ordered[first:end]
+        correct = int(bin_[:, CORRECT].sum())
+        ends = binomtest(correct, len(bin_)).proportion_ci(0.95, "wilson")
+        records.append(
             {
                 "confidence": float(bin_[:, CONFIDENCE].mean()),
-                "accuracy": right / len(bin_),
+                "accuracy": correct / len(bin_),
                 "low": float(ends.low),
                 "high": float(ends.high),
                 "answers": len(bin_),
             }
         )
-    return found
+    return records
 
 
-def _statistics(evaluated: EvaluationContext, subject: Subject) -> NDArray[np.float64]:
-    """[N, 3]: confidence, right, Brier score of each test text."""
+def _statistics(context: EvaluationContext, subject: Subject) -> NDArray[np.float64]:
+    """Confidence, correctness and Brier score [N, 3] of each test text."""
     import numpy as np
 
-    if not evaluated.has_class_probabilities(subject):
+    if not context.has_class_probabilities(subject):
         raise RecipeError(
-            f"evaluation calibration: {subject.stage} says an answer and gives no class a probability, so there is nothing to "
-            "calibrate; judge stages whose head weighs classes"
+            f"evaluation calibration: {subject.stage} returns answers without class probabilities, so there is "
+            "nothing to calibrate; name stages whose head classifies"
         )
-    probabilities = evaluated.probabilities(subject).astype(np.float64)
-    given = probabilities.argmax(axis=1)
-    wanted = np.eye(probabilities.shape[1])[evaluated.truth]
-    right = (given == evaluated.truth).astype(np.float64)
-    return np.stack([probabilities.max(axis=1), right, ((probabilities - wanted) ** 2).sum(axis=1)], axis=1)
+    probabilities = context.probabilities(subject).astype(np.float64)
+    predicted = probabilities.argmax(axis=1)
+    one_hot = np.eye(probabilities.shape[1])[context.truth]
+    correct = (predicted == context.truth).astype(np.float64)
+    return np.stack([probabilities.max(axis=1), correct, ((probabilities - one_hot) ** 2).sum(axis=1)], axis=1)
 
 
 def error(score: Score, rows: Sequence[NDArray[np.float64]], seed: int, resamples: int = RESAMPLES) -> dict[str, Any]:
-    """The record of a calibration error over `rows` (S arrays [N, 3], one a seed): its interval without its bias, `by_chance`."""
+    """Record of a calibration error over `rows` (S arrays [N, 3], one per seed): bias-corrected interval, and
+    `by_chance`."""
     import numpy as np
 
-    found = interval(score, rows, seed, resamples)
+    estimate = interval(score, rows, seed, resamples)
     random = np.random.default_rng([seed, 11])
     size = len(rows[0])
-    again, perfect = np.zeros(resamples), np.zeros(resamples)
+    resampled, perfect = np.zeros(resamples), np.zeros(resamples)
     for turn in range(resamples):
-        # a text is drawn, and easy or hard, for all seeds alike
-        drawn, luck = random.integers(0, size, size), random.random(size)
-        for some in rows:
-            right = (luck < some[:, CONFIDENCE]).astype(np.float64)
-            again[turn] += score(some[drawn]) / len(rows)
-            perfect[turn] += score(np.stack([some[:, CONFIDENCE], right], axis=1)) / len(rows)
-    bias = max(0.0, float(again.mean()) - found.mean)
+        # the same texts are drawn for all seeds, and each text has one random number, shared by the seeds
+        drawn, uniform = random.integers(0, size, size), random.random(size)
+        for model in rows:
+            correct = (uniform < model[:, CONFIDENCE]).astype(np.float64)
+            resampled[turn] += score(model[drawn]) / len(rows)
+            perfect[turn] += score(np.stack([model[:, CONFIDENCE], correct], axis=1)) / len(rows)
+    bias = max(0.0, float(resampled.mean()) - estimate.mean)
     chance = float(np.quantile(perfect, 0.95))
-    low = 0.0 if found.mean <= chance else max(0.0, found.low - bias)
-    return found.record() | {"low": low, "high": max(found.high - bias, low), "by_chance": chance}
+    low = 0.0 if estimate.mean <= chance else max(0.0, estimate.low - bias)
+    return estimate.record() | {"low": low, "high": max(estimate.high - bias, low), "by_chance": chance}
 
 
 def _overconfidence(rows: NDArray[np.float64]) -> float:
-    return float((rows[:, CONFIDENCE] - rows[:, RIGHT]).mean())
+    return float((rows[:, CONFIDENCE] - rows[:, CORRECT]).mean())
 
 
 def _mean(column: int, rows: NDArray[np.float64]) -> float:
@@ -164,6 +166,6 @@ def _mean(column: int, rows: NDArray[np.float64]) -> float:
 
 
 def _bounds(size: int, bins: int) -> list[int]:
-    """Where bins of equal mass begin, and `size`; fewer where there are fewer texts than bins."""
+    """First index of each of up to `bins` bins of equal mass, and `size`; fewer bins if there are fewer texts."""
     bins = min(bins, size)
     return [round(number * size / bins) for number in range(bins + 1)]

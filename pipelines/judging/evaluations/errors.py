@@ -1,4 +1,4 @@
-"""The answers that were most wrong: what a person reads first."""
+"""The worst wrong answers of each stage."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.judging.evaluations.stage import EvaluationContext
+    from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.judging.subjects import Subject
     from pipelines.task_families import Answer
 
 CHARACTERS = 600
-"""Of a text, this much is kept."""
+"""Characters of a text that are shown."""
 
 
 class ErrorsEvaluation(Evaluation, name="errors"):
-    """The wrong answers of each stage's first seed: the most confident first, or, where answers have no probability, the worst.
+    """Wrong answers of each stage's first seed: most confident first, or lowest score first if answers have no
+    probability.
 
-    How bad an answer is, is the family's first score over that example alone. Those that are alike stand in the order of
-    the table, so that the same models show the same errors.
+    The score of an answer is the family's first metric over that example alone. Ties are in table order, so that the
+    same models give the same list.
     """
 
     reads = frozenset(
@@ -44,20 +45,20 @@ class ErrorsEvaluation(Evaluation, name="errors"):
     )
 
     shown: PositiveInt = 10
-    """Errors shown of each stage."""
+    """Errors shown per stage."""
 
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
         import numpy as np
 
         stages = []
-        for stage, models in evaluated.answering.items():
+        for stage, models in context.task_models.items():
             subject = models[0]
-            answers = evaluated.answers(subject)
-            scores = self._scores(evaluated, subject)
-            # a sentence without entities scores nothing, and is right when none is given
-            same = [given == right for given, right in zip(answers, evaluated.gold, strict=True)]
+            answers = context.answers(subject)
+            scores = self._scores(context, subject)
+            # a sentence without entities scores 0, and is correct if none is predicted
+            same = [given == right for given, right in zip(answers, context.gold, strict=True)]
             wrong = np.flatnonzero((scores < 1) & ~np.asarray(same))
-            weights = self._confidence(evaluated, subject)
+            weights = self._confidence(context, subject)
             order = wrong[np.argsort(scores[wrong] if weights is None else -weights[wrong], kind="stable")]
             stages.append(
                 {
@@ -67,8 +68,8 @@ class ErrorsEvaluation(Evaluation, name="errors"):
                     "errors": [
                         {
                             "index": int(index),
-                            "text": _cut(evaluated.family.text(evaluated.rows[index])),
-                            "right": _written(evaluated.gold[index]),
+                            "text": _truncate(context.family.text(context.rows[index])),
+                            "right": _written(context.gold[index]),
                             "given": _written(answers[index]),
                             "score": float(scores[index]),
                             "confidence": None if weights is None else float(weights[index]),
@@ -77,24 +78,24 @@ class ErrorsEvaluation(Evaluation, name="errors"):
                     ],
                 }
             )
-        return {"errors": self.shown, "examples": len(evaluated.rows), "stages": stages}
+        return {"errors": self.shown, "examples": len(context.rows), "stages": stages}
 
     @staticmethod
-    def _scores(evaluated: EvaluationContext, subject: Subject) -> NDArray[np.float64]:
-        """[N]: the family's score of each example, 1 where it is answered rightly."""
+    def _scores(context: EvaluationContext, subject: Subject) -> NDArray[np.float64]:
+        """Score [N] of each example, 1 if it is answered correctly."""
         import numpy as np
 
-        family, statistics = evaluated.family, evaluated.statistics(subject)
+        family, statistics = context.family, context.statistics(subject)
         metric = family.metrics[0]
         return np.asarray([family.scores(statistics[row : row + 1])[metric] for row in range(len(statistics))])
 
     @staticmethod
-    def _confidence(evaluated: EvaluationContext, subject: Subject) -> NDArray[np.float64] | None:
+    def _confidence(context: EvaluationContext, subject: Subject) -> NDArray[np.float64] | None:
         import numpy as np
 
-        if not evaluated.has_class_probabilities(subject):
+        if not context.has_class_probabilities(subject):
             return None
-        highest: NDArray[np.float64] = evaluated.probabilities(subject).max(axis=1).astype(np.float64).round(6)
+        highest: NDArray[np.float64] = context.probabilities(subject).max(axis=1).astype(np.float64).round(6)
         return highest
 
 
@@ -104,5 +105,5 @@ def _written(answer: Answer) -> str:
     return str(answer)
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= CHARACTERS else f"{text[: CHARACTERS - 1]}…"

@@ -1,4 +1,4 @@
-"""What a model costs to serve: parameters, bytes, milliseconds, beside what it scores."""
+"""Serving cost of classifiers next to their scores: parameters, bytes, milliseconds."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipelines.judging.evaluations.stage import EvaluationContext
+    from pipelines.judging.evaluations.context import EvaluationContext
 
 INSTRUCTIONS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp", "i8mm")
-"""Processor extensions that decide how fast 8-bit arithmetic is."""
+"""Processor extensions that determine the speed of 8-bit arithmetic."""
 
 
 class FootprintEvaluation(Evaluation, name="footprint"):
-    """Size, latency and score of chosen stages side by side; the first is what the others are compared with.
+    """Size, latency and score of chosen stages, all compared with the first.
 
-    Latency is from a text to its probabilities, tokenizer included, on one thread, over real test texts. The models
-    take turns, in an order that turns too, so that a busy neighbour slows all of them alike.
+    Latency is from a text to its probabilities, tokenizer included, on one thread, over real test texts. The models are
+    timed alternately, in alternating order, so that other load on the machine slows all of them alike.
     """
 
     reads = frozenset({"text_classification"})
-    measured = frozenset({"latency_ms", "machine"})
+    nondeterministic_keys = frozenset({"latency_ms", "machine"})
 
     stages: tuple[str, ...] = Field(min_length=1)
-    """Stages to lay side by side; the first seed of each is measured."""
+    """Stages to compare; the first seed of each is measured."""
     rounds: PositiveInt = 100
-    """Measured calls with one text; a third as many with thirty-two."""
+    """Timed calls with one text; a third as many with thirty-two."""
 
     def tiny(self) -> Self:
         return self.model_copy(update={"rounds": 2})
@@ -48,21 +48,21 @@ class FootprintEvaluation(Evaluation, name="footprint"):
     def subjects(self) -> tuple[str, ...]:
         return self.stages
 
-    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
-        return [ForwardPasses(timed_examples(self.rounds) * len(self.stages) / max(1, asked.models), asked.tokens)]
+    def forward_passes(self, size: EvaluationSize) -> Sequence[ForwardPasses]:
+        return [ForwardPasses(timed_examples(self.rounds) * len(self.stages) / max(1, size.models), size.tokens)]
 
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
         from pipelines.serving.answering.inference import load_predictor
 
-        chosen = {stage: evaluated.subjects[stage][0] for stage in self.stages}
+        chosen = {stage: context.subjects[stage][0] for stage in self.stages}
         predictors = {stage: load_predictor(subject.folder, THREADS) for stage, subject in chosen.items()}
         answer = {stage: predictor.predict for stage, predictor in predictors.items()}
-        taken = time_interleaved(answer, evaluated.test.texts, self.rounds)
-        reference = evaluated.predictions(chosen[self.stages[0]])[None, :]
+        milliseconds = time_interleaved(answer, context.test.texts, self.rounds)
+        reference = context.predictions(chosen[self.stages[0]])[None, :]
         models = []
         headline = {}
         for stage, subject in chosen.items():
-            predicted = evaluated.predictions(subject)[None, :]
+            predicted = context.predictions(subject)[None, :]
             served = subject.folder / (ONNX if (subject.folder / ONNX).is_file() else SAFETENSORS)
             record: dict[str, Any] = {
                 "stage": stage,
@@ -72,14 +72,14 @@ class FootprintEvaluation(Evaluation, name="footprint"):
                 "parameters": _parameters(served),
                 "bytes": served_bytes(subject.folder),
                 "weight_bytes": served.stat().st_size,
-                "latency_ms": {str(size): _quantiles(taken[size][stage]) for size in BATCHES},
+                "latency_ms": {str(size): _quantiles(milliseconds[size][stage]) for size in BATCHES},
                 "agreement": float((predicted == reference).mean()),
             }
             for metric in METRICS:
-                arguments = (len(evaluated.labels), evaluated.seed)
-                record[metric] = interval(metric, evaluated.truth, predicted, *arguments).record()
+                arguments = (len(context.labels), context.seed)
+                record[metric] = interval(metric, context.truth, predicted, *arguments).record()
                 record[f"{metric}_difference"] = paired_difference(
-                    metric, evaluated.truth, reference, predicted, *arguments
+                    metric, context.truth, reference, predicted, *arguments
                 ).record()
             headline[f"megabytes/{stage}"] = record["bytes"] / 1e6
             headline[f"latency_ms/{stage}"] = record["latency_ms"]["1"]["median"]
@@ -89,19 +89,20 @@ class FootprintEvaluation(Evaluation, name="footprint"):
         return {"reference": self.stages[0], "machine": machine, "models": models, "headline": headline}
 
 
-def _quantiles(taken: NDArray[np.float64]) -> dict[str, float]:
+def _quantiles(milliseconds: NDArray[np.float64]) -> dict[str, float]:
     """Median and 90th percentile of calls, in milliseconds."""
     import numpy as np
 
     return {
-        "median": round(float(np.median(taken)), 3),
-        "p90": round(float(np.quantile(taken, 0.9)), 3),
-        "calls": len(taken),
+        "median": round(float(np.median(milliseconds)), 3),
+        "p90": round(float(np.quantile(milliseconds, 0.9)), 3),
+        "calls": len(milliseconds),
     }
 
 
 def _parameters(weights: Path) -> int:
-    """Numbers that training sets. In ONNX: the initialisers, without the scales and zero points of quantization."""
+    """Number of trained parameters; of ONNX weights, the size of the initialisers without quantization scales and zero
+    points."""
     if weights.name == SAFETENSORS:
         header = safetensors_header(weights)
         return sum(_product(entry["shape"]) for name, entry in header.items() if name != "__metadata__")

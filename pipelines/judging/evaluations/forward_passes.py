@@ -1,4 +1,5 @@
-"""What an evaluation shows to models, counted before there is one: a dry run tells from it how long that takes."""
+"""Estimates of what an evaluation computes, available before any model exists: a dry run predicts its duration from
+them."""
 
 from __future__ import annotations
 
@@ -7,23 +8,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EvaluationSize:
-    """What is asked of whom, as far as it is known before anything is read."""
+    """Sizes of test table and task, as far as they are known before anything is computed."""
 
     documents: int
-    """Of the test table."""
+    """Documents of the test table."""
     tokens: float
-    """Of a document, about."""
+    """Tokens per document, approximately."""
     answers: int
-    """That the task has; 1 where it is no choice."""
+    """Number of possible answers of the task; 1 if it is no choice."""
     models: int
+    """Number of judged models."""
 
 
 @dataclass(frozen=True)
 class ForwardPasses:
-    """Rows that each model is shown, on average."""
+    """Rows that each model reads, on average."""
 
     rows: float
+    """Number of rows."""
     tokens: float
-    """Of a row."""
+    """Tokens per row."""
     scored: float = 0.0
-    """Tokens of a row for which the whole vocabulary is scored."""
+    """Tokens per row for which logits over the whole vocabulary are computed."""

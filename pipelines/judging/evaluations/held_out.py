@@ -1,7 +1,7 @@
-"""Text that no language model of a recipe has read, in rows that it can, and how well it predicts them.
+"""Perplexity of language models on held-out text: the texts of the test table.
 
-The rows are the texts of the test table. A text longer than a row goes on in the next, which is read without the one before;
-every row begins with the tokens that the tokenizer frames a text with.
+A text longer than a row continues in the next row, which is read without the one before; every row begins with the
+special tokens that the tokenizer adds to a text.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.judging.evaluations.stage import EvaluationContext
+    from pipelines.judging.evaluations.context import EvaluationContext
 
 COLUMNS = ("nats", "tokens", "bytes")
-"""Columns of a text's statistics: its negative log-likelihood, and its size."""
+"""Columns of a text's statistics: its negative log-likelihood, and its sizes."""
 BATCH_TOKENS = 8192
+"""Tokens of a batch, approximately."""
 MAX_NATS = 700.0
-"""Of a token, at most: e to the power of more is no number."""
+"""Upper bound on nats per token; exp of more overflows a float64."""
 
 
 @dataclass(frozen=True)
@@ -34,40 +35,44 @@ class HeldOutText:
     """A text as a model reads it."""
 
     rows: list[list[int]]
-    """Token ids, without the frame."""
+    """Token ids, without special tokens."""
     bytes: int
+    """Bytes of its UTF-8 encoding."""
 
 
 Losses = Callable[[OpenedModel, Sequence[HeldOutText]], list[float]]
 """(model, texts) → the negative log-likelihood of each text in nats."""
 
 
-def measure(evaluated: EvaluationContext, texts: int, length: int, losses: Losses, name: str) -> dict[str, Any]:
-    """The record of what `losses` says of the language models over `texts` of the test table: perplexity a token, and bits a
-    byte, which models with other tokenizers share.
+def measure(context: EvaluationContext, texts: int, length: int, losses: Losses, name: str) -> dict[str, Any]:
+    """Record of the language models' `losses` over `texts` of the test table.
+
+    It has the perplexity per token, and bits per byte, which is comparable between tokenizers.
     """
     import torch
 
-    torch.set_num_threads(evaluated.threads)
-    random = np.random.default_rng([evaluated.seed, 9])
-    chosen = np.sort(random.permutation(len(evaluated.rows))[:texts])
-    written = [evaluated.family.text(evaluated.rows[index]) for index in chosen]
+    torch.set_num_threads(context.threads)
+    random = np.random.default_rng([context.seed, 9])
+    chosen = np.sort(random.permutation(len(context.rows))[:texts])
+    written = [context.family.text(context.rows[index]) for index in chosen]
     stages, headline = [], {}
-    for stage, models in evaluated.language_models.items():
-        heard = []
+    for stage, models in context.language_models.items():
+        statistics = []
         for model in models:
             opened = open_model(model.folder, "cpu")
-            shown = [_rows(text, opened.tokenizer, _room(opened, length)) for text in written]
+            shown = [_rows(text, opened.tokenizer, _row_capacity(opened, length)) for text in written]
             counts = [[sum(map(len, one.rows)), one.bytes] for one in shown]
-            heard.append(np.asarray([[nats, *size] for nats, size in zip(losses(opened, shown), counts, strict=True)]))
-        perplexity = _estimate(heard, 1, evaluated.seed, math.exp)
+            statistics.append(
+                np.asarray([[nats, *size] for nats, size in zip(losses(opened, shown), counts, strict=True)])
+            )
+        perplexity = _estimate(statistics, 1, context.seed, math.exp)
         stages.append(
             {
                 "stage": stage,
                 "seeds": [model.seed for model in models],
-                "tokens": int(heard[0][:, 1].sum()),
+                "tokens": int(statistics[0][:, 1].sum()),
                 "perplexity": perplexity,
-                "bits_per_byte": _estimate(heard, 2, evaluated.seed, lambda nats: nats / math.log(2)),
+                "bits_per_byte": _estimate(statistics, 2, context.seed, lambda nats: nats / math.log(2)),
             }
         )
         headline[f"{name}/{stage}"] = perplexity["mean"]
@@ -82,42 +87,42 @@ def measure(evaluated: EvaluationContext, texts: int, length: int, losses: Losse
 
 
 def batches(rows: Sequence[Sized]) -> list[list[int]]:
-    """The numbers of rows that are read together: of like length, about BATCH_TOKENS tokens."""
-    found: list[list[int]] = []
+    """Indices of rows that are read together: of similar length, about BATCH_TOKENS tokens."""
+    result: list[list[int]] = []
     batch: list[int] = []
-    for row in sorted(range(len(rows)), key=lambda number: len(rows[number])):
+    for row in sorted(range(len(rows)), key=lambda index: len(rows[index])):
         if batch and (len(batch) + 1) * len(rows[row]) > BATCH_TOKENS:
-            found.append(batch)
+            result.append(batch)
             batch = []
         batch.append(row)
-    return found + ([batch] if batch else [])
+    return result + ([batch] if batch else [])
 
 
-def _rows(text: str, tokenizer: PreTrainedTokenizerFast, room: int) -> HeldOutText:
+def _rows(text: str, tokenizer: PreTrainedTokenizerFast, capacity: int) -> HeldOutText:
     backend = tokenizer.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()
     ids = list(backend.encode(text, add_special_tokens=False).ids)
-    return HeldOutText([ids[begin : begin + room] for begin in range(0, len(ids), room)], len(text.encode()))
+    return HeldOutText([ids[begin : begin + capacity] for begin in range(0, len(ids), capacity)], len(text.encode()))
 
 
-def _room(opened: OpenedModel, length: int) -> int:
-    """Tokens of text in a row: `length`, or what the body reads, less the two that frame it."""
+def _row_capacity(opened: OpenedModel, length: int) -> int:
+    """Tokens of text in a row: `length`, or the backbone's maximum, less two special tokens."""
     limit = int(getattr(opened.network.config, "max_position_embeddings", 0) or 0)
     return max(1, (min(length, limit - 2) if limit > 0 else length) - 2)
 
 
 def _estimate(
-    models: Sequence[NDArray[np.float64]], column: int, seed: int, written: Callable[[float], float]
+    models: Sequence[NDArray[np.float64]], column: int, seed: int, transform: Callable[[float], float]
 ) -> dict[str, Any]:
-    """The record of nats for each of what `column` counts, over all texts; `written` makes of nats what is recorded.
+    """Record of nats per unit of `column` over all texts, each figure passed through `transform`.
 
-    The mean over seeds is that of the nats, so that a perplexity is the geometric mean of theirs.
+    The mean over seeds is taken over nats, so that a perplexity is the geometric mean over seeds.
     """
 
     def share(statistics: NDArray[np.float64]) -> float:
         return float(statistics[:, 0].sum() / max(statistics[:, column].sum(), 1))
 
-    found = interval(share, models, seed, reach=MAX_NATS)
-    ends = {name: written(getattr(found, name)) for name in ("mean", "low", "high")}
-    return {**ends, "per_seed": [written(one) for one in found.per_seed]}
+    estimate = interval(share, models, seed, reach=MAX_NATS)
+    ends = {name: transform(getattr(estimate, name)) for name in ("mean", "low", "high")}
+    return {**ends, "per_seed": [transform(one) for one in estimate.per_seed]}

@@ -1,4 +1,4 @@
-"""Scores of a classification, as scikit-learn defines them."""
+"""Classification metrics, as scikit-learn defines them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def accuracy(truth: NDArray[np.int64], predicted: NDArray[np.int64]) -> float:
 
 
 def macro_f1(truth: NDArray[np.int64], predicted: NDArray[np.int64]) -> float:
-    """F1 of each class that occurs in truth or prediction, averaged without weights."""
+    """Unweighted mean of the F1 of each class that occurs in truth or prediction."""
     import numpy as np
 
     classes = int(max(truth.max(), predicted.max())) + 1

@@ -1,4 +1,4 @@
-"""Perplexity of models that read from left to right."""
+"""Perplexity of autoregressive language models."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pipelines.judging.evaluations.forward_passes import EvaluationSize, Forward
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
+    from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.judging.evaluations.held_out import HeldOutText
-    from pipelines.judging.evaluations.stage import EvaluationContext
     from pipelines.models.opening import OpenedModel
 
 
 class PerplexityEvaluation(Evaluation, name="perplexity"):
-    """How well language models predict the texts of the test table: perplexity a token, and bits a byte (Jelinek et al. 1977).
+    """Perplexity per token and bits per byte of language models on the texts of the test table (Jelinek et al. 1977).
 
-    Each token is predicted from those before it in its row, the first from the token that ends a document. Perplexities
-    compare models of the same tokenizer only; bits a byte compare all.
+    Each token is predicted from those before it in its row, the first from the end-of-document token. Perplexities are
+    comparable between models with the same tokenizer only; bits per byte between all.
     """
 
     paper = "Jelinek et al. 1977"
@@ -29,26 +29,26 @@ class PerplexityEvaluation(Evaluation, name="perplexity"):
     needs_signals = frozenset({Signal.NEXT_LOGITS})
 
     texts: PositiveInt = 500
-    """Test texts that are read, the same by every model: drawn by the seed where the table has more."""
+    """Test texts that every model reads, the same for all: a random sample if the table has more."""
     length: int = Field(256, ge=8)
-    """Tokens in a row, at most; fewer where a body reads fewer."""
+    """Tokens per row, at most; fewer if a backbone reads fewer."""
 
     def tiny(self) -> Self:
         return self.model_copy(update={"texts": min(self.texts, 4), "length": min(self.length, 32)})
 
-    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
-        read = min(self.texts, asked.documents) * asked.tokens
-        length = min(float(self.length), asked.tokens)
+    def forward_passes(self, size: EvaluationSize) -> Sequence[ForwardPasses]:
+        read = min(self.texts, size.documents) * size.tokens
+        length = min(float(self.length), size.tokens)
         return [ForwardPasses(read / max(1.0, length), length, scored=length)]
 
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
         from pipelines.judging.evaluations.held_out import measure
 
-        return measure(evaluated, self.texts, self.length, next_token_losses, self.name)
+        return measure(context, self.texts, self.length, next_token_losses, self.name)
 
 
 def next_token_losses(opened: OpenedModel, texts: Sequence[HeldOutText]) -> list[float]:
-    """The negative log-likelihood of each text in nats, every token after those before it in its row."""
+    """Negative log-likelihood of each text in nats; every token is predicted from those before it in its row."""
     import numpy as np
 
     from pipelines.judging.evaluations.held_out import batches
@@ -57,11 +57,11 @@ def next_token_losses(opened: OpenedModel, texts: Sequence[HeldOutText]) -> list
     tokenizer = opened.tokenizer
     start = int(tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id)
     rows = [np.asarray([start, *row]) for text in texts for row in text.rows]
-    owners = [number for number, text in enumerate(texts) for _ in text.rows]
+    owners = [index for index, text in enumerate(texts) for _ in text.rows]
     losses = [0.0] * len(texts)
     for chosen in batches(rows):
-        asked = [np.arange(1, len(rows[row])) for row in chosen]
-        said = token_losses(opened, [rows[row] for row in chosen], asked, Signal.NEXT_LOGITS)
-        for row, values in zip(chosen, said, strict=True):
+        positions = [np.arange(1, len(rows[row])) for row in chosen]
+        row_losses = token_losses(opened, [rows[row] for row in chosen], positions, Signal.NEXT_LOGITS)
+        for row, values in zip(chosen, row_losses, strict=True):
             losses[owners[row]] += float(values.sum())
     return losses

@@ -1,4 +1,5 @@
-"""A language model that answers a task it was not trained for, from a few examples in its prompt."""
+"""In-context learning: a language model answers a task that it was not trained for, from a few examples in its
+prompt."""
 
 from __future__ import annotations
 
@@ -19,21 +20,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.resampling import Score
-    from pipelines.judging.evaluations.stage import EvaluationContext
+    from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.task_families import Answer, Row, TaskFamily
 
 CONTENT_FREE = ("N/A", "[MASK]", "")
-"""Texts that say nothing about an answer (Zhao et al. 2021, §5)."""
+"""Content-free texts (Zhao et al. 2021, §5)."""
 
-ANSWERED = 8.0
-"""Tokens of an example's answer and of the words around it, about."""
+ANSWER_TOKENS = 8.0
+"""Tokens of an example's answer and of the template around it, approximately."""
 
 
 class PromptingEvaluation(Evaluation, name="prompting"):
     """Zero-, one- and few-shot answers of language models (Radford et al. 2019; Brown et al. 2020, §2.4).
 
-    A prompt is some training examples with their answers, drawn anew for each test example, and the test example without
-    its own. Of the possible answers the one with the highest log-likelihood a token is given.
+    A prompt has some training examples with their answers, drawn independently for each test example, and the test
+    example without its answer. The predicted answer is the one with the highest log-likelihood per token.
     """
 
     paper = "arXiv:2005.14165"
@@ -42,14 +43,14 @@ class PromptingEvaluation(Evaluation, name="prompting"):
     needs_signals = frozenset({Signal.NEXT_LOGITS})
 
     shots: tuple[NonNegativeInt, ...] = Option((0, 1, 4), min_length=1)
-    """Numbers of answered examples in a prompt. The more begin with the fewer."""
+    """Numbers of answered examples in a prompt. Larger prompts begin with the examples of smaller ones."""
     examples: PositiveInt = 200
-    """Test examples that are asked, the same of every model: drawn by the seed where the table has more."""
+    """Test examples that every model answers, the same for all: a random sample if the table has more."""
     tokens: PositiveInt | None = None
     """Tokens kept of each text of an example, so that more examples fit; None keeps all."""
     calibrate: bool = False
-    """Whether an answer's score is divided by what it gets when the example's texts say nothing: `N/A`, `[MASK]` and the
-    empty text, averaged (Zhao et al. 2021, arXiv:2102.09690, §4 and 5)."""
+    """Whether an answer's probability is divided by its probability for content-free texts (`N/A`, `[MASK]` and the
+    empty text, averaged; Zhao et al. 2021, arXiv:2102.09690, §4 and 5)."""
 
     def tiny(self) -> Self:
         return self.model_copy(update={"examples": min(self.examples, 8)})
@@ -58,37 +59,37 @@ class PromptingEvaluation(Evaluation, name="prompting"):
     def longest_row(self) -> int | None:
         return None if self.tokens is None else (max(self.shots) + 1) * self.tokens
 
-    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
-        rows = min(self.examples, asked.documents) * asked.answers * (1 + len(CONTENT_FREE) * self.calibrate)
-        each = ANSWERED + (asked.tokens if self.tokens is None else min(float(self.tokens), asked.tokens))
+    def forward_passes(self, size: EvaluationSize) -> Sequence[ForwardPasses]:
+        rows = min(self.examples, size.documents) * size.answers * (1 + len(CONTENT_FREE) * self.calibrate)
+        each = ANSWER_TOKENS + (size.tokens if self.tokens is None else min(float(self.tokens), size.tokens))
         lengths = [(shots + 1) * each for shots in self.shots]
         return [ForwardPasses(rows, length, scored=length) for length in lengths]
 
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
         """The family's metrics by number of shots: mean over seeds, 95 % interval over seeds and examples.
 
-        Raises RecipeError when a stage does not read from left to right, or when a prompt is longer than it can read: with
-        the number of shots, the tokens, the limit, and how many shots would fit.
+        Raises RecipeError when a stage is not autoregressive, or when a prompt exceeds its context length; the message
+        has the number of shots, the tokens, the limit, and how many shots would fit.
         """
         import numpy as np
 
-        family, train = evaluated.family, evaluated.examples("train")
+        family, train = context.family, context.examples("train")
         labels = family.labels(train)
-        random = np.random.default_rng([evaluated.seed, 5])
-        rows = [evaluated.rows[index] for index in np.sort(random.permutation(len(evaluated.rows))[: self.examples])]
+        random = np.random.default_rng([context.seed, 5])
+        rows = [context.rows[index] for index in np.sort(random.permutation(len(context.rows))[: self.examples])]
         gold = [family.gold(row) for row in rows]
         stages, headline = [], {}
-        for stage, models in evaluated.language_models.items():
-            said = [
-                self.answers(model.folder, family, train, rows, evaluated.seed, evaluated.threads, stage)
+        for stage, models in context.language_models.items():
+            answers_by_shots = [
+                self.answers(model.folder, family, train, rows, context.seed, context.threads, stage)
                 for model in models
             ]
             by_shots = []
             for shots in self.shots:
-                heard = [family.statistics(gold, answers[shots], labels) for answers in said]
+                statistics = [family.statistics(gold, answers[shots], labels) for answers in answers_by_shots]
                 record: dict[str, Any] = {"shots": shots}
                 for metric in family.metrics:
-                    estimate = interval(_score(family, metric), heard, evaluated.seed)
+                    estimate = interval(_score(family, metric), statistics, context.seed)
                     record[metric] = estimate.record()
                     headline[f"prompting/{metric}/{stage}/{shots}"] = estimate.mean
                 by_shots.append(record)
@@ -113,9 +114,9 @@ class PromptingEvaluation(Evaluation, name="prompting"):
         threads: int = 1,
         stage: str = "",
     ) -> dict[int, list[Answer]]:
-        """Number of shots → what the model in `folder` answers to each of `rows`, with examples drawn from `train`.
+        """Number of shots → the model's answers to `rows`, with examples drawn from `train`.
 
-        `stage` names the model in errors; its folder does when it is empty. Raises what `measure` does.
+        `stage` names the model in errors; if empty, its folder does. Raises RecipeError as `measure` does.
         """
         import torch
 
@@ -129,27 +130,28 @@ class PromptingEvaluation(Evaluation, name="prompting"):
         torch.set_num_threads(threads)
         opened = open_language_model(folder)
         prompts = Prompts(opened.tokenizer, family, train, self.tokens, seed)
-        asked = [prompts.question(row) for row in rows]
+        prompted = [prompts.prompted_example(row) for row in rows]
         if self.calibrate:
-            asked += [prompts.saying_nothing(row, text) for row in rows for text in CONTENT_FREE]
+            prompted += [prompts.content_free(row, text) for row in rows for text in CONTENT_FREE]
         size = len(rows)
-        owners = [*range(size), *(place for place in range(size) for _ in CONTENT_FREE)][: len(asked)]
-        drawn = [prompts.shots(place, max(self.shots)) for place in range(size)]
+        owners = [*range(size), *(index for index in range(size) for _ in CONTENT_FREE)][: len(prompted)]
+        drawn = [prompts.shots(index, max(self.shots)) for index in range(size)]
         check_prompt_lengths(
-            asked, [drawn[owner] for owner in owners], self.shots, opened.network.config, stage or str(folder)
+            prompted, [drawn[owner] for owner in owners], self.shots, opened.network.config, stage or str(folder)
         )
         answers: dict[int, list[Answer]] = {}
         for shots in self.shots:
-            behind = [[*prompts.start, *(token for shot in some[:shots] for token in shot)] for some in drawn]
-            heard = log_likelihoods(
-                opened, [([*behind[owner], *one.text], one.answers) for owner, one in zip(owners, asked, strict=True)]
+            prefixes = [[*prompts.start, *(token for shot in own[:shots] for token in shot)] for own in drawn]
+            scores = log_likelihoods(
+                opened,
+                [([*prefixes[owner], *one.text], one.answers) for owner, one in zip(owners, prompted, strict=True)],
             )
             if self.calibrate:
                 free = len(CONTENT_FREE)
-                empty = (heard[size + free * place : size + free * (place + 1)] for place in range(size))
-                heard = [calibrated(scores, some) for scores, some in zip(heard[:size], empty, strict=True)]
+                empty = (scores[size + free * index : size + free * (index + 1)] for index in range(size))
+                scores = [calibrated(own, baseline) for own, baseline in zip(scores[:size], empty, strict=True)]
             answers[shots] = [
-                family.gold(one.filled[int(scores.argmax())]) for one, scores in zip(asked, heard, strict=False)
+                family.gold(one.filled[int(own.argmax())]) for one, own in zip(prompted, scores, strict=False)
             ]
         return answers
 
@@ -159,10 +161,12 @@ def _score(family: TaskFamily, metric: str) -> Score:
 
 
 def calibrated(scores: NDArray[np.float64], empty: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """`scores` [A] of the answers less what they get where nothing is asked: the log of their mean probability, each of
-    `empty` [A] normalised over the answers (Zhao et al. 2021, eq. 1 with W = diag(p)⁻¹ and b = 0)."""
+    """Log-likelihoods of the answers, `scores` [A], minus the log of their mean probability for content-free texts.
+
+    Each of `empty` [A] is normalised over the answers (Zhao et al. 2021, eq. 1 with W = diag(p)⁻¹ and b = 0).
+    """
     import numpy as np
 
-    chances = [np.exp(some - some.max()) / np.exp(some - some.max()).sum() for some in empty]
-    result: NDArray[np.float64] = scores - np.log(np.mean(chances, axis=0))
+    probabilities = [np.exp(one - one.max()) / np.exp(one - one.max()).sum() for one in empty]
+    result: NDArray[np.float64] = scores - np.log(np.mean(probabilities, axis=0))
     return result

@@ -1,4 +1,4 @@
-"""How much of its score a model keeps when its examples are attacked."""
+"""Robustness: how much of its score a model keeps when the examples are attacked."""
 
 from __future__ import annotations
 
@@ -20,87 +20,87 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.resampling import Score
-    from pipelines.judging.evaluations.stage import EvaluationContext
+    from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.task_families import Row, TaskFamily
 
 SHOWN = 2
-"""Changed examples that the record shows of each attack."""
+"""Changed examples that the record shows per attack."""
 
 
 class RobustnessEvaluation(Evaluation, name="robustness"):
-    """Scores on clean and on attacked test examples side by side, and what each attack costs, paired example by example.
+    """Scores on clean and on attacked test examples, and the loss under each attack, paired by example.
 
-    Every model sees the same attacked examples: each is drawn from the stage's seed, the attack and its own place in the
-    table, so that neither the other attacks nor the number of examples move it. What is lost is attacked minus clean.
+    All models read the same attacked examples: the random numbers of each depend on the stage's seed, the attack and
+    its index in the table only, not on the other attacks or the number of examples. The loss is attacked minus clean.
     """
 
     paper = "arXiv:1711.02173"
     reads = TEXTS
 
     attacks: tuple[SerializeAsAny[Attack], ...] = Field(min_length=1)
-    """What is done to the examples, each by itself."""
+    """Attacks on the examples, applied one at a time."""
     rate: float = Field(0.2, gt=0, le=1)
     """Share of words that an attack changes (of characters, in scripts without spaces)."""
     metric: str | None = None
-    """The score that counts; None for the family's first."""
+    """Metric to report; None for the family's first."""
     examples: PositiveInt = 1000
-    """Test examples that are asked, the same of every model: drawn by the seed where the table has more."""
+    """Test examples that every model answers, the same for all: a random sample if the table has more."""
 
     @field_validator("attacks", mode="after")
     @classmethod
-    def _apart(cls, attacks: tuple[Attack, ...]) -> tuple[Attack, ...]:
+    def _unique(cls, attacks: tuple[Attack, ...]) -> tuple[Attack, ...]:
         names = [attack.name for attack in attacks]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"{twice} is asked twice; put the second into an evaluate stage of its own")
+            raise ValueError(f"{twice} is given twice; put the second into an evaluate stage of its own")
         return attacks
 
     def tiny(self) -> Self:
         return self.model_copy(update={"examples": min(self.examples, 8)})
 
-    def readings(self, asked: EvaluationSize) -> Sequence[ForwardPasses]:
-        return [ForwardPasses(min(self.examples, asked.documents) * len(self.attacks), asked.tokens)]
+    def forward_passes(self, size: EvaluationSize) -> Sequence[ForwardPasses]:
+        return [ForwardPasses(min(self.examples, size.documents) * len(self.attacks), size.tokens)]
 
     def unfit(self, family: str | None, language: str | None) -> str | None:
         return next((why for attack in self.attacks if (why := attack.unfit(family, language))), None)
 
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
-        """Raises RecipeError for a metric that the family does not have, or an attack that is not for this dataset."""
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
+        """Raises RecipeError for a metric that the family does not have, or an attack that does not suit this
+        dataset."""
         import numpy as np
 
-        family = evaluated.family
-        if unfit := self.unfit(family.name, evaluated.language):
+        family = context.family
+        if unfit := self.unfit(family.name, context.language):
             raise RecipeError(f"evaluation {self.name}: {unfit}")
         metric = self.chosen_metric(self.metric, family)
         score = family.scorer(metric)
-        random = np.random.default_rng([evaluated.seed, 7])
-        chosen = np.sort(random.permutation(len(evaluated.rows))[: self.examples])
-        rows = [evaluated.rows[index] for index in chosen]
+        random = np.random.default_rng([context.seed, 7])
+        chosen = np.sort(random.permutation(len(context.rows))[: self.examples])
+        rows = [context.rows[index] for index in chosen]
         attacked = {
             attack.name: [
-                self._attacked(attack, row, family, evaluated, int(index))
+                self._attacked(attack, row, family, context, int(index))
                 for index, row in zip(chosen, rows, strict=True)
             ]
             for attack in self.attacks
         }
         stages, headline = [], {}
-        for stage, models in evaluated.answering.items():
-            clean = [evaluated.statistics(subject)[chosen] for subject in models]
+        for stage, models in context.task_models.items():
+            clean = [context.statistics(subject)[chosen] for subject in models]
             record: dict[str, Any] = {
                 "stage": stage,
                 "seeds": [subject.seed for subject in models],
-                "clean": {metric: interval(score, clean, evaluated.seed).record()},
+                "clean": {metric: interval(score, clean, context.seed).record()},
                 "attacked": {},
                 "loss": {},
             }
             for name, changed in attacked.items():
                 right = [family.gold(row) for row in changed]
-                heard = [
-                    family.statistics(right, evaluated.answers_to(subject, changed), evaluated.labels)
-                    for subject in models
+                statistics = [
+                    family.statistics(right, context.answers_to(subject, changed), context.labels) for subject in models
                 ]
-                estimate = interval(score, heard, evaluated.seed)
+                estimate = interval(score, statistics, context.seed)
                 record["attacked"][name] = {metric: estimate.record()}
-                record["loss"][name] = {metric: _loss(score, clean, heard, evaluated.seed).record()}
+                record["loss"][name] = {metric: _loss(score, clean, statistics, context.seed).record()}
                 headline[f"robustness/{metric}/{stage}/{name}"] = estimate.mean
             stages.append(record)
         return {
@@ -119,22 +119,22 @@ class RobustnessEvaluation(Evaluation, name="robustness"):
             "headline": headline,
         }
 
-    def _attacked(self, attack: Attack, row: Row, family: TaskFamily, evaluated: EvaluationContext, index: int) -> Row:
+    def _attacked(self, attack: Attack, row: Row, family: TaskFamily, context: EvaluationContext, index: int) -> Row:
         import numpy as np
 
-        random = np.random.default_rng([evaluated.seed, zlib.crc32(attack.name.encode()), index])
-        return attack.example(row, family, self.rate, random, evaluated.language)
+        random = np.random.default_rng([context.seed, zlib.crc32(attack.name.encode()), index])
+        return attack.example(row, family, self.rate, random, context.language)
 
 
 def _loss(
     score: Score, clean: Sequence[NDArray[np.float64]], attacked: Sequence[NDArray[np.float64]], seed: int
 ) -> Difference:
-    """Attacked minus clean: the same models on the same examples, so that seeds are paired as examples are."""
+    """Attacked minus clean for the same models on the same examples: paired by seed and by example."""
     import numpy as np
 
     width = clean[0].shape[1]
     sides = [np.hstack(both) for both in zip(clean, attacked, strict=True)]
-    # a correlation can lose two
+    # a correlation lies between -1 and 1, so its loss can be 2
     lost = interval(lambda rows: score(rows[:, width:]) - score(rows[:, :width]), sides, seed, reach=2.0, least=-2.0)
     return Difference(lost.mean, lost.low, lost.high)
 

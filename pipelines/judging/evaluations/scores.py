@@ -1,4 +1,4 @@
-"""Scores of every judged stage on any task family, and which step of a ladder of stages paid."""
+"""Scores of every judged stage on any task family, and which step of a ladder of stages pays."""
 
 from __future__ import annotations
 
@@ -14,62 +14,63 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.statistics import Difference
-    from pipelines.judging.evaluations.stage import EvaluationContext
+    from pipelines.judging.evaluations.context import EvaluationContext
 
 
 class ScoresEvaluation(Evaluation, name="scores"):
     """The family's metrics on the test table: mean over seeds, each seed, 95 % interval over seeds and examples.
 
-    Consecutive stages of the ladder are compared on the same examples, and the last with the first: better when the
-    difference is above zero after Holm's correction over all steps, worse when below, else one cannot tell.
+    Consecutive stages of the ladder are compared on the same examples, and the last with the first: better if the
+    difference is above zero after Holm's correction over all steps, worse if below, otherwise undecided (`cannot
+    tell`).
     """
 
     paper = "doi:10.1214/07-AOAS122"
 
     ladder: tuple[str, ...] = ()
-    """Stages in an order in which each adds one thing to the one before; none means no comparison."""
+    """Stages, each with one step more than the one before; empty for no comparison."""
     metric: str | None = None
-    """What the verdicts are about; None for the family's first metric."""
+    """Metric of the verdicts; None for the family's first."""
 
     @property
     def subjects(self) -> tuple[str, ...]:
         return self.ladder
 
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
-        family = evaluated.family
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
+        family = context.family
         verdict_on = self.chosen_metric(self.metric, family)
         stages, headline = [], {}
-        for stage, models in evaluated.answering.items():
+        for stage, models in context.task_models.items():
             record: dict[str, Any] = {"stage": stage, "seeds": [subject.seed for subject in models]}
             for metric in family.metrics:
-                estimate = interval(family.scorer(metric), self._statistics(evaluated, stage), evaluated.seed)
+                estimate = interval(family.scorer(metric), self._statistics(context, stage), context.seed)
                 record[metric] = estimate.record()
                 headline[f"test/{metric}/{stage}"] = estimate.mean
-                if evaluated.clean is not None:
-                    kept = [each[evaluated.clean] for each in self._statistics(evaluated, stage)]
-                    clean = interval(family.scorer(metric), kept, evaluated.seed)
+                if context.clean is not None:
+                    clean_rows = [each[context.clean] for each in self._statistics(context, stage)]
+                    clean = interval(family.scorer(metric), clean_rows, context.seed)
                     record.setdefault("clean", {})[metric] = clean.record()
                     headline[f"test_clean/{metric}/{stage}"] = clean.mean
             stages.append(record)
         return {
             "family": family.name,
             "metrics": list(family.metrics),
-            "examples": len(evaluated.rows),
-            "clean_examples": len(evaluated.rows) if evaluated.clean is None else int(evaluated.clean.sum()),
+            "examples": len(context.rows),
+            "clean_examples": len(context.rows) if context.clean is None else int(context.clean.sum()),
             "resamples": RESAMPLES,
             "verdict_metric": verdict_on,
             "stages": stages,
-            **compare_ladder(self.ladder, verdict_on, partial(self._compare, evaluated), evaluated),
+            **compare_ladder(self.ladder, verdict_on, partial(self._compare, context), context),
             "headline": headline,
         }
 
-    def _compare(self, evaluated: EvaluationContext, before: str, after: str) -> dict[str, Difference]:
-        first, second = self._statistics(evaluated, before), self._statistics(evaluated, after)
+    def _compare(self, context: EvaluationContext, before: str, after: str) -> dict[str, Difference]:
+        first, second = self._statistics(context, before), self._statistics(context, after)
         return {
-            metric: paired_difference(evaluated.family.scorer(metric), first, second, evaluated.seed)
-            for metric in evaluated.family.metrics
+            metric: paired_difference(context.family.scorer(metric), first, second, context.seed)
+            for metric in context.family.metrics
         }
 
     @staticmethod
-    def _statistics(evaluated: EvaluationContext, stage: str) -> list[NDArray[np.float64]]:
-        return [evaluated.statistics(subject) for subject in evaluated.answering[stage]]
+    def _statistics(context: EvaluationContext, stage: str) -> list[NDArray[np.float64]]:
+        return [context.statistics(subject) for subject in context.task_models[stage]]

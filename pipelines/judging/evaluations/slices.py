@@ -1,4 +1,5 @@
-"""Where a model is good and where it is not: scores by class, by length, by source, by how much it had never read."""
+"""Scores by slice of the test table: by class, length, source, and share of words that are not in the training
+table."""
 
 from __future__ import annotations
 
@@ -18,104 +19,109 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.judging.certainty.resampling import Score
-    from pipelines.judging.evaluations.stage import EvaluationContext
+    from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.task_families import Answer, Row
 
 RESAMPLES = 400
 SMALLEST = 10
-"""Examples below which a group is too small to score."""
-MOST_SOURCES = 12
-_RUN = re.compile(r"[\u3400-\u9fff]+|[^\W\u3400-\u9fff]+")
+"""Slices with fewer examples are counted but not scored."""
+MAX_SOURCES = 12
+"""Tables with more sources are not sliced by source."""
+_WORD = re.compile(r"[\u3400-\u9fff]+|[^\W\u3400-\u9fff]+")
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Some of the test examples."""
+    """A named subset of the test examples."""
 
     name: str
     rows: NDArray[np.int64]
+    """Indices of its examples."""
 
 
 class SlicesEvaluation(Evaluation, name="slices"):
-    """The family's score over parts of the test table, with intervals, and precision, recall and F1 of every class.
+    """The family's score over slices of the test table, with intervals, and precision, recall and F1 of every class.
 
-    Parts: quartiles of length in characters; quartiles of the share of words that no training example holds (of pairs of
-    neighbouring characters, in Chinese); the sources that the table names, where they are few. Groups of fewer than ten
-    examples are counted and not scored. Classes are scored one against the rest, as scikit-learn does, where an answer is one
-    of a closed set; pooled over seeds.
+    Slices: quartiles of length in characters; quartiles of the share of words that occur in no training example (in
+    Chinese, of pairs of adjacent characters); the sources that the table names, if they are few. Slices of fewer than
+    ten examples are counted but not scored. Classes are scored one against the rest, as in scikit-learn, if answers are
+    from a closed set; answers are pooled over seeds.
     """
 
     metric: str | None = None
-    """The score of every part; None for the family's first."""
+    """Metric of every slice; None for the family's first."""
     classes: PositiveInt = 30
-    """Classes shown, the most frequent ones."""
+    """Classes shown, most frequent first."""
 
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
         """Raises RecipeError for a metric that the family does not have."""
-        family = evaluated.family
+        family = context.family
         metric = self.chosen_metric(self.metric, family)
         score = family.scorer(metric)
-        texts = [family.text(row) for row in evaluated.rows]
+        texts = [family.text(row) for row in context.rows]
         parts = {
             "length": ("characters", quartile_slices([len(text) for text in texts])),
             "unknown_words": (
                 "percent",
-                quartile_slices([100 * share for share in unknown_word_shares(texts, _known(evaluated))]),
+                quartile_slices([100 * share for share in unknown_word_shares(texts, _known(context))]),
             ),
-            "source": ("", source_slices(evaluated.rows)),
+            "source": ("", source_slices(context.rows)),
         }
         return {
             "metric": metric,
             "examples": len(texts),
             "resamples": RESAMPLES,
             "slices": [
-                {"by": by, "unit": unit, "groups": [_scored(evaluated, group, score) for group in groups]}
+                {"by": by, "unit": unit, "groups": [_scored(context, group, score) for group in groups]}
                 for by, (unit, groups) in parts.items()
                 if len(groups) > 1
             ],
-            "classes": self._classes(evaluated),
+            "classes": self._classes(context),
         }
 
-    def _classes(self, evaluated: EvaluationContext) -> list[dict[str, Any]]:
-        labels = set(evaluated.labels)
-        if not labels or not all(isinstance(right, str) and right in labels for right in evaluated.gold):
+    def _classes(self, context: EvaluationContext) -> list[dict[str, Any]]:
+        labels = set(context.labels)
+        if not labels or not all(isinstance(right, str) and right in labels for right in context.gold):
             return []
-        support = Counter(evaluated.gold)
+        support = Counter(context.gold)
         shown = sorted(support, key=lambda label: (-support[label], label))[: self.classes]
-        said = {
-            stage: [evaluated.answers(subject) for subject in models] for stage, models in evaluated.answering.items()
+        answers_by_stage = {
+            stage: [context.answers(subject) for subject in models] for stage, models in context.task_models.items()
         }
         return [
             {
                 "label": label,
                 "examples": support[label],
-                "stages": {stage: class_scores(label, evaluated.gold, answers) for stage, answers in said.items()},
+                "stages": {
+                    stage: class_scores(label, context.gold, answers) for stage, answers in answers_by_stage.items()
+                },
             }
             for label in shown
         ]
 
 
 def class_scores(label: str, gold: Sequence[Answer], models: Sequence[Sequence[Answer]]) -> dict[str, float]:
-    """Precision, recall and F1 of `label` against the rest over the answers of all `models`; 0 where nothing is to divide by."""
+    """Precision, recall and F1 of `label` against the rest over the answers of all `models`; 0 where the denominator is
+    0."""
     hits = sum(right == given == label for answers in models for right, given in zip(gold, answers, strict=True))
     given = sum(answer == label for answers in models for answer in answers)
-    asked = len(models) * sum(right == label for right in gold)
+    support = len(models) * sum(right == label for right in gold)
     return {
         "precision": hits / given if given else 0.0,
-        "recall": hits / asked if asked else 0.0,
-        "f1": 2 * hits / (given + asked) if given + asked else 0.0,
+        "recall": hits / support if support else 0.0,
+        "f1": 2 * hits / (given + support) if given + support else 0.0,
     }
 
 
 def quartile_slices(values: Sequence[float]) -> list[Slice]:
-    """The examples in up to four groups of ascending value, named by the lowest and the highest; equal values stay together."""
+    """Up to four slices of ascending value, named by lowest and highest value; equal values are in the same slice."""
     import numpy as np
 
-    found = np.asarray(values, dtype=np.float64)
-    edges = np.unique(np.quantile(found, [0.25, 0.5, 0.75], method="lower"))
-    number = np.searchsorted(edges, found, side="left")
-    groups = [np.flatnonzero(number == one) for one in range(len(edges) + 1)]
-    return [Slice(_span(found[rows].min(), found[rows].max()), rows) for rows in groups if len(rows)]
+    array = np.asarray(values, dtype=np.float64)
+    edges = np.unique(np.quantile(array, [0.25, 0.5, 0.75], method="lower"))
+    quartile = np.searchsorted(edges, array, side="left")
+    groups = [np.flatnonzero(quartile == one) for one in range(len(edges) + 1)]
+    return [Slice(_span(array[rows].min(), array[rows].max()), rows) for rows in groups if len(rows)]
 
 
 def _span(low: float, high: float) -> str:
@@ -124,23 +130,22 @@ def _span(low: float, high: float) -> str:
 
 
 def source_slices(rows: Sequence[Row]) -> list[Slice]:
-    """The examples by the file they stand in; none where the table names no source, or too many to lay side by side."""
+    """Slices by source file; none if the table has no source column, or more than `MAX_SOURCES` sources."""
     import numpy as np
 
     column = "origin" if "origin" in rows[0] else "source"
-    told = rows[0].get(column)
-    if not isinstance(told, str):
+    if not isinstance(rows[0].get(column), str):
         return []
-    # a source is a file and the place in it
+    # a source is a file and a position in it
     names = [re.sub(r"[:@]\d+$", "", str(row[column])) for row in rows]
     known = sorted(set(names))
-    if len(known) > MOST_SOURCES:
+    if len(known) > MAX_SOURCES:
         return []
     return [Slice(name, np.flatnonzero(np.asarray(names) == name)) for name in known]
 
 
 def unknown_word_shares(texts: Sequence[str], known: frozenset[str]) -> list[float]:
-    """For each text, the share of its words that are not in `known`; 0 for one without words."""
+    """For each text, the share of its words that are not in `known`; 0 for a text without words."""
     shares = []
     for text in texts:
         words = word_units(text)
@@ -149,23 +154,23 @@ def unknown_word_shares(texts: Sequence[str], known: frozenset[str]) -> list[flo
 
 
 def word_units(text: str) -> list[str]:
-    """The words of `text` without case; of a run of Han characters, every two that are neighbours."""
-    found = []
-    for word in _RUN.findall(text.lower()):
+    """Words of `text` in lower case; of a run of Han characters, every pair of adjacent characters."""
+    units = []
+    for word in _WORD.findall(text.lower()):
         han = len(word) > 1 and "\u3400" <= word[0] <= "\u9fff"
-        found += [word[at : at + 2] for at in range(len(word) - 1)] if han else [word]
-    return found
+        units += [word[first : first + 2] for first in range(len(word) - 1)] if han else [word]
+    return units
 
 
-def _known(evaluated: EvaluationContext) -> frozenset[str]:
-    return frozenset(word for row in evaluated.examples("train") for word in word_units(evaluated.family.text(row)))
+def _known(context: EvaluationContext) -> frozenset[str]:
+    return frozenset(word for row in context.examples("train") for word in word_units(context.family.text(row)))
 
 
-def _scored(evaluated: EvaluationContext, group: Slice, score: Score) -> dict[str, Any]:
-    """A group's name and size, and its score under every stage; none where it is too small."""
+def _scored(context: EvaluationContext, group: Slice, score: Score) -> dict[str, Any]:
+    """Name and size of a slice, and its score under every stage; no scores if it is too small."""
     scores = {}
     if len(group.rows) >= SMALLEST:
-        for stage, models in evaluated.answering.items():
-            statistics = [evaluated.statistics(subject)[group.rows] for subject in models]
-            scores[stage] = interval(score, statistics, evaluated.seed, RESAMPLES).record()
+        for stage, models in context.task_models.items():
+            statistics = [context.statistics(subject)[group.rows] for subject in models]
+            scores[stage] = interval(score, statistics, context.seed, RESAMPLES).record()
     return {"name": group.name, "examples": len(group.rows), "stages": scores}

@@ -1,4 +1,4 @@
-"""What word vectors know by themselves: their neighbours, analogies, and how alike they find words that people judged."""
+"""Intrinsic evaluation of word vectors: neighbours, analogies, and correlation with human similarity judgements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipelines.judging.evaluations import Evaluation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.judging.evaluations.stage import EvaluationContext
+    from pipelines.judging.evaluations.context import EvaluationContext
 
 FIRST_SHOWN = 100
 """Rank by frequency of the first word whose neighbours are shown; each next one has twice the rank."""
@@ -26,34 +26,35 @@ QUESTIONS_AT_ONCE = 256
 
 
 class WordVectorsEvaluation(Evaluation, name="word_vectors"):
-    """The table of input vectors of each model, without anything above it.
+    """The input embeddings of each model, without the layers above them.
 
-    A word counts as known when the model's tokenizer makes one token of it. Analogies are answered by 3CosAdd: the word
-    nearest to b − a + c that is none of the three, over unit vectors (Mikolov et al. 2013; Levy & Goldberg 2014, eq. 3).
+    A word is known if the model's tokenizer encodes it as one token. Analogies are answered by 3CosAdd: the word
+    nearest to b − a + c other than these three, over unit vectors (Mikolov et al. 2013; Levy & Goldberg 2014, eq. 3).
     """
 
     paper = "arXiv:1301.3781"
     judges: ClassVar[Literal["task models", "language models"]] = "language models"
 
     words: tuple[str, ...] = ()
-    """Words whose neighbours are shown; where none is named, words from frequent to rare."""
+    """Words whose neighbours are shown; if empty, words from frequent to rare."""
     neighbours: PositiveInt = 5
-    """Neighbours shown of each word."""
+    """Neighbours shown per word."""
     analogies: str | None = None
-    """A file of questions: lines of relation, a, b, c, d between tabs, or the published form with `: relation` lines."""
+    """A file of questions: tab-separated lines of relation, a, b, c, d, or the published form with `:
+    relation` lines."""
     similarity: str | None = None
-    """A file of judgements: lines of word, word, score between tabs."""
+    """A file of judgements: tab-separated lines of word, word, score."""
     shown: PositiveInt = Field(8, le=100)
-    """Words shown where none is named."""
+    """Words shown if `words` is empty."""
 
     @property
     def reads_files(self) -> tuple[Path, ...]:
         return tuple(Path(path) for path in (self.analogies, self.similarity) if path is not None)
 
-    def measure(self, evaluated: EvaluationContext) -> dict[str, Any]:
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
         models: list[dict[str, Any]] = []
         headline: dict[str, float] = {}
-        for stage, subjects in evaluated.language_models.items():
+        for stage, subjects in context.language_models.items():
             record = {"stage": stage, **self.measure_folder(subjects[0].folder)}
             models.append(record)
             if "analogies" in record:
@@ -63,7 +64,7 @@ class WordVectorsEvaluation(Evaluation, name="word_vectors"):
         return {"models": models, "headline": headline}
 
     def measure_folder(self, folder: Path) -> dict[str, Any]:
-        """The record of the model in `folder`. Raises DataError for a file that is not there or not of its form."""
+        """The record of the model in `folder`. Raises DataError for a file that is missing or malformed."""
         table = EmbeddingTable(folder)
         record: dict[str, Any] = {"width": table.unit.shape[1], "words": int(table.ordinary.sum())}
         chosen = self.words or table.from_frequent_to_rare(self.shown)
@@ -76,7 +77,7 @@ class WordVectorsEvaluation(Evaluation, name="word_vectors"):
 
 
 class EmbeddingTable:
-    """The input vectors of a saved model, and its words."""
+    """The input embeddings of a saved model, and its vocabulary."""
 
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer
@@ -98,44 +99,46 @@ class EmbeddingTable:
         self.ordinary: NDArray[np.bool_] = ~np.isin(np.arange(size), settings.all_special_ids)
         """bool [V]: what is no special token."""
         counts = getattr(model.config, "token_counts", None)
-        # without counts, tokens are taken to be numbered from frequent to rare, as most tokenizers do
+        # without counts, ids are assumed to be in order of descending frequency, as in most tokenizers
         self._rank = np.arange(size) if counts is None else np.argsort(-np.asarray(counts[:size]), kind="stable")
 
     def find(self, word: str) -> int | None:
-        """The token of `word`, or None when it is none or several."""
+        """Token id of `word`; None if the tokenizer encodes it as none or several tokens."""
         ids = self._tokenizer.encode(word, add_special_tokens=False).ids
         return ids[0] if len(ids) == 1 and ids[0] not in self._special and ids[0] < len(self.unit) else None
 
-    def write(self, token: int) -> str:
+    def word(self, token: int) -> str:
+        """The text of a token."""
         return str(self._tokenizer.decode([token])).strip()
 
     def from_frequent_to_rare(self, number: int) -> list[str]:
-        """Up to `number` words of rank 100, 200, 400 …; of a small vocabulary, its most frequent word at least."""
+        """Up to `number` words of rank 100, 200, 400 …; in a small vocabulary, at least the most frequent word."""
         ranked = [int(token) for token in self._rank if self.ordinary[token]]
-        places = [place for place in (FIRST_SHOWN << step for step in range(number)) if place < len(ranked)]
-        return [self.write(ranked[place]) for place in places or [0]]
+        ranks = [rank for rank in (FIRST_SHOWN << step for step in range(number)) if rank < len(ranked)]
+        return [self.word(ranked[rank]) for rank in ranks or [0]]
 
     def neighbours(self, word: str, number: int) -> list[tuple[str, float]] | None:
-        """The `number` words with the highest cosine to `word`, and that cosine; None for a word that is not known."""
+        """The `number` words with the highest cosine to `word`, with that cosine; None for an unknown word."""
         token = self.find(word)
         if token is None:
             return None
         cosine = np.where(self.ordinary, self.unit @ self.unit[token], -np.inf)
         cosine[token] = -np.inf
         best = np.argsort(-cosine, kind="stable")[:number]
-        return [(self.write(other), round(float(cosine[other]), DIGITS)) for other in best.tolist()]
+        return [(self.word(other), round(float(cosine[other]), DIGITS)) for other in best.tolist()]
 
 
 def answer_analogies(table: EmbeddingTable, questions: Sequence[tuple[str, str, str, str, str]]) -> dict[str, Any]:
-    """How many of (relation, a, b, c, d) are answered rightly, by relation and over all; unknown words are told apart.
+    """Accuracy over the questions (relation, a, b, c, d), by relation and overall; unknown words are counted
+    separately.
 
     `accuracy` is over the questions whose four words are known, with its 95 % Wilson interval; `accuracy_of_all` counts
     the others as wrong.
     """
     from scipy.stats import binomtest
 
-    found = [(relation, *(table.find(word) for word in words)) for relation, *words in questions]
-    known = [question for question in found if None not in question]
+    tokens = [(relation, *(table.find(word) for word in words)) for relation, *words in questions]
+    known = [question for question in tokens if None not in question]
     ids = np.asarray([question[1:] for question in known], dtype=np.int64).reshape(-1, 4)
     right = np.zeros(len(ids), dtype=bool)
     for first in range(0, len(ids), QUESTIONS_AT_ONCE):
@@ -164,14 +167,15 @@ def answer_analogies(table: EmbeddingTable, questions: Sequence[tuple[str, str, 
 
 
 def compare_judgements(table: EmbeddingTable, pairs: Sequence[tuple[str, str, float]]) -> dict[str, Any]:
-    """Spearman's correlation of cosines and scores over the pairs with both words known, and its 95 % interval.
+    """Spearman's correlation of cosines and scores over the pairs with both words known, with its 95 % interval.
 
-    The interval is Fisher's with the variance of Bonett & Wright (2000); the correlation is 0 with fewer than four pairs.
+    The interval is Fisher's with the variance of Bonett & Wright (2000); the correlation is 0 with fewer than four
+    pairs.
     """
     from scipy.stats import spearmanr
 
-    found = [(table.find(a), table.find(b), score) for a, b, score in pairs]
-    known = [(a, b, score) for a, b, score in found if a is not None and b is not None]
+    tokens = [(table.find(a), table.find(b), score) for a, b, score in pairs]
+    known = [(a, b, score) for a, b, score in tokens if a is not None and b is not None]
     record: dict[str, Any] = {"pairs": len(pairs), "coverage": round(len(known) / len(pairs), DIGITS), "spearman": 0.0}
     scores = [score for *_, score in known]
     if len(known) < 4 or len(set(scores)) == 1:
@@ -188,7 +192,7 @@ def compare_judgements(table: EmbeddingTable, pairs: Sequence[tuple[str, str, fl
 
 
 def read_analogies(path: Path) -> list[tuple[str, str, str, str, str]]:
-    """(relation, a, b, c, d): a is to b as c is to d."""
+    """Questions (relation, a, b, c, d): a is to b as c is to d."""
     questions: list[tuple[str, str, str, str, str]] = []
     relation = ""
     for number, line in _lines(path):
@@ -199,15 +203,13 @@ def read_analogies(path: Path) -> list[tuple[str, str, str, str, str]]:
         if len(fields) == 4:
             fields = [relation, *fields]
         if len(fields) != 5:
-            raise DataError(
-                f"{path}, line {number}: {len(fields)} fields; a question is a, b, c, d or relation, a, b, c, d"
-            )
+            raise DataError(f"{path}, line {number}: {len(fields)} fields; expected a, b, c, d or relation, a, b, c, d")
         questions.append((fields[0], fields[1], fields[2], fields[3], fields[4]))
-    return _some(questions, path)
+    return _not_empty(questions, path)
 
 
 def read_similarity(path: Path) -> list[tuple[str, str, float]]:
-    """(word, word, score). A first line without a score is a header."""
+    """Judgements (word, word, score). A first line without a score is a header."""
     pairs: list[tuple[str, str, float]] = []
     for number, line in _lines(path):
         fields = line.split("\t")
@@ -216,20 +218,20 @@ def read_similarity(path: Path) -> list[tuple[str, str, float]]:
         except (IndexError, ValueError):
             if number == 1:
                 continue
-            raise DataError(f"{path}, line {number}: not word, word, score between tabs") from None
+            raise DataError(f"{path}, line {number}: expected word, word, score, separated by tabs") from None
         pairs.append((first, second, score))
-    return _some(pairs, path)
+    return _not_empty(pairs, path)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbers and texts of the lines of a file that are not empty."""
+    """Numbers and texts of the non-empty lines of a file."""
     if not path.is_file():
-        raise DataError(f"{path}: there is no such file; name one, relative to the project or absolute")
+        raise DataError(f"{path}: no such file; give a path, absolute or relative to the project")
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         yield from ((number, line.strip()) for number, line in enumerate(file, 1) if line.strip())
 
 
-def _some(rows: list[Any], path: Path) -> list[Any]:
+def _not_empty(rows: list[Any], path: Path) -> list[Any]:
     if not rows:
-        raise DataError(f"{path}: empty, there is nothing to judge on")
+        raise DataError(f"{path}: the file is empty; it needs at least one line")
     return rows

@@ -51,4 +51,4 @@ def part(**settings: object) -> Evaluation:
 def test_what_each_model_is_shown_beside_the_test_table(
     settings: dict[str, object], wanted: list[ForwardPasses]
 ) -> None:
-    assert list(part(**settings).readings(ASKED)) == wanted
+    assert list(part(**settings).forward_passes(ASKED)) == wanted

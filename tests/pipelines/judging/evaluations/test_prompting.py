@@ -71,7 +71,7 @@ def test_a_likelihood_is_the_mean_over_the_answers_tokens_read_one_by_one(untrai
 
 def test_a_prompt_is_answered_examples_and_an_open_one(tokenizer: PreTrainedTokenizerFast) -> None:
     prompts = Prompts(tokenizer, FAMILY, TRAIN, 12, seed=0)
-    question = prompts.question(TEST[1])
+    question = prompts.prompted_example(TEST[1])
     cut = tokenizer.decode(tokenizer(TEST[1]["text"], add_special_tokens=False)["input_ids"][:12])
     assert tokenizer.decode(question.text) == f"text : {cut} label :"
     assert [tokenizer.decode(answer) for answer in question.answers] == list(LABELS)
@@ -81,10 +81,10 @@ def test_a_prompt_is_answered_examples_and_an_open_one(tokenizer: PreTrainedToke
     assert Prompts(tokenizer, FAMILY, TRAIN, 12, seed=1).shots(3, 6) != shots
     said = [tokenizer.decode(shot) for shot in shots]
     assert len(set(said)) == 6 and all(text.startswith("text :") and text.split()[-1] in LABELS for text in said)
-    assert tokenizer.decode(prompts.saying_nothing(TEST[1], "N/A").text) == "text : n / a label :"
+    assert tokenizer.decode(prompts.content_free(TEST[1], "N/A").text) == "text : n / a label :"
     choices = TaskFamily.model_validate("multiple_choice")
     row = {"context": "A log.", "question": "What is it?", "choices": ["a log", "a file"], "answer": 1}
-    offered = Prompts(tokenizer, choices, [row], None, seed=0).question(row)
+    offered = Prompts(tokenizer, choices, [row], None, seed=0).prompted_example(row)
     assert [choices.gold(one) for one in offered.filled] == [0, 1] and len(offered.answers) == 2
 
 
@@ -110,7 +110,7 @@ def test_calibrated_answers_are_those_of_the_same_prompts_less_what_says_nothing
     expected, plain = [], []
     for place, row in enumerate(TEST):
         behind = [*prompts.start, *(token for shot in prompts.shots(place, 1) for token in shot)]
-        asked = [prompts.question(row), *(prompts.saying_nothing(row, text) for text in ("N/A", "[MASK]", ""))]
+        asked = [prompts.prompted_example(row), *(prompts.content_free(row, text) for text in ("N/A", "[MASK]", ""))]
         scores, *empty = log_likelihoods(opened, [([*behind, *one.text], one.answers) for one in asked])
         expected.append(LABELS[int(calibrated(scores, empty).argmax())])
         plain.append(LABELS[int(scores.argmax())])
@@ -132,7 +132,7 @@ def test_prompts_longer_than_the_positions_are_refused_with_numbers(untrained: P
     message = r"4 shots make prompts of up to \d+ tokens, and stage 'general' reads at most 96; at most [1-3] shots fit. Lower"
     with pytest.raises(RecipeError, match=message):
         PromptingEvaluation(tokens=16).answers(untrained, FAMILY, TRAIN, TEST, seed=0, stage="general")
-    with pytest.raises(RecipeError, match="not even a prompt without examples fits"):
+    with pytest.raises(RecipeError, match="even a prompt without examples does not fit"):
         PromptingEvaluation().answers(untrained, FAMILY, TRAIN, [{"text": "log " * 200, "label": "xml"}], seed=0)
 
 
@@ -144,7 +144,7 @@ def test_what_cannot_be_prompted_is_refused(
     )
     build_network(ModelRecord(head=MaskedLMHead()), config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(RecipeError, match="the head masked_lm, which does not say what comes next"):
+    with pytest.raises(RecipeError, match="the head masked_lm, which does not predict next tokens"):
         open_language_model(tmp_path)
     same: list[dict[str, Any]] = [{"text": "a", "label": label} for label in ("好", "坏")]
     with pytest.raises(DataError, match="the same tokens as '坏'|the same tokens as '好'"):

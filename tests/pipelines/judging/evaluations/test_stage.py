@@ -160,7 +160,7 @@ def test_tables_that_cannot_be_judged_on_are_named(trained: Trained, tmp_path: P
     empty = write_tables({"test": []}, tmp_path / "empty")
     foreign = write_tables({"test": [*splits["test"], ("Fold a value.", "functools")]}, tmp_path / "foreign")
     out = tmp_path / "out"
-    assert "test.parquet: empty" in _refusal(_job(trained, out, suite, tables=trained.tables | empty))
+    assert "test.parquet: the table is empty" in _refusal(_job(trained, out, suite, tables=trained.tables | empty))
     assert "label 'functools'" in _refusal(_job(trained, out, suite, tables=trained.tables | foreign))
     lacking = {name: path for name, path in trained.tables.items() if name != "test"}
     assert "needs the table 'test'" in _refusal(_job(trained, out, suite, tables=lacking))

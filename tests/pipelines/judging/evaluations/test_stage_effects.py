@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from pipelines.errors import RecipeError
-from pipelines.judging.evaluations.stage import EvaluationContext
+from pipelines.judging.evaluations.context import EvaluationContext
 from pipelines.judging.evaluations.stage_effects import StageEffectsEvaluation
 from pipelines.reports.elements.path_costs import factor_costs, path_costs
-from pipelines.reports.sections.lattice import Lattice, settled_by
+from pipelines.reports.sections.lattice import LatticeSection, settled_by
 from pipelines.task_families.text_classification import TextClassification
 from pipelines.training.batches.few_labels import LEAST, fewer
 
@@ -41,20 +41,20 @@ def judged(seeds: int, items: int, sizes: tuple[int | None, ...] = (None,)) -> t
                 answers[stage, seed] = family.statistics(
                     ["yes"] * items, ["yes" if one else "no" for one in right], LABELS
                 )
-    evaluated = SimpleNamespace(
+    context = SimpleNamespace(
         family=family,
-        answering=answering,
+        task_models=answering,
         rows=[{}] * items,
         seed=0,
         statistics=lambda model: answers[model.stage, model.seed],
     )
-    return StageEffectsEvaluation.model_validate({"factors": FACTORS, "paths": paths, "metric": "accuracy"}), evaluated
+    return StageEffectsEvaluation.model_validate({"factors": FACTORS, "paths": paths, "metric": "accuracy"}), context
 
 
 @pytest.fixture(scope="module")
 def record() -> dict[str, Any]:
-    evaluation, evaluated = judged(seeds=4, items=600)
-    return evaluation.measure(cast("Evaluated", evaluated))
+    evaluation, context = judged(seeds=4, items=600)
+    return evaluation.measure(cast("EvaluationContext", context))
 
 
 def test_effects_are_those_of_a_regression(record: dict[str, Any]) -> None:
@@ -82,14 +82,14 @@ def test_what_pays_is_found_and_what_does_not_is_not(record: dict[str, Any]) -> 
 
 
 def test_one_seed_is_refused() -> None:
-    evaluation, evaluated = judged(seeds=1, items=50)
+    evaluation, context = judged(seeds=1, items=50)
     with pytest.raises(RecipeError, match="has one seed.*--seeds"):
-        evaluation.measure(cast("Evaluated", evaluated))
+        evaluation.measure(cast("EvaluationContext", context))
 
 
 def test_the_page_tells_of_effects_costs_and_curves() -> None:
-    evaluation, evaluated = judged(seeds=2, items=120, sizes=(20, None))
-    section = evaluation.measure(cast("Evaluated", evaluated))
+    evaluation, context = judged(seeds=2, items=120, sizes=(20, None))
+    section = evaluation.measure(cast("EvaluationContext", context))
     records: dict[str, dict[str, Any]] = {}
     steps: list[dict[str, str]] = []
 
@@ -125,7 +125,7 @@ def test_the_page_tells_of_effects_costs_and_curves() -> None:
         records=records,
         store=Path(),
     )
-    page = Lattice()
+    page = LatticeSection()
     content = page.found(cast("Any", report))
     assert content is not None
     assert content["drawn"].count("<rect") == 8 and content["drawn"].count("<line") == 12

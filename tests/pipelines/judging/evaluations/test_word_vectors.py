@@ -132,5 +132,5 @@ def test_a_bad_file_of_questions_is_named(text: str | None, problem: str, tmp_pa
 def test_a_bad_judgement_is_named(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("man\twoman\t3\nman\tking\n")
-    with pytest.raises(DataError, match="line 2: not word, word, score"):
+    with pytest.raises(DataError, match="line 2: expected word, word, score"):
         read_similarity(path)
