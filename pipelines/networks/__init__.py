@@ -1,4 +1,5 @@
-"""Our own networks, each a Hugging Face `PreTrainedModel`. Modules here import torch; nothing that plans imports them."""
+"""Networks that transformers does not have, each a `PreTrainedModel`. Modules here import torch; planning never imports
+them."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from functools import cache
 
 @cache
 def register() -> None:
-    """Let the Auto classes of transformers open the folders of our own bodies.
+    """Register the backbones of this package with the Auto classes of transformers, so that these open their folders.
 
-    Each module that holds one has a function `register_auto_classes`. They are found and not named here, so that the code of a body is
-    part of the identity of the stages that use it, and of no other.
+    Every module with a backbone defines a function `register_auto_classes`. They are discovered instead of imported by
+    name, so that the code of a backbone is part of the fingerprint of the stages that use it, and of no others.
     """
     for module in pkgutil.iter_modules(__path__, __name__ + "."):
         getattr(importlib.import_module(module.name), "register_auto_classes", lambda: None)()

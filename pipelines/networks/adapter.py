@@ -1,4 +1,4 @@
-"""The bottleneck that the strategy `adapter` puts after each sub-layer (Houlsby et al. 2019, §2.1)."""
+"""Bottleneck adapters, which the strategy `adapter` inserts after each sub-layer (Houlsby et al. 2019, §2.1)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from torch.nn import functional
 
 
 class Bottleneck(nn.Module):
-    """x + W₂ · gelu(W₁ · x + b₁) + b₂, over the last axis; nearly the identity when new.
+    """x + W₂ · gelu(W₁ · x + b₁) + b₂, over the last axis; nearly the identity when newly initialised.
 
     Args:
-        width: H, of what comes and goes.
-        size: of the bottleneck between.
-        deviation: standard deviation of the new weights, cut off at two deviations; biases are 0.
+        width: H, size of the last axis of input and output.
+        size: width of the bottleneck.
+        deviation: standard deviation of the initial weights, truncated at two deviations; biases are 0.
     """
 
     def __init__(self, width: int, size: int, deviation: float) -> None:
@@ -28,9 +28,9 @@ class Bottleneck(nn.Module):
 
 
 class AdaptedDropout(nn.Dropout):
-    """The dropout that ends a sub-layer, and an adapter on what it lets through, before the residual is added.
+    """The dropout that ends a sub-layer, followed by an adapter, before the residual is added.
 
-    It takes the place of the sub-layer's own dropout, so no weight of the body changes its name.
+    It replaces the sub-layer's own dropout module, so that the names of the backbone's weights do not change.
     """
 
     def __init__(self, rate: float, adapter: Bottleneck) -> None:

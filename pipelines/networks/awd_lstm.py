@@ -19,7 +19,7 @@ from transformers.utils.generic import ModelOutput
 
 
 class AwdLstmConfig(PretrainedConfig):
-    """The dimensions and dropouts of an AWD-LSTM; the defaults are the paper's for the Penn Treebank (§5)."""
+    """Dimensions and dropout rates of an AWD-LSTM; the defaults are the paper's for the Penn Treebank (§5)."""
 
     model_type = "awd_lstm"
 
@@ -30,42 +30,42 @@ class AwdLstmConfig(PretrainedConfig):
     """Width of the layers below the top."""
     num_hidden_layers: int = 3
     embedding_dropout: float = 0.1
-    """Share of the vocabulary's words that disappear from a whole batch (§4.3)."""
+    """Share of the vocabulary's words that are dropped from a whole batch (§4.3)."""
     input_dropout: float = 0.4
-    """Share of the embeddings' elements dropped, the same at all tokens of a row (§4.2), as are the next two."""
+    """Share of the embeddings' elements dropped, with one mask for all tokens of a row (§4.2), like the next two."""
     inner_dropout: float = 0.3
     """Share of the elements dropped between layers."""
     output_dropout: float = 0.4
     """Share of the top layer's elements dropped."""
     weight_dropout: float = 0.5
-    """Share of the hidden-to-hidden weights dropped, the same at all tokens of a batch (§2)."""
+    """Share of the hidden-to-hidden weights dropped, with one mask for all tokens of a batch (§2)."""
     initializer_range: float = 0.1
-    """Embeddings begin uniform within ± this (§5)."""
+    """Embeddings are initialised uniformly in ± this value (§5)."""
     pad_token_id: int | None = 0
     tie_word_embeddings: bool = True
 
 
 @dataclass
 class AwdLstmOutput(ModelOutput):
-    """What an AWD-LSTM says. W is the width of a layer."""
+    """Outputs of an AWD-LSTM. W is the width of a layer."""
 
     last_hidden_state: Tensor | None = None
     """[B, L, H]: the top layer's outputs, after the output dropout."""
     hidden_states: tuple[Tensor, ...] | None = None
-    """Layers + 1 tensors [B, L, W], each after its dropout, embeddings first. Those between bottom and top are wider."""
+    """Layers + 1 tensors [B, L, W], each after its dropout, embeddings first. W is larger between bottom and top."""
     memory: tuple[Tensor, ...] | None = None
-    """Two tensors [B, W] a layer, its output and its cell after the last token, detached. Rows to be continued carry no
-    padding."""
+    """Two tensors [B, W] for each layer, its output and cell state after the last token, detached. Rows that are to be
+    continued must not have padding."""
     raw: Tensor | None = None
     """[B, L, H]: the top layer's outputs before the output dropout."""
 
 
 @dataclass
 class AwdLstmCausalLMOutput(AwdLstmOutput):
-    """The same, and the scores of the next token."""
+    """Outputs of an AWD-LSTM with language-modelling head."""
 
     logits: Tensor | None = None
-    """[B, L, V]."""
+    """[B, L, V]: scores of the next token."""
 
 
 class VariationalDropout(nn.Dropout):
@@ -78,10 +78,10 @@ class VariationalDropout(nn.Dropout):
 
 
 class EmbeddingDropout(nn.Dropout):
-    """Words, and not elements, disappear: every occurrence in the batch (Merity et al. 2017, §4.3)."""
+    """Dropout of whole words instead of elements: all occurrences in the batch (Merity et al. 2017, §4.3)."""
 
     def look_up(self, ids: Tensor, table: nn.Embedding) -> Tensor:
-        """The rows `ids` [B, L] of `table`, without the words that disappear."""
+        """[B, L, H]: the embeddings of `ids` [B, L] in `table`, 0 for dropped words, the others rescaled."""
         embedded: Tensor = table(ids)
         if not self.training or self.p == 0:
             return embedded
@@ -89,16 +89,18 @@ class EmbeddingDropout(nn.Dropout):
 
 
 class WeightDropLSTM(nn.LSTM):
-    """An LSTM layer with DropConnect on its hidden-to-hidden weights, one mask a forward pass (Merity et al. 2017, §2)."""
+    """An LSTM layer with DropConnect on its hidden-to-hidden weights, one mask a forward pass (Merity et al. 2017,
+    §2)."""
 
     def __init__(self, inputs: int, width: int, weight_dropout: float) -> None:
         super().__init__(inputs, width, batch_first=True)
         self.weight_dropout = nn.Dropout(weight_dropout)
 
-    def step_through(self, states: Tensor, memory: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """Outputs [B, L, W], and the last output and cell [B, W], from `states` [B, L, …] and a `memory` of two [B, W].
+    def run_steps(self, states: Tensor, memory: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Outputs [B, L, W], and the last output and cell state [B, W], from `states` [B, L, …] and `memory`, two of
+        [B, W].
 
-        All steps run in torch's own kernel: the weights are dropped once, before it starts.
+        All time steps run in torch's own kernel: weights are dropped once, before it starts.
         """
         weights = [self.weight_ih_l0, self.weight_dropout(self.weight_hh_l0), self.bias_ih_l0, self.bias_hh_l0]
         before = tuple(part.to(states.dtype).unsqueeze(0) for part in memory)
@@ -107,13 +109,13 @@ class WeightDropLSTM(nn.LSTM):
 
 
 class AwdLstmPreTrainedModel(PreTrainedModel):
-    """What the body and its language model share: configuration, names and initial weights."""
+    """Base class of the backbone and its language model: configuration, names and weight initialisation."""
 
     config_class = AwdLstmConfig
     base_model_prefix = "awd_lstm"
     _input_embed_layer = "embeddings"
     supports_gradient_checkpointing = False
-    # it attends to nothing: every implementation of attention is as good as any other
+    # there is no attention, so every attention implementation is supported
     _supports_sdpa = True
     _supports_flash_attn = True
     _supports_flex_attn = True
@@ -124,9 +126,9 @@ class AwdLstmPreTrainedModel(PreTrainedModel):
         if isinstance(module, nn.Embedding):
             init.uniform_(module.weight, -self.config.initializer_range, self.config.initializer_range)
         elif isinstance(module, nn.LSTM):
-            edge = module.hidden_size**-0.5
+            bound = module.hidden_size**-0.5
             for weights in module.parameters():
-                init.uniform_(weights, -edge, edge)
+                init.uniform_(weights, -bound, bound)
         elif isinstance(module, nn.Linear):
             init.uniform_(module.weight, -self.config.initializer_range, self.config.initializer_range)
             if module.bias is not None:
@@ -134,7 +136,7 @@ class AwdLstmPreTrainedModel(PreTrainedModel):
 
 
 class AwdLstmModel(AwdLstmPreTrainedModel):
-    """The body. It reads left to right, so padding on the right changes nothing at the tokens before it."""
+    """The backbone. It reads from left to right, so padding on the right does not affect the tokens before it."""
 
     def __init__(self, config: AwdLstmConfig) -> None:
         super().__init__(config)
@@ -156,32 +158,33 @@ class AwdLstmModel(AwdLstmPreTrainedModel):
         memory: tuple[Tensor, ...] | None = None,
         output_hidden_states: bool = False,
     ) -> AwdLstmOutput:
-        """Read `input_ids` [B, L] after what `memory` remembers; zeros where it is None. The mask is not needed."""
+        """Run on `input_ids` [B, L], starting from the state `memory`, zeros if it is None. `attention_mask` is
+        ignored."""
         states = self.input_dropout(self.embedding_dropout.look_up(input_ids, self.embeddings))
-        every, after = [states], list[Tensor]()
+        hidden_states, final_state = [states], list[Tensor]()
         for index, layer in enumerate(cast("list[WeightDropLSTM]", self.layers)):
             if memory is None:
                 zeros = states.new_zeros(len(states), layer.hidden_size)
                 before = (zeros, zeros)
             else:
                 before = (memory[2 * index], memory[2 * index + 1])
-            raw, last, cell = layer.step_through(states, before)
-            after += [last.detach(), cell.detach()]
+            raw, last, cell = layer.run_steps(states, before)
+            final_state += [last.detach(), cell.detach()]
             top = index == len(self.layers) - 1
             states = self.output_dropout(raw) if top else self.inner_dropout(raw)
-            every.append(states)
+            hidden_states.append(states)
         return AwdLstmOutput(
             last_hidden_state=states,
-            hidden_states=tuple(every) if output_hidden_states else None,
-            memory=tuple(after),
+            hidden_states=tuple(hidden_states) if output_hidden_states else None,
+            memory=tuple(final_state),
             raw=raw,
         )
 
 
 class AwdLstmForCausalLM(AwdLstmPreTrainedModel):
-    """A language model: the body under a decoder whose weights are the embeddings (Merity et al. 2017, §4.4)."""
+    """A language model: the backbone with an output layer that is tied to the embeddings (Merity et al. 2017, §4.4)."""
 
-    _tied_weights_keys = {"lm_head.weight": "awd_lstm.embeddings.weight"}  # noqa: RUF012  # transformers says what it is
+    _tied_weights_keys = {"lm_head.weight": "awd_lstm.embeddings.weight"}  # noqa: RUF012  # declared by transformers
 
     def __init__(self, config: AwdLstmConfig) -> None:
         super().__init__(config)
@@ -196,12 +199,12 @@ class AwdLstmForCausalLM(AwdLstmPreTrainedModel):
         memory: tuple[Tensor, ...] | None = None,
         output_hidden_states: bool = False,
     ) -> AwdLstmCausalLMOutput:
-        said = self.awd_lstm(input_ids, attention_mask, memory, output_hidden_states)
-        return AwdLstmCausalLMOutput(**said, logits=self.lm_head(said.last_hidden_state))
+        outputs = self.awd_lstm(input_ids, attention_mask, memory, output_hidden_states)
+        return AwdLstmCausalLMOutput(**outputs, logits=self.lm_head(outputs.last_hidden_state))
 
 
 def register_auto_classes() -> None:
-    """Let the Auto classes open folders of this architecture."""
+    """Register this architecture with the Auto classes of transformers."""
     AutoConfig.register("awd_lstm", AwdLstmConfig, exist_ok=True)
     AutoModel.register(AwdLstmConfig, AwdLstmModel, exist_ok=True)
     AutoModelForCausalLM.register(AwdLstmConfig, AwdLstmForCausalLM, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What the networks under the labelled heads share: any body of the Auto classes, under its own names."""
+"""Base class of the networks of labelled heads: any backbone of the Auto classes, with room for a head on top."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 from pipelines import networks
 from pipelines.errors import RecipeError
 
-CONTINUING = ("use_cache", "use_mems")
-"""Arguments that make a body keep what a next row would need; a labelled example is never continued."""
+CACHING_ARGUMENTS = ("use_cache", "use_mems")
+"""Arguments that make a backbone keep the state for a next segment; labelled examples are never continued."""
 DROPOUTS = (
     "classifier_dropout",
     "hidden_dropout_prob",
@@ -22,15 +22,16 @@ DROPOUTS = (
     "output_dropout",
     "dropout",
 )
-"""Configuration keys that hold an architecture's dropout above its body; the first that is set is meant."""
-USUAL_DROPOUT = 0.1
+"""Configuration keys of an architecture's dropout before the head; the first that is set is used."""
+DEFAULT_DROPOUT = 0.1
 
 
 class BackboneWithHead(PreTrainedModel):
-    """A body and room for a head above it. The body's weights carry the names that plain transformers gives them.
+    """A backbone, with room for a head on top. The backbone's weights have the names that plain transformers gives
+    them.
 
-    A network is a function of its configuration alone. Raises RecipeError for an encoder with a decoder, of which neither
-    half alone is the model.
+    A network is a function of its configuration alone. Raises RecipeError for an encoder-decoder, where neither half
+    alone is the model.
     """
 
     config_class = PretrainedConfig
@@ -42,33 +43,34 @@ class BackboneWithHead(PreTrainedModel):
         super().__init__(config)
         if getattr(config, "is_encoder_decoder", False):
             raise RecipeError(
-                f"head: a {config.model_type} body encodes one text and decodes another, and this head reads one row of "
-                "states; give it a body that is bidirectional or causal, or the head text_to_text"
+                f"head: {config.model_type} is an encoder-decoder, and this head needs a single stack of layers; use a "
+                "bidirectional or causal backbone, or the head text_to_text"
             )
         networks.register()
-        body = AutoModel.from_config(config)
-        if getattr(body, "pooler", None) is not None:
-            body.pooler = None  # trained on nothing we use; kept, it would be a weight that never learns
-        self.base_model_prefix = body.base_model_prefix
-        setattr(self, self.base_model_prefix, body)
-        self._takes = frozenset(signature(body.forward).parameters)
+        backbone = AutoModel.from_config(config)
+        if getattr(backbone, "pooler", None) is not None:
+            backbone.pooler = None  # unused here; kept, its weights would never train
+        self.base_model_prefix = backbone.base_model_prefix
+        setattr(self, self.base_model_prefix, backbone)
+        self._accepted_arguments = frozenset(signature(backbone.forward).parameters)
 
-    def read(self, inputs: dict[str, Tensor], output_hidden_states: bool = False) -> Any:
-        """What the body says of `inputs`, by Hugging Face's argument names: `last_hidden_state` [B, L, H] and the rest.
+    def run_backbone(self, inputs: dict[str, Tensor], output_hidden_states: bool = False) -> Any:
+        """Outputs of the backbone for `inputs`, named as its arguments: `last_hidden_state` [B, L, H] and others.
 
-        A tokenizer may tell two texts apart for a body that does not: what it has no argument for is not handed on.
+        Inputs that the backbone does not accept are dropped: the tokenizer may provide token types that it does not
+        use.
         """
-        given = {name: value for name, value in inputs.items() if name in self._takes}
-        stateless = {name: False for name in CONTINUING if name in self._takes}
-        return self.base_model(**given, **stateless, output_hidden_states=output_hidden_states)
+        accepted = {name: value for name, value in inputs.items() if name in self._accepted_arguments}
+        stateless = {name: False for name in CACHING_ARGUMENTS if name in self._accepted_arguments}
+        return self.base_model(**accepted, **stateless, output_hidden_states=output_hidden_states)
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Nothing: the body initialises itself as its architecture does, the layers above it in their `__init__`."""
+        """Do nothing: the backbone is initialised by its architecture, the layers on top in their `__init__`."""
 
 
 def linear(inputs: int, outputs: int, config: PretrainedConfig) -> nn.Linear:
-    """A new linear layer above a body of `config`, random as the body's own are, its bias zero."""
+    """A linear layer on top of a backbone of `config`, initialised like the backbone's own layers, with zero bias."""
     layer = nn.Linear(inputs, outputs)
     nn.init.normal_(layer.weight, std=getattr(config, "initializer_range", 0.02))
     nn.init.zeros_(layer.bias)
@@ -76,6 +78,6 @@ def linear(inputs: int, outputs: int, config: PretrainedConfig) -> nn.Linear:
 
 
 def dropout_of(config: PretrainedConfig) -> float:
-    """The share of elements that the architecture drops above its body."""
+    """Dropout rate of the architecture before its head."""
     stated = (getattr(config, name, None) for name in DROPOUTS)
-    return float(next((value for value in stated if value is not None), USUAL_DROPOUT))
+    return float(next((value for value in stated if value is not None), DEFAULT_DROPOUT))

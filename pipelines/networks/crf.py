@@ -1,10 +1,10 @@
 """Linear-chain conditional random fields (Lafferty, McCallum, Pereira 2001; Collobert et al. 2011, §3.3.2).
 
-A chain of W words with tags y scores Σ emission[w, y_w] + Σ transition[y_w−1, y_w], start and end included; its probability
-is the exponential of that over the sum of it for all chains.
+A chain of W words with tags y scores Σ emission[w, y_w] + Σ transition[y_w−1, y_w], start and end included; its
+probability is the exponential of its score, divided by the sum of the exponentials over all chains.
 
-Shapes: B chains, W words in the longest, C tags. Transitions are [C + 2, C + 2]; row C leads from the start, column C + 1 to
-the end. A chain of no words goes from the start to the end.
+Shapes: B chains, W words in the longest, C tags. Transitions are [C + 2, C + 2]; row C is from the start, column C + 1
+to the end. An empty chain goes from the start to the end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from torch import Tensor
 
 
 def log_partition(emissions: Tensor, transitions: Tensor, lengths: Tensor) -> Tensor:
-    """[B]: logarithm of the sum over all chains, from `emissions` [B, W, C] of the first `lengths` int64 [B] words."""
+    """[B]: log of the sum over all chains of exp(score), from `emissions` [B, W, C] of the first `lengths` int64 [B]
+    words."""
     tags = emissions.shape[-1]
     steps = transitions[:tags, :tags].unsqueeze(0)
     scores = torch.where((lengths > 0).unsqueeze(1), transitions[tags, :tags] + emissions[:, 0], 0.0)
@@ -26,22 +27,22 @@ def log_partition(emissions: Tensor, transitions: Tensor, lengths: Tensor) -> Te
 
 
 def chain_score(emissions: Tensor, transitions: Tensor, chains: Tensor, lengths: Tensor) -> Tensor:
-    """[B]: score of `chains` int64 [B, W], of which the first `lengths` [B] tags count; the others may be any tag."""
+    """[B]: score of `chains` int64 [B, W], whose first `lengths` [B] tags count; the others may be any tag."""
     rows, words = chains.shape
     tags = emissions.shape[-1]
-    there = torch.arange(words, device=chains.device) < lengths.unsqueeze(1)
+    valid = torch.arange(words, device=chains.device) < lengths.unsqueeze(1)
     ends = chains.new_full((rows, 1), tags + 1)
-    path = torch.cat([chains.new_full((rows, 1), tags), torch.where(there, chains, tags + 1), ends], dim=1)
-    spoken = emissions.gather(2, chains.unsqueeze(2)).squeeze(2)
-    # behind the first end there is nothing to go to
-    taken = torch.cat([there.new_ones(rows, 1), there], dim=1)
+    path = torch.cat([chains.new_full((rows, 1), tags), torch.where(valid, chains, tags + 1), ends], dim=1)
+    emitted = emissions.gather(2, chains.unsqueeze(2)).squeeze(2)
+    # no transitions after the first end
+    before_end = torch.cat([valid.new_ones(rows, 1), valid], dim=1)
     moved = transitions[path[:, :-1], path[:, 1:]]
-    return torch.where(there, spoken, 0.0).sum(1) + torch.where(taken, moved, 0.0).sum(1)
+    return torch.where(valid, emitted, 0.0).sum(1) + torch.where(before_end, moved, 0.0).sum(1)
 
 
 @torch.no_grad()
 def best_chains(emissions: Tensor, transitions: Tensor, lengths: Tensor) -> list[list[int]]:
-    """The chain with the highest score of each row, `lengths` tags long (Viterbi 1967)."""
+    """The highest-scoring chain of each row, `lengths` tags long (Viterbi 1967)."""
     tags = emissions.shape[-1]
     steps = transitions[:tags, :tags].unsqueeze(0)
     scores = transitions[tags, :tags] + emissions[:, 0]

@@ -1,12 +1,14 @@
-"""Attention within documents only, over rows that hold several: one function for every body of transformers that asks for one.
+"""Attention within documents, over rows that hold several: one attention function for all backbones of transformers
+that support registered ones.
 
-The linear layers read the rows as they are, packed; no score between two documents is computed where it can be avoided:
+Linear layers run on the packed rows; scores between different documents are computed only where that cannot be avoided:
 
-    CUDA, half precision, no dropout   torch's varlen_attn over all documents end to end (FlashAttention 2: arXiv:2307.08691)
-    CPU, documents short beside a row  documents of like length side by side, plain matrix products
-    otherwise                          whole rows, with a mask of blocks
+    CUDA, half precision, no dropout    torch's varlen_attn over all documents (FlashAttention 2: arXiv:2307.08691)
+    CPU, documents shorter than rows    documents gathered by length, plain matrix products
+    otherwise                           whole rows, with a block-diagonal mask
 
-A body takes `documents=` beside its own arguments and hands it down; without it, each row is one document, and so is its padding.
+Pass `documents=` to the backbone in addition to its own arguments; without it, each row is one document and its padding
+another.
 """
 
 from __future__ import annotations
@@ -24,39 +26,42 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 NAME = "within_documents"
-"""In transformers' registry of attention functions."""
+"""Name in transformers' registry of attention functions."""
 SHORTEST_CLASS = 16
-"""Documents up to so many tokens are of one length class; each further class is twice as long."""
+"""Longest documents of the first length class, in tokens; each further class is twice as long."""
 WORTH_GATHERING = 0.5
-"""Share of a row's scores below which documents are gathered: to gather and to put back costs about as much as to score."""
+"""Share of the scores of whole rows below which documents are gathered: gathering and scattering costs about as much as
+computing the other half."""
 
 
 class LengthClass(NamedTuple):
-    """Documents of like length, side by side: D of them, the longest with T tokens."""
+    """A padded batch of D documents of similar length, the longest with T tokens."""
 
-    places: Tensor
-    """int64 [D · T]: the token of the batch that stands at each place; any token behind the end of a document."""
-    hidden: Tensor
-    """bool [D, T]: what stands behind the end of a document."""
-    kept: Tensor
-    """int64: the places that hold a token, ascending."""
+    token_indices: Tensor
+    """int64 [D · T]: index among the B · L tokens of the token at each slot; an arbitrary one for padding."""
+    padding: Tensor
+    """bool [D, T]: slots after the end of a document."""
+    occupied: Tensor
+    """int64: ascending indices of the slots that hold a token."""
 
 
 class Documents(NamedTuple):
-    """Where the documents of a batch stand."""
+    """The documents of a batch: ids of tokens, and how to gather them."""
 
-    numbers: Tensor
+    ids: Tensor
     """int64 [B, L]: the document of each token, ascending over the whole batch."""
     bounds: Tensor | None = None
-    """int32 [D + 1]: where each document begins among the B · L tokens, and their number; further entries repeat that."""
+    """int32 [D + 1]: index of each document's first token among the B · L tokens, then B · L; further entries repeat
+    that."""
     classes: tuple[LengthClass, ...] = ()
-    """All documents by their length; none where whole rows are read."""
+    """All documents by length; empty where whole rows are computed."""
     order: Tensor | None = None
-    """int64 [B · L]: where each token stands in the classes end to end."""
+    """int64 [B · L]: index of each token in the concatenated classes."""
 
 
 def attend_within_documents(network: PreTrainedModel) -> None:
-    """Let `network` attend within documents only. Raises RecipeError for one that computes its scores by itself."""
+    """Restrict the attention of `network` to documents. Raises RecipeError if it does not use registered attention
+    functions."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface
 
@@ -64,8 +69,8 @@ def attend_within_documents(network: PreTrainedModel) -> None:
     AttentionMaskInterface.register(NAME, _padding)
     if not network._can_set_attn_implementation():
         raise RecipeError(
-            f"{network.config.model_type}: it computes its attention by itself and cannot be told to attend within documents; "
-            "use another layout, or another body"
+            f"{network.config.model_type}: its attention cannot be restricted to documents, since it does not use "
+            "registered attention functions; use another layout or another backbone"
         )
     network.set_attn_implementation(NAME)
 
@@ -73,25 +78,25 @@ def attend_within_documents(network: PreTrainedModel) -> None:
 def documents_of(starts: Tensor) -> Documents:
     """The documents that begin where `starts` [B, L] is not 0; every row begins one.
 
-    Waits for the device once, to count them.
+    Synchronises with the device once, to count them.
     """
     begins = starts != 0
     begins[:, 0] = True
     flat = begins.flatten()
-    numbers = (flat.cumsum(0) - 1).view_as(starts)
-    places = flat.nonzero().squeeze(1)
-    bounds = torch.cat([places, places.new_tensor([flat.numel()])])
+    ids = (flat.cumsum(0) - 1).view_as(starts)
+    first_tokens = flat.nonzero().squeeze(1)
+    bounds = torch.cat([first_tokens, first_tokens.new_tensor([flat.numel()])])
     if bounds.is_cuda:
-        return Documents(numbers, bounds.int())
+        return Documents(ids, bounds.int())
     lengths = bounds.diff()
-    kinds = torch.ceil(torch.log2(lengths.clamp(min=SHORTEST_CLASS).double())).long()
-    chosen = [kinds == kind for kind in sorted(set(kinds.tolist()))]
+    length_classes = torch.ceil(torch.log2(lengths.clamp(min=SHORTEST_CLASS).double())).long()
+    chosen = [length_classes == one for one in sorted(set(length_classes.tolist()))]
     scores = sum(int(one.sum()) * int(lengths[one].max()) ** 2 for one in chosen)
     if scores > WORTH_GATHERING * flat.numel() * starts.shape[1]:
-        return Documents(numbers, bounds.int())
-    classes = tuple(_side_by_side(places[one], lengths[one]) for one in chosen)
-    order = torch.argsort(torch.cat([one.places[one.kept] for one in classes]))
-    return Documents(numbers, bounds.int(), classes, order)
+        return Documents(ids, bounds.int())
+    classes = tuple(_gathered(first_tokens[one], lengths[one]) for one in chosen)
+    order = torch.argsort(torch.cat([one.token_indices[one.occupied] for one in classes]))
+    return Documents(ids, bounds.int(), classes, order)
 
 
 def attend(
@@ -107,45 +112,44 @@ def attend(
 ) -> tuple[Tensor, None]:
     """[B, L, heads, H]: each token of `query`, `key` and `value` [B, heads, L, H] attends to those of its document.
 
-    `attention_mask` [B, L] is 1 for a token, 0 for padding, and read only without `documents`. A module that says it is causal
-    lets a token see only what precedes it. Raises ValueError for a body that adds a bias to its scores, or that remembers keys.
+    `attention_mask` [B, L] is 1 for a token, 0 for padding, and read only without `documents`. In a module with
+    `is_causal` a token attends only to itself and earlier tokens. Raises ValueError for a backbone with a bias on
+    scores or cached keys.
     """
     if others.get("position_bias") is not None:
-        raise ValueError(f"{NAME}: a body with relative biases scores tokens by more than queries and keys")
+        raise ValueError(f"{NAME}: a position bias on attention scores is not supported")
     if query.shape[2] != key.shape[2]:
-        raise ValueError(f"{NAME}: reads whole rows, and keys of an earlier row are remembered here")
+        raise ValueError(f"{NAME}: cached keys of earlier rows are not supported")
     if documents is None:
-        documents = documents_of(_rows(query, attention_mask))
+        documents = documents_of(_row_starts(query, attention_mask))
     rate = dropout if module.training else 0.0
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     causal = bool(getattr(module, "is_causal", False))
     if query.is_cuda and rate == 0 and query.dtype in (torch.bfloat16, torch.float16) and documents.bounds is not None:
-        return _end_to_end(query, key, value, documents.bounds, scale, causal), None
+        return _concatenated(query, key, value, documents.bounds, scale, causal), None
     if documents.order is not None:
         return _by_length(query, key, value, documents, scale, rate, causal), None
-    return _by_row(query, key, value, documents.numbers, scale, rate, causal), None
+    return _by_row(query, key, value, documents.ids, scale, rate, causal), None
 
 
-def _end_to_end(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale: float, causal: bool) -> Tensor:
+def _concatenated(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale: float, causal: bool) -> Tensor:
     from torch.nn.attention.varlen import varlen_attn
 
     rows, heads, length, width = query.shape
     query, key, value = (one.transpose(1, 2).reshape(rows * length, heads, width) for one in (query, key, value))
-    seen = (-1, 0) if causal else (-1, -1)
-    said = varlen_attn(query, key, value, bounds, bounds, length, length, scale=scale, window_size=seen)
-    assert isinstance(said, Tensor)
-    return said.view(rows, length, heads, width)
+    window = (-1, 0) if causal else (-1, -1)
+    attended = varlen_attn(query, key, value, bounds, bounds, length, length, scale=scale, window_size=window)
+    assert isinstance(attended, Tensor)
+    return attended.view(rows, length, heads, width)
 
 
-def _by_row(
-    query: Tensor, key: Tensor, value: Tensor, numbers: Tensor, scale: float, rate: float, causal: bool
-) -> Tensor:
-    hidden = numbers[:, None, :, None] != numbers[:, None, None, :]
+def _by_row(query: Tensor, key: Tensor, value: Tensor, ids: Tensor, scale: float, rate: float, causal: bool) -> Tensor:
+    hidden = ids[:, None, :, None] != ids[:, None, None, :]
     if causal:
         hidden = hidden | _later(query.shape[2], query.device)
     if query.is_cuda:
-        said = scaled_dot_product_attention(query, key, value, ~hidden, dropout_p=rate, scale=scale)
-        return said.transpose(1, 2)
+        attended = scaled_dot_product_attention(query, key, value, ~hidden, dropout_p=rate, scale=scale)
+        return attended.transpose(1, 2)
     return _products(query, key, value, hidden, scale, rate).transpose(1, 2)
 
 
@@ -154,42 +158,43 @@ def _by_length(
 ) -> Tensor:
     rows, heads, length, width = query.shape
     flat = [one.transpose(1, 2).reshape(rows * length, heads * width) for one in (query, key, value)]
-    said = []
-    for places, hidden, kept in documents.classes:
-        count, longest = hidden.shape
-        asks, answers, holds = (
-            one.index_select(0, places).view(count, longest, heads, width).transpose(1, 2) for one in flat
+    outputs = []
+    for token_indices, padding, occupied in documents.classes:
+        count, longest = padding.shape
+        gathered = (
+            one.index_select(0, token_indices).view(count, longest, heads, width).transpose(1, 2) for one in flat
         )
-        behind = hidden[:, None, None, :]
-        mask = behind | _later(longest, query.device) if causal else behind
-        scored = _products(asks, answers, holds, mask, scale, rate)
-        scored = scored.transpose(1, 2).reshape(count * longest, heads * width)
-        said.append(scored.index_select(0, kept))
+        hidden = padding[:, None, None, :]
+        mask = hidden | _later(longest, query.device) if causal else hidden
+        attended = _products(*gathered, mask, scale, rate)
+        attended = attended.transpose(1, 2).reshape(count * longest, heads * width)
+        outputs.append(attended.index_select(0, occupied))
     assert documents.order is not None
-    return torch.cat(said).index_select(0, documents.order).view(rows, length, heads, width)
+    return torch.cat(outputs).index_select(0, documents.order).view(rows, length, heads, width)
 
 
 def _products(query: Tensor, key: Tensor, value: Tensor, hidden: Tensor, scale: float, rate: float) -> Tensor:
-    """Plain matrix products, which on a CPU beat the fused kernel forward and far more so backward."""
+    """Attention by plain matrix products, on a CPU faster than the fused kernel in forward and much more so in
+    backward."""
     scores = torch.matmul(query, key.transpose(2, 3))
     mask = torch.zeros((), device=scores.device).masked_fill(hidden, torch.finfo(torch.float32).min)
     return torch.matmul(masked_softmax(scores, mask, scale, rate), value)
 
 
-def _side_by_side(places: Tensor, lengths: Tensor) -> LengthClass:
-    along = torch.arange(int(lengths.max()), device=lengths.device)
-    hidden = along >= lengths[:, None]
-    tokens = (places[:, None] + along).masked_fill(hidden, 0)
-    return LengthClass(tokens.flatten(), hidden, (~hidden).flatten().nonzero().squeeze(1))
+def _gathered(first_tokens: Tensor, lengths: Tensor) -> LengthClass:
+    offsets = torch.arange(int(lengths.max()), device=lengths.device)
+    padding = offsets >= lengths[:, None]
+    token_indices = (first_tokens[:, None] + offsets).masked_fill(padding, 0)
+    return LengthClass(token_indices.flatten(), padding, (~padding).flatten().nonzero().squeeze(1))
 
 
 def _later(length: int, device: torch.device) -> Tensor:
-    """bool [L, L]: what a token must not see of those behind it."""
+    """bool [L, L]: True where token j is later than token i, hidden from it in causal attention."""
     return torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
 
 
-def _rows(query: Tensor, attention_mask: Tensor | None) -> Tensor:
-    """Starts of rows, and of the padding in them."""
+def _row_starts(query: Tensor, attention_mask: Tensor | None) -> Tensor:
+    """int64 [B, L]: 1 where the padding of a row begins, for rows that are one document each."""
     starts = torch.zeros(query.shape[0], query.shape[2], dtype=torch.long, device=query.device)
     if attention_mask is not None:
         starts[:, 1:] = (attention_mask[:, 1:] != attention_mask[:, :-1]).long()
@@ -197,5 +202,5 @@ def _rows(query: Tensor, attention_mask: Tensor | None) -> Tensor:
 
 
 def _padding(*_: Any, attention_mask: Tensor | None = None, **others: Any) -> Tensor | None:
-    """What transformers makes of a mask of padding for this function: nothing, `attend` reads it as it is."""
+    """Mask function for transformers: pass the padding mask on unchanged, `attend` reads it as it is."""
     return attention_mask

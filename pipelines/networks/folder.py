@@ -11,7 +11,7 @@ from pipelines.errors import DataError
 ONNX = "model.onnx"
 SAFETENSORS = "model.safetensors"
 CONFIGURATION = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-"""What a folder that is served holds beside its weights; the last only where a tokenizer has one."""
+"""Files of a served folder besides its weights; the last one only if the tokenizer has it."""
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"{path}: missing; name a folder that a stage has written") from None
+        raise DataError(f"{path}: missing; give the folder of a finished stage") from None
     except ValueError as error:
         raise DataError(f"{path}: not JSON ({error})") from error
     if not isinstance(value, dict):

@@ -15,5 +15,5 @@ def _plain_torch(scores: Tensor, mask: Tensor | None, scaling: float, rate: floa
 
 
 masked_softmax = Operation(_plain_torch)
-"""`masked_softmax(scores, mask, scaling, rate)`: [B, heads, Q, K], the softmax of `scores` · `scaling` + `mask` over K, of which
-a share of `rate` is dropped."""
+"""`masked_softmax(scores, mask, scaling, rate)`: [B, heads, Q, K], the softmax over K of `scores` · `scaling` + `mask`,
+with dropout at `rate`."""

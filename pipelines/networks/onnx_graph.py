@@ -1,4 +1,4 @@
-"""ONNX files: written from a network with free batch size and length, reduced to 8 bits, opened by ONNX Runtime."""
+"""ONNX files: export with dynamic batch size and length, quantization to 8 bits, inference sessions of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 OPSET = 20
-"""The first ONNX operator set in which GELU is one operator, which ONNX Runtime computes in one pass."""
+"""ONNX operator set: the first in which GELU is a single operator, which ONNX Runtime computes in one pass."""
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-"""Names of a graph's inputs, int64 [B, L]; the last only where the network tells two texts apart."""
+"""Names of the inputs of a graph, int64 [B, L]; the last one only if the network uses token types."""
 
 
 def export_onnx(
     module: Module, path: Path, longest: int, *, inputs: Sequence[str] = INPUTS[:2], output: str, orders: int = 1
 ) -> None:
-    """Write `module`, whose arguments are `inputs`, as one ONNX file for any batch of rows of up to `longest` tokens.
+    """Export `module`, whose arguments are `inputs`, to one ONNX file for any batch of rows of up to `longest` tokens.
 
-    The number of rows is a multiple of `orders`. What the exporter notes of this machine is left out.
+    The number of rows must be a multiple of `orders`. Metadata about this machine are removed.
     """
     import onnx
     import torch
 
-    # the exporter fixes dimensions that are 0 or 1 in its example
+    # the exporter specialises dimensions of size 0 or 1 in its example
     input_ids = torch.ones((2 * orders, 7), dtype=torch.long)
     batch: Any = torch.export.Dim("batch")
     axes = {0: orders * batch if orders > 1 else batch, 1: torch.export.Dim("length", max=longest)}
     shapes: dict[str, dict[int, Any]] = {name: dict.fromkeys(axes, torch.export.Dim.AUTO) for name in inputs}
-    # naming the axes of all of them would warn that one name suffices
+    # the exporter warns if the axes of more than one input are named
     shapes[inputs[0]] = axes
     with _quiet_exporter(), torch.inference_mode():
         program = torch.onnx.export(
@@ -50,7 +50,7 @@ def export_onnx(
         )
     assert program is not None
     model = program.model_proto
-    # stack traces of this machine, and shapes that quantization makes stale
+    # remove stack traces of this machine, and shapes that quantization makes stale
     for node in model.graph.node:
         node.ClearField("metadata_props")
     for tensor in (*model.graph.initializer, *model.graph.input, *model.graph.output):
@@ -62,9 +62,10 @@ def export_onnx(
 
 
 def quantize_onnx(exported: Path, quantized: Path) -> None:
-    """Write `exported` with matrices and embeddings as 8-bit integers, one scale a channel; activations at run time.
+    """Quantize `exported` dynamically: matrices and embeddings to 8-bit integers, one scale per channel; activations at
+    run time.
 
-    Integers use seven of the eight bits: with all eight, processors without VNNI saturate silently.
+    Weights use seven of the eight bits: with all eight, processors without VNNI saturate silently.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -83,13 +84,13 @@ def quantize_onnx(exported: Path, quantized: Path) -> None:
 
 
 def open_onnx(path: Path, threads: int) -> Any:
-    """An InferenceSession of `path` on the CPU. Raises DataError for a file that ONNX Runtime cannot read."""
+    """An InferenceSession for `path` on the CPU. Raises DataError for a file that ONNX Runtime cannot read."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # threads that spin while they wait take whole cores from their neighbours
+    # spinning threads would take whole cores from other processes
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(str(path), sess_options=options, providers=["CPUExecutionProvider"])
@@ -99,7 +100,8 @@ def open_onnx(path: Path, threads: int) -> Any:
 
 @contextmanager
 def _quiet_exporter() -> Iterator[None]:
-    """Without what torch's exporter says about itself: no torchvision here, and a deprecation inside torch."""
+    """Suppress messages of torch's exporter that do not concern the user: missing torchvision, a deprecation inside
+    torch."""
     logger = logging.getLogger("torch.onnx._internal.exporter._registration")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,7 +1,7 @@
-"""Operations that an accelerator may compute in another way.
+"""Operations whose implementation an accelerator may replace.
 
 masked_softmax = Operation(_plain_torch)       # in the network's module: the definition, in plain torch
-masked_softmax(scores, mask, scaling, rate)    # called like the function it holds
+masked_softmax(scores, mask, scaling, rate)    # called like a function
 masked_softmax.replace(_in_the_kernel)         # in the accelerator: returns NotImplemented where it does not apply
 """
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class Operation(Generic[P, R]):
-    """A function with a definition in plain torch, and faster implementations that are tried before it.
+    """A function with a reference definition in plain torch, and faster implementations that are tried first.
 
     An implementation computes the same result up to rounding, or returns NotImplemented.
     """
@@ -33,5 +33,5 @@ class Operation(Generic[P, R]):
         return self.definition(*arguments, **named)
 
     def replace(self, implementation: Callable[P, R | NotImplementedType]) -> None:
-        """Try `implementation` before the definition. Registering it twice changes nothing."""
+        """Try `implementation` before the definition. Registering it again has no effect."""
         self._implementations[f"{implementation.__module__}.{implementation.__qualname__}"] = implementation

@@ -1,4 +1,5 @@
-"""A learned mixture of a body's layers in place of its top one (Peters et al. 2018, equation 1)."""
+"""Scalar mix: a learned weighted sum of a backbone's layers instead of its top layer (Peters et al. 2018, equation
+1)."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from pipelines.errors import RecipeError
 
 
 class ScalarMix(nn.Module):
-    """γ · Σⱼ sⱼ · hⱼ over the embeddings and the layers of a body, with s = softmax(w). Equal shares when new.
+    """γ · Σⱼ sⱼ · hⱼ over the embeddings and the layers of a backbone, with s = softmax(w). Initially equal shares.
 
     Args:
-        layers: L; there are L + 1 states to mix, each [B, L, H].
+        layers: number of layers; there are layers + 1 hidden states to mix, each [B, L, H].
     """
 
     def __init__(self, layers: int) -> None:
@@ -26,8 +27,8 @@ class ScalarMix(nn.Module):
         if len(states) != len(self.weights) or any(state.size(-1) != states[0].size(-1) for state in states):
             shapes = ", ".join(str(tuple(state.shape)) for state in states)
             raise RecipeError(
-                f"strategy frozen: the {len(self.weights)} layers of this body cannot be mixed, their states have the "
-                f"shapes {shapes}; use features: top"
+                f"strategy frozen: the {len(self.weights)} layers of this backbone cannot be mixed, their states have "
+                f"the shapes {shapes}; use features: top"
             )
         shares = self.weights.softmax(0)
         mixed: Tensor = self.gamma * sum(
@@ -35,15 +36,15 @@ class ScalarMix(nn.Module):
         )
         return mixed
 
-    def attach(self, body: nn.Module) -> None:
-        """From now on `body` says the mixture as its `last_hidden_state`, whoever calls it."""
-        # bound methods, so that a copy of the network mixes with the copy of this module
-        body.register_forward_pre_hook(self._ask_for_all, with_kwargs=True)
-        body.register_forward_hook(self._replace_top)
+    def attach(self, backbone: nn.Module) -> None:
+        """Register hooks on `backbone` that replace its `last_hidden_state` by the mix."""
+        # bound methods, so that a deep copy of the network uses the copy of this module
+        backbone.register_forward_pre_hook(self._request_hidden_states, with_kwargs=True)
+        backbone.register_forward_hook(self._replace_top)
 
-    def _ask_for_all(self, _: nn.Module, args: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _request_hidden_states(self, _: nn.Module, args: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         return args, {**named, "output_hidden_states": True}
 
-    def _replace_top(self, _: nn.Module, __: Any, said: Any) -> Any:
-        said.last_hidden_state = self(said.hidden_states)
-        return said
+    def _replace_top(self, _: nn.Module, __: Any, outputs: Any) -> Any:
+        outputs.last_hidden_state = self(outputs.hidden_states)
+        return outputs

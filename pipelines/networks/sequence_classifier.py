@@ -1,4 +1,4 @@
-"""The network behind every head that reads one vector of a row: a body, a pooling, and scores of that vector."""
+"""The network of all heads that read one vector of a row: backbone, pooling, and scores of the pooled vector."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from transformers.utils.generic import ModelOutput
 from pipelines.networks.backbone_with_head import BackboneWithHead, dropout_of, linear
 
 POOLED_WIDTH = {"concat": 3}
-"""Pooling → vectors of the body's width that it puts side by side; one unless named here."""
+"""Pooling → number of vectors of width H that it concatenates; 1 unless listed here."""
 
 
 @dataclass
 class ClassificationOutput(ModelOutput):
-    """Scores, and what they were read from."""
+    """Outputs of a sequence classifier."""
 
     logits: Tensor | None = None
-    """[B, C]."""
+    """[B, C]: scores."""
     pooled: Tensor | None = None
-    """[B, H], or [B, 3H] where the pooling is `concat`."""
+    """[B, H], or [B, 3H] with pooling `concat`: the vectors that the scores are computed from."""
     last_hidden_state: Tensor | None = None
-    """[R, L, H]: R rows, two for each example where pairs are read in both orders."""
+    """[R, L, H]: R rows, two for each example if pairs are read in both orders."""
     hidden_states: tuple[Tensor, ...] | None = None
     """Layers + 1 tensors [R, L, H], embeddings first."""
 
 
 class SequenceClassifier(BackboneWithHead):
-    """body → pooling → dropout → linear; with `classifier_hidden`, the two blocks of Howard & Ruder 2018, §3.3.
+    """backbone → pooling → dropout → linear; with `classifier_hidden`, the two blocks of Howard & Ruder 2018, §3.3.
 
-    Of its configuration it reads `id2label` (C), `classifier_pooling`, and where they are set `classifier_hidden`
-    (the width of the block) and `classifier_orders` (rows that are one example, their pooled vectors added).
+    Configuration keys: `id2label` (C), `classifier_pooling`, optionally `classifier_hidden` (width of the block) and
+    `classifier_orders` (number of rows of one example, whose pooled vectors are added).
     """
 
     def __init__(self, config: PretrainedConfig) -> None:
@@ -62,21 +62,23 @@ class SequenceClassifier(BackboneWithHead):
         output_hidden_states: bool = False,
         **others: Tensor,
     ) -> ClassificationOutput:
-        """Scores of the rows `input_ids` [R, L]; `others` are further arguments of the body."""
+        """Scores of the rows `input_ids` [R, L]; `others` are further arguments of the backbone."""
         inputs = {"input_ids": input_ids, **others}
         if attention_mask is not None:
             inputs["attention_mask"] = attention_mask
-        said = self.read(inputs, output_hidden_states)
-        pooled = pool(said.last_hidden_state, attention_mask, self.config.classifier_pooling)
+        outputs = self.run_backbone(inputs, output_hidden_states)
+        pooled = pool(outputs.last_hidden_state, attention_mask, self.config.classifier_pooling)
         orders = getattr(self.config, "classifier_orders", 1)
         if orders > 1:
             pooled = pooled.reshape(-1, orders, pooled.shape[-1]).sum(1)
         features = pooled if self.hidden is None else self.hidden(pooled)
-        return ClassificationOutput(self.classifier(self.dropout(features)), pooled, said.last_hidden_state, said.hidden_states)
+        return ClassificationOutput(
+            self.classifier(self.dropout(features)), pooled, outputs.last_hidden_state, outputs.hidden_states
+        )
 
 
 class RowNorm(nn.BatchNorm1d):
-    """Batch normalisation; a batch of a single row, which has no variance, is normalised as in evaluation."""
+    """Batch normalisation; a batch of a single row, which has no variance, is normalised as in evaluation mode."""
 
     def forward(self, rows: Tensor) -> Tensor:
         if len(rows) > 1 or not self.training:
@@ -86,9 +88,10 @@ class RowNorm(nn.BatchNorm1d):
 
 
 def pool(states: Tensor, mask: Tensor | None, pooling: str) -> Tensor:
-    """[B, H] (`concat`: [B, 3H]) of `states` [B, L, H] over the tokens where `mask` [B, L] is 1; over all where it is None.
+    """[B, H] (`concat`: [B, 3H]): `states` [B, L, H] pooled over the tokens where `mask` [B, L] is 1; over all if it is
+    None.
 
-    `cls` is the first token, `last` the last, `mean` their mean, `concat` last, maximum and mean side by side (Howard &
+    `cls` is the first token, `last` the last, `mean` their mean, `concat` last, maximum and mean concatenated (Howard &
     Ruder 2018, §3.3).
     """
     if pooling == "cls":
@@ -110,6 +113,6 @@ def _mean(states: Tensor, mask: Tensor) -> Tensor:
 
 
 def _last(states: Tensor, mask: Tensor) -> Tensor:
-    # also right where the padding stands before the tokens
-    places = (mask * torch.arange(mask.shape[1], device=mask.device)).argmax(1)
-    return states.take_along_dim(places[:, None, None], 1).squeeze(1)
+    # also correct with padding on the left
+    positions = (mask * torch.arange(mask.shape[1], device=mask.device)).argmax(1)
+    return states.take_along_dim(positions[:, None, None], 1).squeeze(1)

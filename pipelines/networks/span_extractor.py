@@ -1,4 +1,4 @@
-"""The network behind span extraction: a body and two scores of every token, as first and as last of the answer."""
+"""The network for span extraction: a backbone and two scores of each token, as first and as last of the answer."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pipelines.networks.backbone_with_head import BackboneWithHead, linear
 
 @dataclass
 class SpanExtractionOutput(ModelOutput):
-    """Scores of the edges of spans."""
+    """Outputs of a span extractor."""
 
     logits: Tensor | None = None
-    """[B, L, 2]: as first, as last."""
+    """[B, L, 2]: scores as first and as last token."""
     hidden_states: tuple[Tensor, ...] | None = None
     """Layers + 1 tensors [B, L, H], embeddings first."""
 
 
 class SpanExtractor(BackboneWithHead):
-    """body → linear, under the names of Hugging Face's networks for question answering."""
+    """backbone → linear, with the parameter names of Hugging Face's question-answering networks."""
 
     def __init__(self, config: PretrainedConfig) -> None:
         super().__init__(config)
@@ -35,9 +35,9 @@ class SpanExtractor(BackboneWithHead):
         output_hidden_states: bool = False,
         **others: Tensor,
     ) -> SpanExtractionOutput:
-        """Scores of the rows `input_ids` [B, L]; `others` are further arguments of the body."""
+        """Scores of the rows `input_ids` [B, L]; `others` are further arguments of the backbone."""
         inputs = {"input_ids": input_ids, **others}
         if attention_mask is not None:
             inputs["attention_mask"] = attention_mask
-        said = self.read(inputs, output_hidden_states)
-        return SpanExtractionOutput(self.qa_outputs(said.last_hidden_state), said.hidden_states)
+        outputs = self.run_backbone(inputs, output_hidden_states)
+        return SpanExtractionOutput(self.qa_outputs(outputs.last_hidden_state), outputs.hidden_states)

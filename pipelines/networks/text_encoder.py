@@ -1,4 +1,5 @@
-"""The tokenizer of a saved model's folder, read by the `tokenizers` library alone: transformers and torch stay unimported."""
+"""The tokenizer of a saved model, loaded with the `tokenizers` library alone, without importing transformers or
+torch."""
 
 from __future__ import annotations
 
@@ -13,11 +14,12 @@ from pipelines.errors import DataError
 from pipelines.networks.folder import read_json
 
 LONGEST = 512
-"""Tokens kept of a text when a folder states no length of its own."""
+"""Maximum number of tokens of a text if the folder does not state a length."""
 
 
 class TextEncoder:
-    """The tokenizer of a folder: texts to padded batches of token ids, cut to the length the folder states."""
+    """The tokenizer of a folder: from texts to padded batches of token ids, truncated to the length that the folder
+    states."""
 
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer
@@ -26,7 +28,7 @@ class TextEncoder:
         try:
             self._tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise DataError(f"{folder}: tokenizer.json is missing; name a folder that a stage has written") from None
+            raise DataError(f"{folder}: tokenizer.json is missing; give the folder of a finished stage") from None
         except Exception as error:  # the tokenizers library raises bare Exception
             raise DataError(f"{path}: not a tokenizer ({error})") from error
         settings = read_json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
@@ -51,7 +53,8 @@ class TextEncoder:
     def batches(
         self, texts: Sequence[str], batch_size: int
     ) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """(rows [B], input_ids [B, L], attention_mask [B, L]) of each batch; texts of like length share one."""
+        """(indices of the texts [B], input_ids [B, L], attention_mask [B, L]) of each batch; texts of similar length
+        together."""
         ids = self.encode(texts)
         order = sorted(range(len(ids)), key=lambda row: (-len(ids[row]), row))
         batches = []
@@ -69,7 +72,7 @@ class TextEncoder:
 
 def _length(settings: dict[str, Any], config: dict[str, Any]) -> int:
     stated = [settings.get("model_max_length"), config.get("max_position_embeddings")]
-    # a tokenizer that knows no length says 1e30
+    # transformers writes 1e30 for an unlimited tokenizer
     known = [int(value) for value in stated if isinstance(value, (int, float)) and 0 < value < 1_000_000]
     return min(known) if known else LONGEST
 
@@ -78,7 +81,7 @@ def _pad_id(settings: dict[str, Any], config: dict[str, Any], tokenizer: Any) ->
     token = settings.get("pad_token")
     if isinstance(token, dict):
         token = token.get("content")
-    found = tokenizer.token_to_id(token) if isinstance(token, str) else None
-    if found is None:
-        found = config.get("pad_token_id")
-    return int(found) if found is not None else 0
+    pad_id = tokenizer.token_to_id(token) if isinstance(token, str) else None
+    if pad_id is None:
+        pad_id = config.get("pad_token_id")
+    return int(pad_id) if pad_id is not None else 0

@@ -1,4 +1,4 @@
-"""The network behind tagging: a body and scores of every tag at every token, with or without transitions between tags."""
+"""The network for tagging: a backbone and scores of every tag at every token, with or without tag transitions."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pipelines.networks.backbone_with_head import BackboneWithHead, dropout_of, 
 
 @dataclass
 class TaggingOutput(ModelOutput):
-    """Scores of tags."""
+    """Outputs of a token classifier."""
 
     logits: Tensor | None = None
-    """[B, L, C]."""
+    """[B, L, C]: scores of tags."""
     hidden_states: tuple[Tensor, ...] | None = None
     """Layers + 1 tensors [B, L, H], embeddings first."""
 
 
 class TokenClassifier(BackboneWithHead):
-    """body → dropout → linear. With `config.tag_transitions` it also has a table of scores from tag to tag."""
+    """backbone → dropout → linear. With `config.tag_transitions` it also has a table of transition scores."""
 
     def __init__(self, config: PretrainedConfig) -> None:
         super().__init__(config)
@@ -40,9 +40,9 @@ class TokenClassifier(BackboneWithHead):
         output_hidden_states: bool = False,
         **others: Tensor,
     ) -> TaggingOutput:
-        """Scores of the rows `input_ids` [B, L]; `others` are further arguments of the body."""
+        """Scores of the rows `input_ids` [B, L]; `others` are further arguments of the backbone."""
         inputs = {"input_ids": input_ids, **others}
         if attention_mask is not None:
             inputs["attention_mask"] = attention_mask
-        said = self.read(inputs, output_hidden_states)
-        return TaggingOutput(self.classifier(self.dropout(said.last_hidden_state)), said.hidden_states)
+        outputs = self.run_backbone(inputs, output_hidden_states)
+        return TaggingOutput(self.classifier(self.dropout(outputs.last_hidden_state)), outputs.hidden_states)

@@ -1,7 +1,7 @@
-"""Word vectors: a table, and the two ways in which it learns to predict words from their neighbours (Mikolov et al. 2013,
-arXiv:1301.3781 and arXiv:1310.4546).
+"""Word vectors: an embedding table, and the two networks that train it to predict words from their neighbours (Mikolov
+et al. 2013, arXiv:1301.3781 and arXiv:1310.4546).
 
-Shapes: N centres, W places for the words around each, K negatives, M predictions, D depth of the deepest centre.
+Shapes: N centres, W context words at most, K negatives, M predictions, D depth of the deepest centre in the tree.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pipelines.networks.huffman import paths
 
 
 class WordVectorsConfig(PretrainedConfig):
-    """The dimensions of a table of word vectors."""
+    """Dimensions of a table of word vectors."""
 
     model_type = "word_vectors"
 
@@ -27,33 +27,33 @@ class WordVectorsConfig(PretrainedConfig):
     hidden_size: int = 300
     """Width of a vector."""
     num_hidden_layers: int = 0
-    """There are none above the table."""
+    """Number of layers above the table: none."""
     token_counts: list[int] | None = None
-    """How often each token stands in the text that the vocabulary was made of; None where that was not kept."""
+    """Frequency of each token in the text that the vocabulary was built from; None if the tokenizer did not keep it."""
     word_architecture: str = "skip_gram"
-    """`skip_gram` or `cbow`: what a centre is predicted from while the vectors are trained."""
+    """`skip_gram` or `cbow`: input of the predictions while the vectors are trained."""
     pad_token_id: int | None = 0
     tie_word_embeddings: bool = False
 
 
 @dataclass
 class WordVectorsOutput(ModelOutput):
-    """What a table says."""
+    """Outputs of the embedding table."""
 
     last_hidden_state: Tensor | None = None
     """[B, L, H]: the vector of each token."""
     hidden_states: tuple[Tensor, ...] | None = None
-    """The same, alone in a tuple."""
+    """Tuple of `last_hidden_state` alone."""
 
 
 class WordVectorsPreTrainedModel(PreTrainedModel):
-    """What the table and the networks that train it share: configuration, names and initial weights."""
+    """Base class of the table and the networks that train it: configuration, names and weight initialisation."""
 
     config_class = WordVectorsConfig
     base_model_prefix = "word_vectors"
     _input_embed_layer = "embeddings"
     supports_gradient_checkpointing = False
-    # it attends to nothing: every implementation of attention is as good as any other
+    # there is no attention, so every attention implementation is supported
     _supports_sdpa = True
     _supports_flash_attn = True
     _supports_flex_attn = True
@@ -61,20 +61,20 @@ class WordVectorsPreTrainedModel(PreTrainedModel):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Small random vectors, zero outputs, as in the authors' program."""
+        """Initialise input vectors with small random values and output vectors with zeros, as in the authors' code."""
         if isinstance(module, OutputTable):
             init.zeros_(module.weight)
         elif isinstance(module, nn.Embedding):
-            edge = 0.5 / self.config.hidden_size
-            init.uniform_(module.weight, -edge, edge)
+            bound = 0.5 / self.config.hidden_size
+            init.uniform_(module.weight, -bound, bound)
 
 
 class OutputTable(nn.Embedding):
-    """WordVectorsOutput of what is predicted, beside the vectors of what predicts."""
+    """Output vectors: those of predicted words or tree nodes, as opposed to the input vectors."""
 
 
 class WordVectorsModel(WordVectorsPreTrainedModel):
-    """The table: the same vector for a word whatever stands around it."""
+    """The embedding table: one vector for each word, independent of its context."""
 
     def __init__(self, config: WordVectorsConfig) -> None:
         super().__init__(config)
@@ -84,24 +84,24 @@ class WordVectorsModel(WordVectorsPreTrainedModel):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, output_hidden_states: bool = False
     ) -> WordVectorsOutput:
-        """Look up `input_ids` [B, L]. The mask changes nothing."""
-        found = self.embeddings(input_ids)
-        return WordVectorsOutput(last_hidden_state=found, hidden_states=(found,) if output_hidden_states else None)
+        """Look up `input_ids` [B, L]. `attention_mask` is ignored."""
+        vectors = self.embeddings(input_ids)
+        return WordVectorsOutput(last_hidden_state=vectors, hidden_states=(vectors,) if output_hidden_states else None)
 
 
 class WordPredictor(WordVectorsPreTrainedModel):
-    """A table, and what it predicts the middle word of a window from."""
+    """Base class of the training networks: the table, and the inputs for predicting the centre of a window."""
 
     def __init__(self, config: WordVectorsConfig) -> None:
         super().__init__(config)
         self.word_vectors = WordVectorsModel(config)
 
     def inputs(self, contexts: Tensor) -> tuple[Tensor, Tensor]:
-        """WordVectorsOutput [N, S, H] from each of which the centre is predicted, and which of them are there: bool [N, S].
+        """Vectors [N, S, H] from each of which the centre is predicted, and bool [N, S]: which of them are valid.
 
         `contexts` [N, W] is −1 where a window has fewer words. CBOW predicts once, from the mean of a window's words;
-        skip-gram once from each of them. Skip-gram's windows are symmetric, so the pairs are those of predicting each
-        neighbour from the centre; so does the authors' program.
+        skip-gram once from each of them. Skip-gram's windows are symmetric, so the pairs are the same as when each
+        neighbour is predicted from the centre; the authors' code does the same.
         """
         real = contexts >= 0
         if self.config.word_architecture == "skip_gram":
@@ -111,7 +111,7 @@ class WordPredictor(WordVectorsPreTrainedModel):
         return (words.sum(1) / count.clamp(min=1)).unsqueeze(1), count > 0
 
     def count_predictions(self, contexts: Tensor) -> int:
-        """How many predictions are made from `contexts` [N, W]."""
+        """Number of predictions made from `contexts` [N, W]."""
         real = contexts >= 0
         return int((real if self.config.word_architecture == "skip_gram" else real.any(1)).sum())
 
@@ -125,20 +125,20 @@ class NoisePredictor(WordPredictor):
         self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
 
     def forward(self, centers: Tensor, contexts: Tensor, negatives: Tensor) -> Tensor:
-        """[M, 1 + K] from `centers` [N], `contexts` [N, W] and `negatives` [N, K], the centre's score first.
+        """Scores [M, 1 + K] from `centers` [N], `contexts` [N, W] and `negatives` [N, K], the centre first.
 
-        A negative that happens to be the centre scores −∞: it says nothing about noise.
+        A negative that equals the centre scores −∞ and so does not contribute to the loss.
         """
         inputs, real = self.inputs(contexts)
         candidates = torch.cat([centers.unsqueeze(1), negatives], 1)
         scores = inputs @ self.outputs(candidates).transpose(1, 2)
-        drawn_again = (candidates == centers.unsqueeze(1)).index_fill(1, torch.zeros_like(centers[:1]), False)
-        said: Tensor = scores.masked_fill(drawn_again.unsqueeze(1), -torch.inf)[real]
-        return said
+        collisions = (candidates == centers.unsqueeze(1)).index_fill(1, torch.zeros_like(centers[:1]), False)
+        result: Tensor = scores.masked_fill(collisions.unsqueeze(1), -torch.inf)[real]
+        return result
 
 
 class PathPredictor(WordPredictor):
-    """Scores the turns on the way from the root of a Huffman tree to the centre (arXiv:1301.3781, §3.1; Morin & Bengio
+    """Scores the turns on the path from the root of a Huffman tree to the centre (arXiv:1301.3781, §3.1; Morin & Bengio
     2005)."""
 
     nodes: Tensor
@@ -148,19 +148,19 @@ class PathPredictor(WordPredictor):
         super().__init__(config)
         nodes, turns = (torch.from_numpy(part) for part in paths(counts))
         self.inner_nodes = OutputTable(max(1, len(counts) - 1), config.hidden_size)
-        # saved with the weights, which mean nothing in another tree
+        # saved with the weights, which are meaningless for any other tree
         self.register_buffer("nodes", nodes)
         self.register_buffer("turns", turns)
         self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
 
     def forward(self, centers: Tensor, contexts: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores of turning right and the turns to take, [M, D] each, from `centers` [N] and `contexts` [N, W].
+        """Logits of turning right and the correct turns, [M, D] each, from `centers` [N] and `contexts` [N, W].
 
-        Beyond a word's depth scores are 0 and turns −100.
+        Beyond a word's depth logits are 0 and turns −100.
         """
         inputs, real = self.inputs(contexts)
         turns = self.turns[centers]
-        # no further than the deepest word of the batch
+        # trim to the deepest word of the batch
         deepest = int((turns >= 0).any(0).sum())
         nodes, turns = self.nodes[centers, :deepest], turns[:, :deepest]
         on_path = turns >= 0
@@ -170,6 +170,6 @@ class PathPredictor(WordPredictor):
 
 
 def register_auto_classes() -> None:
-    """Let the Auto classes open folders of this architecture."""
+    """Register this architecture with the Auto classes of transformers."""
     AutoConfig.register("word_vectors", WordVectorsConfig, exist_ok=True)
     AutoModel.register(WordVectorsConfig, WordVectorsModel, exist_ok=True)

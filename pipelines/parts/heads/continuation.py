@@ -11,7 +11,7 @@ import numpy as np
 from pipelines.errors import RecipeError
 from pipelines.parts.heads import Batch, backbone_inputs
 from pipelines.parts.heads.text_to_text import TextToTextHead, TextToTextItems, end_of
-from pipelines.task_families.encoding import IGNORED, FieldArrays, attention_mask_of, pad_rows
+from pipelines.task_families.encoding import IGNORED, FieldArrays, attention_masks, pad_rows
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class ContinuationItems(TextToTextItems):
         ids = pad_rows(rows, self.pad)
         return {
             Field.INPUT_IDS: ids,
-            Field.ATTENTION_MASK: attention_mask_of(rows, ids.shape[1]),
+            Field.ATTENTION_MASK: attention_masks(rows, ids.shape[1]),
             Field.TARGET_IDS: pad_rows(targets, IGNORED),
         }
 
@@ -110,7 +110,7 @@ class ContinuationHead(TextToTextHead, name="continuation"):
         # a batch with answers shows them; what is written goes on from the prompts alone, so they end side by side
         turned = [encoded.sources[item][::-1] for item in items]
         ids = pad_rows(turned, encoded.pad)
-        mask = attention_mask_of(turned, ids.shape[1])
+        mask = attention_masks(turned, ids.shape[1])
         device = batch[Field.INPUT_IDS].device
         prompt, real = (torch.from_numpy(value[:, ::-1].copy()).to(device) for value in (ids, mask))
         return self._generated(network, prompt, real, _frame(tokenizer)[2], tokenizer)[:, prompt.shape[1] :]

@@ -28,16 +28,16 @@ class SpanBoundaryHead(MaskedLMHead, name="span_boundary"):
     needs = MaskedLMHead.needs | {Field.SPAN_EDGES, Field.SPAN_OFFSETS}
     provides = MaskedLMHead.provides | {Signal.BOUNDARY_LOGITS}
 
-    places: int = Option(20, gt=0)
-    """Places in a span that are told apart, in tokens; those beyond share the last one. A span of ten words may be longer."""
-    place_size: int = Option(200, gt=0)
-    """Units of a place's vector (§4.2)."""
+    positions: int = Option(20, gt=0)
+    """Number of distinct token positions within a span; later tokens share the last one. A span of ten words may be longer."""
+    position_size: int = Option(200, gt=0)
+    """Size of the position embeddings (§4.2)."""
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from pipelines.networks.span_boundary import SpanBoundaryPredictor
 
         network = super().build(config, task)
-        network.boundary = SpanBoundaryPredictor(config, embeddings(network).shape[1], self.places, self.place_size)
+        network.boundary = SpanBoundaryPredictor(config, embeddings(network).shape[1], self.positions, self.position_size)
         return network
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:

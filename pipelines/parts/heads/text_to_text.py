@@ -13,7 +13,7 @@ from pydantic import PositiveInt
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
 from pipelines.parts.heads.sequence_to_sequence import SequenceToSequenceHead
-from pipelines.task_families.encoding import IGNORED, EncodedExamples, FieldArrays, attention_mask_of, pad_rows
+from pipelines.task_families.encoding import IGNORED, EncodedExamples, FieldArrays, attention_masks, pad_rows
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class TextToTextItems(EncodedExamples):
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
         sources = [self.sources[item] for item in chosen]
         ids = pad_rows(sources, self.pad)
-        batch: FieldArrays = {Field.INPUT_IDS: ids, Field.ATTENTION_MASK: attention_mask_of(sources, ids.shape[1])}
+        batch: FieldArrays = {Field.INPUT_IDS: ids, Field.ATTENTION_MASK: attention_masks(sources, ids.shape[1])}
         if self.targets is not None:
             batch[Field.TARGET_IDS] = pad_rows([self.targets[item] for item in chosen], IGNORED)
         return batch

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.errors import DataError, RecipeError
 from pipelines.task_families import Row
-from pipelines.task_families.encoding import FieldArrays, attention_mask_of, pad_rows
+from pipelines.task_families.encoding import FieldArrays, attention_masks, pad_rows
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class TokenRows:
         """The rows `chosen` side by side."""
         rows = [self.ids[index] for index in chosen]
         ids = pad_rows(rows, self.padding)
-        fields: FieldArrays = {Field.INPUT_IDS: ids, Field.ATTENTION_MASK: attention_mask_of(rows, ids.shape[1])}
+        fields: FieldArrays = {Field.INPUT_IDS: ids, Field.ATTENTION_MASK: attention_masks(rows, ids.shape[1])}
         if self.types is not None:
             fields[Field.TOKEN_TYPE_IDS] = pad_rows([self.types[index] for index in chosen], 0)
         return fields

@@ -112,7 +112,7 @@ def test_weight_drop_is_one_mask_on_the_hidden_to_hidden_weights() -> None:
     layer.weight_dropout.register_forward_hook(lambda module, given, dropped: seen.append(dropped.detach()))
     states = torch.randn(4, 7, 5).double()
     zeros = torch.zeros(4, 200).double()
-    outputs, *_ = layer.step_through(states, (zeros, zeros))
+    outputs, *_ = layer.run_steps(states, (zeros, zeros))
     (dropped,) = seen  # drawn once for all rows and all steps
     kept = dropped != 0
     # 160 000 draws: five standard deviations of their share are 0.006
@@ -121,7 +121,7 @@ def test_weight_drop_is_one_mask_on_the_hidden_to_hidden_weights() -> None:
     plain = nn.LSTM(5, 200, batch_first=True).double()
     plain.load_state_dict({**layer.state_dict(), "weight_hh_l0": dropped})
     torch.testing.assert_close(outputs, plain(states)[0], atol=1e-12, rtol=0)
-    layer.step_through(states, (zeros, zeros))
+    layer.run_steps(states, (zeros, zeros))
     assert not torch.equal(seen[0], seen[1]), "the next batch has a mask of its own"
     outputs.sum().backward()
     assert layer.weight_hh_l0.grad is not None and bool((layer.weight_hh_l0.grad[~kept] == 0).all())

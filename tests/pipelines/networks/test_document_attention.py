@@ -138,11 +138,11 @@ def test_a_body_that_scores_by_more_than_queries_and_keys_refuses() -> None:
     dims = {"d_model": 32, "d_kv": 16, "d_ff": 48, "num_layers": 2, "num_heads": 2}
     biased = AutoModel.from_config(AutoConfig.for_model("t5", vocab_size=99, **dims))
     attend_within_documents(biased)
-    with pytest.raises(ValueError, match="relative biases"):
+    with pytest.raises(ValueError, match="position bias"):
         biased(input_ids=ids, decoder_input_ids=ids, documents=documents_of(starts))
     dims = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 48}
     by_itself = AutoModel.from_config(AutoConfig.for_model("xlnet", vocab_size=99, **dims))
-    with pytest.raises(RecipeError, match="xlnet: it computes its attention by itself"):
+    with pytest.raises(RecipeError, match="xlnet: its attention cannot be restricted to documents"):
         attend_within_documents(by_itself)
 
 

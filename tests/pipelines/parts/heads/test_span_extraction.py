@@ -194,7 +194,7 @@ def test_a_long_question_is_shortened(tokenizer: PreTrainedTokenizerFast) -> Non
 
 def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
     head, rows = SpanExtractionHead(), english()
-    with pytest.raises(DataError, match="example 1: the answer 'elsewhere' does not stand at character 3"):
+    with pytest.raises(DataError, match="example 1: the answer 'elsewhere' is not at character 3"):
         head.encode([rows[0], {**rows[1], "answer_texts": ["elsewhere"], "answer_starts": [3]}], TASK, tokenizer, 64)
     with pytest.raises(DataError, match="example 0: the column 'question' is empty"):
         head.encode([{**rows[0], "question": " "}], TASK, tokenizer, 64)

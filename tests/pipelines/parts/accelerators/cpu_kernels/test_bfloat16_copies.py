@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertForMaskedLM
 
 from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
-from pipelines.parts.accelerators.cpu_kernels import narrow as copies
+from pipelines.parts.accelerators.cpu_kernels import bfloat16_weights as copies
 from pipelines.parts.accelerators.cpu_kernels.compiled_adamw import CompiledAdamW
-from pipelines.parts.accelerators.cpu_kernels.bfloat16_copies import narrow
-from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
+from pipelines.parts.accelerators.cpu_kernels.bfloat16_copies import bfloat16_weights
+from pipelines.parts.accelerators.cpu_kernels.swapping import swap_modules
 
 OPTIONS: dict[str, Any] = {"lr": 1e-2, "betas": (0.9, 0.98), "eps": 1e-6}
 
@@ -29,7 +29,7 @@ def network(compiled: Path) -> BertForMaskedLM:
         max_position_embeddings=16, attn_implementation="eager",
     )  # fmt: skip
     made = BertForMaskedLM(config).train()
-    assert make_faster([made], compiled)
+    assert swap_modules([made], compiled)
     return made
 
 
@@ -57,7 +57,7 @@ def weights(body: nn.Module) -> list[Tensor]:
 
 def right(body: nn.Module) -> bool:
     with torch.no_grad():
-        return all(torch.equal(narrow(one), one.bfloat16()) for one in weights(body))
+        return all(torch.equal(bfloat16_weights(one), one.bfloat16()) for one in weights(body))
 
 
 @pytest.mark.parametrize("decay", [0.1, 0.0])
@@ -95,11 +95,11 @@ def test_query_key_and_value_lie_together(compiled: Path) -> None:
     train(body, rule, 0, 2)
     block = body.bert.encoder.layer[0].attention.self
     layers = [block.query.weight, block.key.weight, block.value.weight]
-    whole = narrow(*layers)
+    whole = bfloat16_weights(*layers)
     assert whole.shape == (192, 64)
-    assert whole.data_ptr() == narrow(layers[0]).data_ptr(), "nothing is joined anew"
+    assert whole.data_ptr() == bfloat16_weights(layers[0]).data_ptr(), "nothing is joined anew"
     assert torch.equal(whole, torch.cat(layers).bfloat16())
-    swapped = narrow(layers[1], layers[0])
+    swapped = bfloat16_weights(layers[1], layers[0])
     assert torch.equal(swapped, torch.cat([layers[1], layers[0]]).bfloat16()), "another order is another matrix"
 
 

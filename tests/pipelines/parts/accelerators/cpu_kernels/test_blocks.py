@@ -13,8 +13,8 @@ from transformers import AttentionInterface, BertConfig
 from transformers.models.bert.modeling_bert import BertIntermediate, BertOutput, BertSelfAttention
 
 from pipelines.parts.accelerators.cpu_kernels.attention import NAME, attend
-from pipelines.parts.accelerators.cpu_kernels.dropout import drawn
-from pipelines.parts.accelerators.cpu_kernels.swapping import SWAPPED, with_block
+from pipelines.parts.accelerators.cpu_kernels.dropout import draw_dropout
+from pipelines.parts.accelerators.cpu_kernels.swapping import KERNEL_MODULES, with_block
 from pipelines.parts.accelerators.cpu_kernels.weight_gradient import weight_gradient
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
@@ -32,7 +32,7 @@ def made(kind: Callable[[BertConfig], nn.Module], **settings: object) -> nn.Modu
     for weight in module.parameters():
         nn.init.normal_(weight, std=0.15)
     for child in module.modules():
-        child.__class__ = with_block(SWAPPED.get(type(child), type(child)))
+        child.__class__ = with_block(KERNEL_MODULES.get(type(child), type(child)))
     return module
 
 
@@ -79,7 +79,7 @@ def test_residual(rate: float, shape: tuple[int, int]) -> None:
     assert states.grad is not None and residual.grad is not None
     kept = mask_of(module, 5, shape)
     assert kept.mean().item() == pytest.approx(1 - rate, abs=0.2 if kept.numel() < 100 else 0.03)
-    added = other + product * kept * drawn(rate).scale
+    added = other + product * kept * draw_dropout(rate).scale
     wanted = functional.layer_norm(added, (48,), weights["LayerNorm.weight"], weights["LayerNorm.bias"], 1e-12)
     wanted.backward(outer.double())
     close(ours, wanted, torch.bfloat16, more=2)

@@ -14,8 +14,8 @@ from transformers.models.megatron_bert.modeling_megatron_bert import MegatronBer
 from transformers.models.roberta.modeling_roberta import RobertaSelfOutput
 
 from pipelines.networks.adapter import AdaptedDropout, Bottleneck
-from pipelines.parts.accelerators.cpu_kernels.eligibility import same_program
-from pipelines.parts.accelerators.cpu_kernels.residual import Residual
+from pipelines.parts.accelerators.cpu_kernels.eligibility import same_bytecode
+from pipelines.parts.accelerators.cpu_kernels.residual import FusedResidual
 from pipelines.parts.accelerators.cpu_kernels.swapping import with_block
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 from tests.pipelines.parts.accelerators.cpu_kernels.test_blocks import made, narrow, said
@@ -33,7 +33,7 @@ def fused(module: nn.Module, *inputs: Tensor) -> bool:
 
 
 def test_blocks_are_known_by_their_program() -> None:
-    assert issubclass(with_block(RobertaSelfOutput), Residual) and issubclass(
+    assert issubclass(with_block(RobertaSelfOutput), FusedResidual) and issubclass(
         with_block(RobertaSelfOutput), RobertaSelfOutput
     )
     assert with_block(RobertaSelfOutput) is with_block(RobertaSelfOutput)
@@ -50,7 +50,7 @@ def test_blocks_are_known_by_their_program() -> None:
             return hidden_states  # noqa: RET504  # as BERT's, but for one sign
 
     assert with_block(Scaled) is Scaled
-    assert not same_program(Scaled.forward, BertOutput.forward) and not same_program(len, BertOutput.forward)
+    assert not same_bytecode(Scaled.forward, BertOutput.forward) and not same_bytecode(len, BertOutput.forward)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.parts.accelerators.cpu_kernels.compiled_adamw import CompiledAdamW
-from pipelines.parts.accelerators.cpu_kernels.embedding import Embedding, summed_rows
+from pipelines.parts.accelerators.cpu_kernels.embedding import KernelEmbedding, summed_rows
 from pipelines.parts.accelerators.cpu_kernels.library import close_library
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
@@ -44,8 +44,8 @@ def made(kind: type[nn.Embedding], rows: bool, width: int = 16, **options: Any) 
 
 def texts(step: int) -> list[Tensor]:
     """Two pieces of a batch, over few of the words, and more of them later."""
-    drawn = torch.Generator().manual_seed(step)
-    return [torch.randint(0, 10 + 5 * step, (3, 7), generator=drawn) for _ in range(2)]
+    draw_dropout = torch.Generator().manual_seed(step)
+    return [torch.randint(0, 10 + 5 * step, (3, 7), generator=draw_dropout) for _ in range(2)]
 
 
 def train(network: Words, optimizer: CompiledAdamW, begin: int, end: int, pieces: int = 1) -> None:
@@ -68,7 +68,7 @@ def gradient(network: Words, optimizer: CompiledAdamW) -> Tensor:
 @pytest.mark.parametrize("pieces", [1, 2])
 def test_its_gradient_is_torchs(tied: bool, padding: int | None, pieces: int) -> None:
     plain, _ = made(nn.Embedding, False, tied=tied, padding=padding)
-    ours, optimizer = made(Embedding, True, tied=tied, padding=padding)
+    ours, optimizer = made(KernelEmbedding, True, tied=tied, padding=padding)
     for network in (plain, ours):
         for ids in texts(1)[:pieces]:
             network(ids).backward()
@@ -83,8 +83,8 @@ def test_its_gradient_is_torchs(tied: bool, padding: int | None, pieces: int) ->
 @pytest.mark.parametrize("width", [16, 33])
 def test_rows_that_rest_have_the_bits_of_those_that_move(tied: bool, pieces: int, width: int) -> None:
     """Nothing differs but how a gradient comes: in rows, or with zeros in all others."""
-    ours, in_rows = made(Embedding, True, width, tied=tied)
-    beside, dense = made(Embedding, False, width, tied=tied)
+    ours, in_rows = made(KernelEmbedding, True, width, tied=tied)
+    beside, dense = made(KernelEmbedding, False, width, tied=tied)
     in_rows.clip = dense.clip = math.inf  # a norm is of other sums
     for step in range(12):
         in_rows.zero_grad()
@@ -105,7 +105,7 @@ def test_rows_that_rest_have_the_bits_of_those_that_move(tied: bool, pieces: int
 def test_rows_are_clipped_with_all_else() -> None:
     found = []
     for rows in (True, False):
-        network, optimizer = made(Embedding, rows, tied=False)
+        network, optimizer = made(KernelEmbedding, rows, tied=False)
         train(network, optimizer, 0, 12)
         found.append(network)
     for one, other in zip(found[0].parameters(), found[1].parameters(), strict=True):
@@ -113,9 +113,9 @@ def test_rows_are_clipped_with_all_else() -> None:
 
 
 def test_a_checkpoint_goes_on_with_the_same_bits() -> None:
-    through, optimizer = made(Embedding, True, tied=False)
+    through, optimizer = made(KernelEmbedding, True, tied=False)
     train(through, optimizer, 0, 6)
-    resumed, again = made(Embedding, True, tied=False)
+    resumed, again = made(KernelEmbedding, True, tied=False)
     resumed.load_state_dict(through.state_dict())
     again.load_state_dict(copy.deepcopy(optimizer.state_dict()))
     train(through, optimizer, 6, 12)
@@ -124,7 +124,7 @@ def test_a_checkpoint_goes_on_with_the_same_bits() -> None:
 
 
 def test_a_table_may_train_by_turns() -> None:
-    network, optimizer = made(Embedding, True, tied=False)
+    network, optimizer = made(KernelEmbedding, True, tied=False)
     train(network, optimizer, 0, 2)
     network.words.weight.requires_grad_(False)
     before = network.words.weight.detach().clone()
@@ -136,7 +136,7 @@ def test_a_table_may_train_by_turns() -> None:
 
 
 def test_a_step_taken_twice_reads_the_same_gradient() -> None:
-    network, optimizer = made(Embedding, True, tied=True)
+    network, optimizer = made(KernelEmbedding, True, tied=True)
     network(texts(0)[0]).backward()
     whole = gradient(network, optimizer)
     optimizer.step()
@@ -146,7 +146,7 @@ def test_a_step_taken_twice_reads_the_same_gradient() -> None:
 
 
 def test_without_a_gradient_or_the_kernels_it_is_torchs() -> None:
-    network, _held = made(Embedding, True, tied=False)
+    network, _held = made(KernelEmbedding, True, tied=False)
     with torch.no_grad():
         assert not network.words(texts(0)[0]).requires_grad
     close_library()
@@ -155,7 +155,7 @@ def test_without_a_gradient_or_the_kernels_it_is_torchs() -> None:
 
 
 def test_a_table_gets_all_its_gradient_once_its_optimizer_is_gone() -> None:
-    network, optimizer = made(Embedding, True, tied=False)
+    network, optimizer = made(KernelEmbedding, True, tied=False)
     del optimizer
     gc.collect()
     network(texts(0)[0]).backward()
@@ -163,7 +163,7 @@ def test_a_table_gets_all_its_gradient_once_its_optimizer_is_gone() -> None:
 
 
 def test_a_copy_sends_its_gradient_to_itself() -> None:
-    network, optimizer = made(Embedding, True, tied=False)
+    network, optimizer = made(KernelEmbedding, True, tied=False)
     other = copy.deepcopy(network)
     other(texts(0)[0]).backward()
     assert other.words.weight.grad is not None

@@ -14,9 +14,9 @@ from transformers.models.bert.modeling_bert import BertEmbeddings
 from transformers.models.electra.modeling_electra import ElectraEmbeddings
 from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 
-from pipelines.parts.accelerators.cpu_kernels.dropout import drawn
-from pipelines.parts.accelerators.cpu_kernels.embedding import take_rows
-from pipelines.parts.accelerators.cpu_kernels.swapping import SWAPPED, with_block
+from pipelines.parts.accelerators.cpu_kernels.dropout import draw_dropout
+from pipelines.parts.accelerators.cpu_kernels.embedding import collect_row_gradients
+from pipelines.parts.accelerators.cpu_kernels.swapping import KERNEL_MODULES, with_block
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 from tests.pipelines.parts.accelerators.cpu_kernels.test_blocks import said
@@ -37,7 +37,7 @@ def made(kind: Callable[[BertConfig], nn.Module] = BertEmbeddings, width: int = 
     for weight in module.parameters():
         nn.init.normal_(weight, mean=1.0 if weight.dim() == 1 else 0.0, std=0.3)
     for child in module.modules():
-        child.__class__ = with_block(SWAPPED.get(type(child), type(child)))
+        child.__class__ = with_block(KERNEL_MODULES.get(type(child), type(child)))
     return module
 
 
@@ -83,11 +83,11 @@ def test_sum(rate: float, width: int, shape: tuple[int, int], told: str) -> None
         for name, one in zip(TABLES, asked, strict=True)
     )
     assert isinstance(added, Tensor)
-    normed = functional.layer_norm(added, (width,), weights["LayerNorm.weight"], weights["LayerNorm.bias"], 1e-12)
+    normalised_with_residual = functional.layer_norm(added, (width,), weights["LayerNorm.weight"], weights["LayerNorm.bias"], 1e-12)
     kept = mask_of(module, 5, *given)
     if kept.numel() > 1000:
         assert kept.mean().item() == pytest.approx(1 - rate, abs=0.03)
-    wanted = normed * kept * drawn(rate).scale
+    wanted = normalised_with_residual * kept * draw_dropout(rate).scale
     wanted.backward(outer.double())
     close(ours, wanted, torch.bfloat16)
     for name, one in module.named_parameters():
@@ -115,7 +115,7 @@ def test_rows_go_where_an_optimizer_wants_them(told: bool) -> None:
     given = read(3, 30) if told else (read(3, 30)[0],)
     outer = torch.randn(3, 30, 48).bfloat16()
     said(module, *given).backward(outer)
-    apart = {name: take_rows(module.get_submodule(name).weight) for name in TABLES}  # type: ignore[arg-type]
+    apart = {name: collect_row_gradients(module.get_submodule(name).weight) for name in TABLES}  # type: ignore[arg-type]
     dense = {name: module.get_submodule(name).weight.grad.clone() for name in TABLES}  # type: ignore[operator, union-attr]
     module.zero_grad()
     said(module, *given).backward(outer)

@@ -12,9 +12,9 @@ from torch.nn import functional
 from pipelines.networks.masked_softmax import masked_softmax
 from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
 from pipelines.parts.accelerators.cpu_kernels.attention import attend
-from pipelines.parts.accelerators.cpu_kernels.dropout import Dropout, drawn, dropout
-from pipelines.parts.accelerators.cpu_kernels.layer_norm import LayerNorm
-from pipelines.parts.accelerators.cpu_kernels.linear import Linear
+from pipelines.parts.accelerators.cpu_kernels.dropout import KernelDropout, draw_dropout, dropout
+from pipelines.parts.accelerators.cpu_kernels.layer_norm import KernelLayerNorm
+from pipelines.parts.accelerators.cpu_kernels.linear import KernelLinear
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
 
 TYPES = pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
@@ -100,8 +100,8 @@ def test_what_is_no_number_does_not_become_one(kind: torch.dtype, wrong: float) 
     assert said[0, 0, 1].isnan().all() and said[0, 0, 0].isfinite().all()
     assert dropout(values, 0.25).isfinite().logical_not().sum() <= 1
     with torch.autocast("cpu", torch.bfloat16):
-        normed = LayerNorm(40)(values)
-    assert not normed[1].isfinite().any() and normed[0].isfinite().all()
+        normalised_with_residual = KernelLayerNorm(40)(values)
+    assert not normalised_with_residual[1].isfinite().any() and normalised_with_residual[0].isfinite().all()
 
 
 @TYPES
@@ -141,7 +141,7 @@ def test_what_softmax_drops_has_no_gradient(kind: torch.dtype, width: int) -> No
     plain = torch.softmax(scores.detach().double(), -1)
     kept = said != 0
     assert float(kept.double().mean()) == pytest.approx(0.7, abs=0.02)
-    scale = drawn(0.3).scale
+    scale = draw_dropout(0.3).scale
     close(said, plain * kept * scale, kind, more=2)
     outer = torch.randn(scores.shape).to(kind)
     said.backward(outer)
@@ -157,7 +157,7 @@ def test_dropout(kind: torch.dtype, shape: tuple[int, ...]) -> None:
     values = (torch.rand(shape) + 1).to(kind).requires_grad_()
     said = dropout(values, 0.1)
     kept = said != 0
-    close(said, values.detach().double() * kept * drawn(0.1).scale, kind, more=2)
+    close(said, values.detach().double() * kept * draw_dropout(0.1).scale, kind, more=2)
     said.sum().backward()
     assert values.grad is not None
     assert torch.equal(values.grad != 0, kept)
@@ -185,9 +185,9 @@ def test_a_rate_is_met_and_the_mean_stays(rate: float) -> None:
 def test_a_rate_of_nothing_draws_nothing() -> None:
     torch.manual_seed(6)
     before = torch.get_rng_state()
-    assert drawn(0.0).dropped == 0
+    assert draw_dropout(0.0).dropped == 0
     assert torch.equal(torch.get_rng_state(), before)
-    module = Dropout(0.5).eval()
+    module = KernelDropout(0.5).eval()
     assert torch.equal(module(torch.ones(9)), torch.ones(9))
 
 
@@ -195,7 +195,7 @@ def test_a_rate_of_nothing_draws_nothing() -> None:
 @pytest.mark.parametrize("shape", [(1, 5), (33, 128), (2, 9, 257)])
 def test_layer_norm(kind: torch.dtype, shape: tuple[int, ...]) -> None:
     torch.manual_seed(7)
-    module = LayerNorm(shape[-1])
+    module = KernelLayerNorm(shape[-1])
     nn.init.normal_(module.weight)
     nn.init.normal_(module.bias)
     states = (torch.randn(shape) + 2).to(kind).requires_grad_()
@@ -215,7 +215,7 @@ def test_layer_norm(kind: torch.dtype, shape: tuple[int, ...]) -> None:
 
 
 def test_layer_norm_stays_torchs_own_outside_autocast() -> None:
-    module, states = LayerNorm(8), torch.randn(3, 8)
+    module, states = KernelLayerNorm(8), torch.randn(3, 8)
     assert torch.equal(module(states), functional.layer_norm(states, (8,), module.weight, module.bias, module.eps))
 
 
@@ -279,7 +279,7 @@ def test_any_number_of_threads_says_the_same() -> None:
         scores = torch.randn(40, 1000).bfloat16().requires_grad_()
         rows = torch.randn(2, 2, 20, 130).bfloat16().requires_grad_()
         states = torch.randn(70, 48).bfloat16().requires_grad_()
-        norm, layer = LayerNorm(48), Linear(48, 100)
+        norm, layer = KernelLayerNorm(48), KernelLinear(48, 100)
         vocabulary_cross_entropy(scores, torch.randint(0, 1000, (40,))).backward()
         masked_softmax(rows, None, 0.5, 0.2).square().sum().backward()
         with torch.autocast("cpu", torch.bfloat16):

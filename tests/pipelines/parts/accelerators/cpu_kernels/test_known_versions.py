@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from transformers import BertConfig, BertForMaskedLM
 
-from pipelines.parts.accelerators import Accelerator, cpu_kernels, every_accelerator, versions
+from pipelines.parts.accelerators import Accelerator, cpu_kernels, installed_accelerators, versions
 
 
 @pytest.fixture
@@ -37,12 +37,12 @@ def test_an_unknown_version_is_reported_once_and_no_module_is_replaced(
         assert not accelerator.give([network], compiled)
     assert [type(module) for module in network.modules()] == before
     (warning,) = caplog.records
-    assert "5.99.1" in warning.getMessage() and cpu_kernels.KNOWN[0] in warning.getMessage()
+    assert "5.99.1" in warning.getMessage() and cpu_kernels.TESTED_VERSIONS[0] in warning.getMessage()
 
 
 def test_the_installed_version_is_known_and_its_blocks_are_replaced(network: BertForMaskedLM, compiled: Path) -> None:
     before = [type(module) for module in network.modules()]
-    (accelerator,) = every_accelerator()
+    (accelerator,) = installed_accelerators()
     assert accelerator.applies("cpu") and not accelerator.applies("gpu")
     assert accelerator.give([network], compiled)
     assert [type(module) for module in network.modules()] != before

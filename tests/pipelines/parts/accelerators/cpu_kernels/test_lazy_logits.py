@@ -10,7 +10,7 @@ from torch.nn import functional
 from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
 from pipelines.parts.accelerators.cpu_kernels import projected_loss
 from pipelines.parts.accelerators.cpu_kernels.library import close_library
-from pipelines.parts.accelerators.cpu_kernels.lazy_logits import Projection, VocabularyLinear
+from pipelines.parts.accelerators.cpu_kernels.lazy_logits import LazyLogits, VocabularyLinear
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 
@@ -22,10 +22,10 @@ def layer(width: int, words: int, *, bias: bool = True) -> VocabularyLinear:
     return made
 
 
-def projected(layer: VocabularyLinear, states: Tensor) -> Projection:
+def projected(layer: VocabularyLinear, states: Tensor) -> LazyLogits:
     with torch.autocast("cpu", torch.bfloat16):
         said = layer(states)
-    assert isinstance(said, Projection)
+    assert isinstance(said, LazyLogits)
     return said
 
 
@@ -163,10 +163,10 @@ def test_it_is_a_plain_layer_where_nothing_is_trained() -> None:
     plain = functional.linear(states, made.weight, made.bias)
     assert torch.equal(made(states), plain)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        assert not isinstance(made(states), Projection)
+        assert not isinstance(made(states), LazyLogits)
     close_library()
     with torch.autocast("cpu", torch.bfloat16):
-        assert not isinstance(made(states), Projection)
+        assert not isinstance(made(states), LazyLogits)
 
 
 def test_memory_that_is_not_there_is_not_read() -> None:

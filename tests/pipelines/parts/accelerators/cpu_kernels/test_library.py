@@ -14,7 +14,7 @@ import pytest
 
 from pipelines.parts.accelerators.cpu_kernels import library
 from pipelines.parts.accelerators.cpu_kernels.dropout import PHILOX
-from pipelines.parts.accelerators.cpu_kernels.library import close_library, open_library, opened
+from pipelines.parts.accelerators.cpu_kernels.library import close_library, open_library, loaded_library
 
 
 def test_what_was_compiled_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_without_a_compiler_nothing_is_used(
     monkeypatch.setenv("PATH", str(tmp_path))
     with caplog.at_level(logging.INFO):
         assert not open_library(tmp_path)
-    assert opened() is None
+    assert loaded_library() is None
     assert "no C compiler" in caplog.text
 
 

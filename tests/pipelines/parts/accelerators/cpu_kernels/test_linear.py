@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from pipelines.parts.accelerators.cpu_kernels.linear import Linear, join
+from pipelines.parts.accelerators.cpu_kernels.linear import KernelLinear, join
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 
@@ -15,7 +15,7 @@ from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 def test_linear(biased: bool) -> None:
     """As autocast computes it, but that a bias's gradient is summed in float32."""
     torch.manual_seed(8)
-    ours, theirs = Linear(24, 70, bias=biased), nn.Linear(24, 70, bias=biased)
+    ours, theirs = KernelLinear(24, 70, bias=biased), nn.Linear(24, 70, bias=biased)
     theirs.load_state_dict(ours.state_dict())
     one, other = (torch.randn(4, 9, 24, generator=torch.Generator().manual_seed(1)).requires_grad_() for _ in range(2))
     outer = torch.randn(4, 9, 70).bfloat16()
@@ -32,7 +32,7 @@ def test_linear(biased: bool) -> None:
 
 def test_layers_of_one_input_say_what_each_would() -> None:
     torch.manual_seed(9)
-    layers = [Linear(16, size) for size in (16, 8, 8)]
+    layers = [KernelLinear(16, size) for size in (16, 8, 8)]
     alone = [nn.Linear(16, size) for size in (16, 8, 8)]
     for one, other in zip(layers, alone, strict=True):
         other.load_state_dict(one.state_dict())
@@ -55,7 +55,7 @@ def test_layers_of_one_input_say_what_each_would() -> None:
 def test_layers_of_one_input_may_be_given_others() -> None:
     """As in attention to another text: the query reads one, key and value read the other."""
     torch.manual_seed(10)
-    query, key = Linear(6, 6), Linear(6, 6)
+    query, key = KernelLinear(6, 6), KernelLinear(6, 6)
     join([query, key])
     mine, theirs = torch.randn(3, 6), torch.randn(4, 6)
     with torch.autocast("cpu", torch.bfloat16):

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
 from pipelines.parts.accelerators.cpu_kernels.attention import NAME
-from pipelines.parts.accelerators.cpu_kernels.linear import Linear
-from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
+from pipelines.parts.accelerators.cpu_kernels.linear import KernelLinear
+from pipelines.parts.accelerators.cpu_kernels.swapping import swap_modules
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 
 SIZES = {
@@ -28,7 +28,7 @@ SIZES = {
 INTERFACE = {"bert", "roberta", "electra", "gpt2", "t5"}
 """Those that ask for their attention by its name."""
 BERT = {"NormedSumBackward", "ActivatedBackward", "AttendedBackward"}
-BLOCKS = {
+FUSED_BLOCKS = {
     **dict.fromkeys(("bert", "roberta", "electra"), BERT),
     "t5": {"ScaledRowsBackward", "AttendedBackward", "FedBackward", "AddDroppedBackward"},
 }
@@ -64,7 +64,7 @@ def gradients(body: PreTrainedModel, kind: str, narrow: bool) -> tuple[Tensor, d
     with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
         states = body(**inputs(kind)).last_hidden_state
     if narrow and is_faster(body):
-        assert functions(states) & set().union(*BLOCKS.values()) == BLOCKS.get(kind, set())
+        assert functions(states) & set().union(*FUSED_BLOCKS.values()) == FUSED_BLOCKS.get(kind, set())
     weights = torch.linspace(-1, 1, states[0].numel(), dtype=torch.float64).view(states.shape[1:])
     (states.double() * weights).sum().backward()
     return states.detach(), {name: one.grad.clone() for name, one in body.named_parameters() if one.grad is not None}
@@ -72,7 +72,7 @@ def gradients(body: PreTrainedModel, kind: str, narrow: bool) -> tuple[Tensor, d
 
 def is_faster(body: PreTrainedModel) -> bool:
     """Whether it was given the kernels."""
-    return any(type(module) is Linear for module in body.modules())
+    return any(type(module) is KernelLinear for module in body.modules())
 
 
 @pytest.mark.parametrize("kind", SIZES)
@@ -81,7 +81,7 @@ def test_a_network_learns_as_well_as_without(kind: str, compiled: Path) -> None:
     plain = network(kind)
     exact, faster = copy.deepcopy(plain).double(), copy.deepcopy(plain)
     names = set(faster.state_dict())
-    assert make_faster([faster], compiled)
+    assert swap_modules([faster], compiled)
     assert set(faster.state_dict()) == names
     assert (faster.config._attn_implementation == NAME) is (kind in INTERFACE)
     _, right = gradients(exact, kind, narrow=False)
@@ -102,7 +102,7 @@ def test_in_float32_it_says_the_same(kind: str, compiled: Path) -> None:
     """Where the hardware knows no bfloat16, and in evaluation."""
     plain = network(kind)
     faster = copy.deepcopy(plain)
-    make_faster([faster], compiled)
+    swap_modules([faster], compiled)
     wanted, usual = gradients(plain, kind, narrow=False)
     said, ours = gradients(faster, kind, narrow=False)
     torch.testing.assert_close(said, wanted, rtol=1e-4, atol=1e-4)
@@ -118,7 +118,7 @@ def test_in_float32_it_says_the_same(kind: str, compiled: Path) -> None:
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "t5"])
 def test_dropout_is_a_function_of_the_seed(kind: str, compiled: Path) -> None:
     faster = network(kind, dropout=0.2)
-    make_faster([faster], compiled)
+    swap_modules([faster], compiled)
     said = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
@@ -131,7 +131,7 @@ def test_dropout_is_a_function_of_the_seed(kind: str, compiled: Path) -> None:
 
 def test_a_classifier_with_frozen_weights_sends_them_no_gradient(compiled: Path) -> None:
     body = network("bert")
-    make_faster([body], compiled)
+    swap_modules([body], compiled)
     for name, parameter in body.named_parameters():
         parameter.requires_grad_("layer.1" in name)
     _, found = gradients(body, "bert", narrow=True)
@@ -145,5 +145,5 @@ def test_a_class_derived_from_torchs_is_left_alone(compiled: Path) -> None:
 
     body = network("bert")
     body.pooler.dense = Other(64, 64)
-    make_faster([body], compiled)
+    swap_modules([body], compiled)
     assert type(body.pooler.dense) is Other

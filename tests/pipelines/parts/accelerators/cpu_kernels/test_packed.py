@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 
 from pipelines.networks import document_attention
 from pipelines.networks.document_attention import attend_within_documents, documents_of
-from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
+from pipelines.parts.accelerators.cpu_kernels.swapping import swap_modules
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 from tests.pipelines.parts.accelerators.cpu_kernels.test_networks import network
 
@@ -39,7 +39,7 @@ def test_documents_of_a_row(gathered: bool, compiled: Path, monkeypatch: pytest.
     plain = network("bert")
     attend_within_documents(plain)
     exact, faster = copy.deepcopy(plain).double(), copy.deepcopy(plain)
-    assert make_faster([faster], compiled)
+    assert swap_modules([faster], compiled)
     _, right = gradients(exact, narrow=False)
     _, usual = gradients(plain, narrow=True)
     states, ours = gradients(faster, narrow=True)

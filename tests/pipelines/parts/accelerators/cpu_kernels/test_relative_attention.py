@@ -11,7 +11,7 @@ from transformers import XLNetConfig
 from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
 from pipelines.parts.accelerators.cpu_kernels import relative_attention
-from pipelines.parts.accelerators.cpu_kernels.swapping import SWAPPED, with_block
+from pipelines.parts.accelerators.cpu_kernels.swapping import KERNEL_MODULES, with_block
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 
@@ -24,22 +24,22 @@ def module(rate: float = 0.0) -> XLNetRelativeAttention:
     for weight in made.parameters():
         torch.nn.init.normal_(weight, std=0.15)
     for child in made.modules():
-        child.__class__ = with_block(SWAPPED.get(type(child), type(child)))
+        child.__class__ = with_block(KERNEL_MODULES.get(type(child), type(child)))
     return made
 
 
 def inputs(kind: torch.dtype, segments: bool, past: bool) -> dict[str, Tensor | None]:
-    drawn = torch.Generator().manual_seed(2)
+    draw_dropout = torch.Generator().manual_seed(2)
     keys = LENGTH + (PAST if past else 0)
 
     def states(*shape: int) -> Tensor:
-        return torch.randn(*shape, WIDTH, generator=drawn).bfloat16().to(kind).requires_grad_()
+        return torch.randn(*shape, WIDTH, generator=draw_dropout).bfloat16().to(kind).requires_grad_()
 
-    mask = (torch.rand(LENGTH, keys, BATCH, 1, generator=drawn) < 0.3).to(
+    mask = (torch.rand(LENGTH, keys, BATCH, 1, generator=draw_dropout) < 0.3).to(
         torch.float64 if kind is torch.float64 else torch.float32
     )
     mask[3] = 1  # one that sees nothing sees all alike
-    of_segment = torch.randint(0, 2, (LENGTH, keys, BATCH), generator=drawn)
+    of_segment = torch.randint(0, 2, (LENGTH, keys, BATCH), generator=draw_dropout)
     return {
         "h": states(LENGTH, BATCH), "g": states(LENGTH, BATCH), "attn_mask_h": mask, "attn_mask_g": mask.roll(1, 1),
         "r": states(LENGTH + keys, BATCH), "mems": states(PAST, BATCH) if past else None,

@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import BertConfig, BertModel
 
 from pipelines.parts.accelerators.cpu_kernels import residual
-from pipelines.parts.accelerators.cpu_kernels.swapping import make_faster
+from pipelines.parts.accelerators.cpu_kernels.swapping import swap_modules
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 LENGTH = 8
@@ -25,7 +25,7 @@ def network(compiled: Path) -> BertModel:
         max_position_embeddings=16, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation="eager",
     )  # fmt: skip
     made = BertModel(config).train()
-    assert make_faster([made], compiled)
+    assert swap_modules([made], compiled)
     return made
 
 
@@ -33,11 +33,11 @@ def network(compiled: Path) -> BertModel:
 def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many gradients have been left beside."""
     found: list[int] = []
-    leave = residual.leave
+    deposit = residual.deposit
 
     def counted(node: object, gradient: Tensor) -> None:
         found.append(1)
-        leave(node, gradient)
+        deposit(node, gradient)
 
     monkeypatch.setattr(residual, "leave", counted)
     yield found

@@ -48,8 +48,8 @@ def test_beside_float64(mask: str, length: int) -> None:
     places = torch.arange(length)
     near = module._relative_position_bucket(places[None] - places[:, None], bidirectional=mask != "causal")  # type: ignore[operator]
     scores = query @ key.transpose(2, 3) + weights[LEARNT][near].permute(2, 0, 1)
-    chances = torch.softmax(scores if added is None else scores + added.double(), dim=-1)
-    wanted = functional.linear((chances @ value).transpose(1, 2).reshape(2, length, 48), weights["o.weight"])
+    probabilities = torch.softmax(scores if added is None else scores + added.double(), dim=-1)
+    wanted = functional.linear((probabilities @ value).transpose(1, 2).reshape(2, length, 48), weights["o.weight"])
     wanted.backward(outer.double())
     close(ours, wanted, torch.bfloat16, more=6)
     close(states.grad, one.grad, torch.bfloat16, more=12)

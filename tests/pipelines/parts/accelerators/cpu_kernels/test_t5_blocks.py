@@ -20,10 +20,10 @@ from transformers.models.t5.modeling_t5 import (
 )
 
 from pipelines.parts.accelerators.cpu_kernels import residual_stream
-from pipelines.parts.accelerators.cpu_kernels.dropout import drawn
-from pipelines.parts.accelerators.cpu_kernels.feed_forward import FeedForward
-from pipelines.parts.accelerators.cpu_kernels.root_mean_square import normed
-from pipelines.parts.accelerators.cpu_kernels.swapping import SWAPPED, with_block
+from pipelines.parts.accelerators.cpu_kernels.dropout import draw_dropout
+from pipelines.parts.accelerators.cpu_kernels.feed_forward import FusedFeedForward
+from pipelines.parts.accelerators.cpu_kernels.root_mean_square import normalised_with_residual
+from pipelines.parts.accelerators.cpu_kernels.swapping import KERNEL_MODULES, with_block
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 from tests.pipelines.parts.accelerators.cpu_kernels.test_blocks import exact, learnt_alike, said, twice
@@ -40,7 +40,7 @@ def faster(module: nn.Module) -> nn.Module:
     for weight in module.parameters():
         nn.init.normal_(weight, mean=1.0 if weight.dim() == 1 else 0.0, std=0.15)
     for child in module.modules():
-        child.__class__ = with_block(SWAPPED.get(type(child), type(child)))
+        child.__class__ = with_block(KERNEL_MODULES.get(type(child), type(child)))
     return module
 
 
@@ -64,7 +64,7 @@ def test_feed_forward(rate: float, kind: torch.dtype, shape: tuple[int, int]) ->
     kept = mask_of(module, 5, shape)
     if kept.numel() > 1000:
         assert kept.mean().item() == pytest.approx(1 - rate, abs=0.03)
-    wanted = functional.linear(inner * kept * drawn(rate).scale, weights["wo.weight"])
+    wanted = functional.linear(inner * kept * draw_dropout(rate).scale, weights["wo.weight"])
     wanted.backward(outer.double())
     assert given.grad is not None and given.grad.dtype is kind
     close(ours, wanted, torch.bfloat16, more=2)
@@ -106,7 +106,7 @@ def test_what_something_is_added_to_is_summed_with_what_is_normalised(kind: torc
     torch.manual_seed(1)
     module, given = faster(T5LayerNorm(37, eps=1e-6)), states(3, 50, 37, kind=kind)
     with torch.autocast("cpu", torch.bfloat16):
-        said_of_it, stream = normed(module, given)
+        said_of_it, stream = normalised_with_residual(module, given)
     assert torch.equal(stream, given) and stream.dtype is kind
     outer, more = torch.randn(3, 50, 37).bfloat16(), torch.randn(3, 50, 37).to(kind)
     (both,) = torch.autograd.grad([said_of_it, stream], given, [outer, more], retain_graph=True)
@@ -115,7 +115,7 @@ def test_what_something_is_added_to_is_summed_with_what_is_normalised(kind: torc
     close(both, torch.autograd.grad(wanted, one, outer.double())[0] + more.double(), kind, more=2)
     (alone,) = torch.autograd.grad(stream, given, more)
     assert torch.equal(alone, more)
-    assert normed(nn.Identity(), given)[1] is given
+    assert normalised_with_residual(nn.Identity(), given)[1] is given
 
 
 SUB_LAYERS: dict[str, Callable[[T5Config], nn.Module]] = {
@@ -199,7 +199,7 @@ def biased() -> nn.Module:
 def test_what_is_not_the_same_is_left_to_the_modules(build: Callable[[], nn.Module]) -> None:
     module, given = build(), states(3, 50, 48)
     assert "FedBackward" not in functions(said(module, given))
-    assert isinstance(module, FeedForward) is (build is not gated)
+    assert isinstance(module, FusedFeedForward) is (build is not gated)
 
 
 def test_what_is_frozen_has_no_gradient() -> None:
