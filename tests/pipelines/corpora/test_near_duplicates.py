@@ -153,6 +153,20 @@ def test_near_copies_join_the_earliest_whatever_the_shards(tmp_path: Path, monke
     assert clusters(sketched(tmp_path, texts, 4), BANDS, np.ones(len(texts), np.bool_)).tolist() == whole.tolist()
 
 
+def test_texts_well_below_the_threshold_are_no_near_copies(tmp_path: Path) -> None:
+    assert BANDS.least == pytest.approx(0.8 - 2 * (0.8 * 0.2 / BANDS.values) ** 0.5), "two standard errors, as promised"
+    pairs = [
+        (text, other)
+        for seed, text in enumerate(prose())
+        for share in range(12, 40, 2)
+        if 0.6 <= _jaccard(text, other := altered(text, max(1, len(text.split()) // share), seed)) <= 0.66
+    ]
+    texts = [text for pair in pairs for text in pair]
+    found = clusters(sketched(tmp_path, texts, 1), BANDS, np.ones(len(texts), np.bool_)).tolist()
+    joined = sum(one == other for one, other in zip(found[::2], found[1::2], strict=True))
+    assert len(pairs) > 50 and joined <= 0.05 * len(pairs), f"{joined} of {len(pairs)} are taken for copies"
+
+
 def test_chinese_near_copies_are_found(tmp_path: Path) -> None:
     article = "".join(ARTICLES)
     other = article[:90] + "某" + article[91:] + "。"
