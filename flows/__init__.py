@@ -1,1 +1,1 @@
-"""Prefect flows: order, nothing else. Side effects are in `tasks`, the machine learning in `pipelines`."""
+"""Prefect flows: only the order of steps. Side effects are in `tasks`, the machine learning in `pipelines`."""

@@ -1,4 +1,4 @@
-"""The flow that brings a dataset up to date and shows what came of it: `data`."""
+"""The flow `data`: bring a dataset up to date and show the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasks.servers.environment import prepare_environment
 
 
 class DataConfig(BaseModel):
-    """Which dataset of params.yaml to prepare."""
+    """The dataset of params.yaml to prepare."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -20,9 +20,10 @@ class DataConfig(BaseModel):
 
 @flow(name="data", flow_run_name="data {config.dataset}")
 def data(config: DataConfig = DataConfig()) -> dict[str, str]:  # noqa: B008  # Prefect shows the default in its form
-    """Prepare a dataset: pin, collect, clean, deduplicate, decontaminate, select, split, validate, card. Returns the tables' md5.
+    """Prepare a dataset: pin, collect, clean, deduplicate, decontaminate, select, split, validate, card.
 
-    Raises the CursusError of the step that refused the data; nothing trains on a dataset that failed here.
+    Returns the md5 of its tables. Raises the CursusError of the failing step; nothing trains on a dataset that failed
+    here.
     """
     root = project_root()
     prepare_environment(root)

@@ -1,4 +1,4 @@
-"""Every subset of the stages before fine-tuning, as one tree: which of them earned its keep."""
+"""The flow `lattice`: every subset of the stages before fine-tuning, as one tree, to measure which of them helps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasks.datasets.planning import lattice_request
 
 
 class LatticeConfig(BaseModel):
-    """Whose stages to vary, on what."""
+    """The recipe whose stages are varied, the dataset, and the size of the experiment."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -21,7 +21,7 @@ class LatticeConfig(BaseModel):
     variants: list[str] = Field([], description="Variants of the recipe, for example hour or minilm.")
     seeds: int | None = Field(None, ge=2, description="Fine-tuning seeds of every path; 5 when empty.")
     sizes: list[int] = Field([], description="Further numbers of labelled examples, for learning curves.")
-    smoke: bool = Field(False, description="Tiny sizes and budgets: only proves that everything runs.")
+    smoke: bool = Field(False, description="Tiny sizes and budgets: only tests that everything runs.")
     threads: int | None = Field(None, ge=1, description="Processor cores for training; all when empty.")
 
 
@@ -33,5 +33,5 @@ def _run_name() -> str:
 @flow(name="lattice", flow_run_name=_run_name, validate_parameters=True)
 def lattice(config: LatticeConfig = LatticeConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
     """Every subset of {general, domain, task-adaptive} before fine-tuning, judged as a factorial experiment."""
-    asked = config.model_dump(exclude={"threads"})
-    return begin(lambda root: carry_out(lattice_request(root, **asked), root, threads=config.threads))
+    arguments = config.model_dump(exclude={"threads"})
+    return begin(lambda root: carry_out(lattice_request(root, **arguments), root, threads=config.threads))

@@ -1,4 +1,4 @@
-"""May this model take the champion's place? Candidate and champion answer the same test examples, and the gate judges.
+"""The flow `promote`: candidate and champion predict the same test examples, and the gate decides on promotion.
 
 candidate, champion ─▶ judging step (evaluate, kept in the store) ─▶ criteria ─▶ GO            the alias moves
                                                                            ├─▶ NO-GO         it stays
@@ -19,7 +19,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 from pydantic import BaseModel, ConfigDict, Field
 
-from flows.process.approval import asked
+from flows.process.approval import await_decision
 from flows.process.computing import begin, execution
 from pipelines.errors import DataError, StageError
 from pipelines.lineage import hardware
@@ -41,46 +41,48 @@ from tasks.promotion.settings import PromotionSettings
 
 
 class PromoteConfig(BaseModel):
-    """Which model, to which alias."""
+    """The candidate, the alias, and how the verdict is handled."""
 
     model_config = ConfigDict(extra="forbid")
 
     model: str | None = Field(
         None,
-        description="A registered model, a stage, or a fingerprint's first digits; what the latest run ended in when empty.",
+        description="A registered model, a stage, or a fingerprint's first digits; the latest run's final model when "
+        "empty.",
     )
     to: str = Field("champion", description="The alias that moves to it.")
-    alone: bool = Field(False, description="Judge it by itself, without comparing it with the present champion.")
+    alone: bool = Field(False, description="Judge it by itself, without comparing it with the current champion.")
     undecided: Literal["ask", "leave"] = Field(
-        "ask", description="Whether an INCONCLUSIVE verdict waits here for a person, or is left as it is."
+        "ask", description="Whether an INCONCLUSIVE verdict waits for a person's decision, or is left open."
     )
     threads: int | None = Field(None, ge=1, description="Processor cores for the judging step; all when empty.")
 
 
 class PromoteResult(BaseModel):
-    """What came of it."""
+    """The result of a promotion."""
 
     sentence: str
     promotion: Promotion | None = None
-    """None where the model was the champion already."""
+    """None if the model was already the champion."""
     page: Path | None = None
-    told_later: str | None = None
-    """Why MLflow is told when it is back."""
+    mlflow_pending: str | None = None
+    """Why the decision is recorded in MLflow later; None if it was recorded."""
 
 
 NAMES = {"promoted": "Promoted", "refused": "Refused", "left open": "Undecided"}
-"""What was decided → what the UI calls the state that the flow run ends in."""
+"""Name of the flow run's final state in the UI, by decision."""
 
 
 def _run_name() -> str:
-    """What the UI calls a run."""
+    """Name of the flow run in the UI."""
     config = PromoteConfig.model_validate(flow_run.parameters.get("config") or {})
     return f"{config.model or 'the latest model'} to {config.to}"
 
 
 @flow(name="promote", flow_run_name=_run_name, validate_parameters=True)
 def promote(config: PromoteConfig = PromoteConfig()) -> State[PromoteResult]:  # noqa: B008  # Prefect shows the defaults in its form
-    """Judge a candidate against the champion on the same test examples; GO promotes it, NO-GO does not, else a person decides.
+    """Judge a candidate against the champion on the same test examples: GO promotes it, NO-GO does not, and otherwise a
+    person decides.
 
     Raises CursusError, before anything is computed, for models that cannot be compared; nothing is promoted then.
     """
@@ -96,12 +98,14 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
         opened.enter_context(store.used())
         contest = open_contest(root, store, config.model, config.to, compare=not config.alone)
         if contest.standing.champion == contest.candidate.record.fingerprint:
-            return PromoteResult(sentence=f"{contest.candidate.name} is the {config.to} of {contest.model} already.")
+            return PromoteResult(sentence=f"{contest.candidate.name} is already the {config.to} of {contest.model}.")
         dataset = contest.candidate.dataset
         opened.enter_context(shared_data_lock(dataset, root))
         prepared = open_prepared(dataset, root)
         if names := damaged(prepared):
-            raise DataError(f"{prepared.tables[names[0]]}: is not as it was prepared; run `cursus data {dataset}`")
+            raise DataError(
+                f"{prepared.tables[names[0]]}: has changed since it was prepared; run `cursus data {dataset}`"
+            )
         refuse_other_items(contest, prepared, store)
         judged = _judged(config, root, store, contest, prepared, settings)
     check_predictions(judged.folder, prepared, contest)
@@ -111,20 +115,22 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
         page = write_page(root, store, promotion, prepared)
         show(promotion, page)
         ARTIFACTS.flush()
-        by = asked(promotion, page, settings.wait_hours)
-        left = f"nobody decided within {settings.wait_hours:g} hours" if by is None else None
+        by = await_decision(promotion, page, settings.wait_hours)
+        left = f"no decision was made within {settings.wait_hours:g} hours" if by is None else None
     promotion, later = conclude(root, store, promotion, by, left)
     page = write_page(root, store, promotion, prepared)
     show(promotion, page)
     if left is not None:
         ARTIFACTS.flush()
-        again = f"`cursus promote {promotion.candidate.fingerprint[:12]}` asks again, and measures nothing anew"
+        again = (
+            f"`cursus promote {promotion.candidate.fingerprint[:12]}` requests a decision again without measuring again"
+        )
         raise StageError(f"{left}, so nothing was promoted; {again} ({promotion.sentence})")
     assert promotion.decision is not None
-    said = promotion.sentence
+    sentence = promotion.sentence
     if by is not None:
-        said = f"{promotion.decision.action} by {by.name}: {by.reason} ({promotion.sentence})"
-    return PromoteResult(sentence=said, promotion=promotion, page=page, told_later=later)
+        sentence = f"{promotion.decision.action} by {by.name}: {by.reason} ({promotion.sentence})"
+    return PromoteResult(sentence=sentence, promotion=promotion, page=page, mlflow_pending=later)
 
 
 def _judged(
@@ -135,7 +141,7 @@ def _judged(
     prepared: Prepared,
     settings: PromotionSettings,
 ) -> Artifact:
-    """The judging step's artifact, computed where the store has not got it."""
+    """The artifact of the evaluation step, computed if it is not in the store."""
     step = judging(contest, prepared, settings, root)
     plan = Plan(Recipe(name=step.recipe, stages={step.name: step.stage}), (step,))
     training = load_training(root)
@@ -156,8 +162,8 @@ def _judged(
     ):
         artifacts = under_way.context.artifacts
         for fingerprint in step.parents.values():
-            found = store.get(fingerprint)
-            assert found is not None, "its record has just been read"
-            artifacts[fingerprint] = found
+            parent = store.get(fingerprint)
+            assert parent is not None, "its record has just been read"
+            artifacts[fingerprint] = parent
         under_way.compute(config.threads or hardware.cores())
     return artifacts[step.fingerprint]

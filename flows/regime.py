@@ -1,4 +1,5 @@
-"""The whole mission as one flow: data → general → domain → task-adaptive → fine-tune → compress → evaluate → register."""
+"""The flow `regime`, the whole pipeline: data → general → domain → task-adaptive → fine-tune → compress → evaluate →
+register."""
 
 from __future__ import annotations
 
@@ -27,33 +28,33 @@ from tasks.stages.finish import publish_report, register_models, show_scores
 
 
 class RegimeConfig(BaseModel):
-    """What to train, on what. Everything else is in the recipe and in params.yaml."""
+    """The recipe and the dataset. Everything else is in the recipe and in params.yaml."""
 
     model_config = ConfigDict(extra="forbid")
 
     dataset: str | None = Field(None, description="A dataset of params.yaml; its default when empty.")
     recipe: str | None = Field(None, description="A recipe of the folder recipes/; the dataset's own when empty.")
     variants: list[str] = Field([], description="Variants of the recipe, for example hour or minilm.")
-    smoke: bool = Field(False, description="Tiny sizes and budgets: only proves that everything runs.")
+    smoke: bool = Field(False, description="Tiny sizes and budgets: only tests that everything runs.")
     threads: int | None = Field(None, ge=1, description="Processor cores for training; all when empty.")
     until: str | None = Field(None, description="Stop after this stage; the whole recipe when empty.")
-    claim: str | None = Field(None, description="Measure this claim of the recipe, and nothing else.")
+    claim: str | None = Field(None, description="Measure only this claim of the recipe.")
     seeds: int | None = Field(None, ge=1, description="Seeds of the claim; its own number when empty.")
 
 
 class RegimeResult(BaseModel):
-    """What an execution left behind."""
+    """The result of an execution."""
 
     execution: str
     computed: list[str]
     cached: list[str]
     report: Path | None
     models: dict[str, str]
-    """Registered model to version."""
+    """Version of each registered model, by name."""
 
 
 def _run_name() -> str:
-    """What the UI calls a run: what was asked for, in a few words."""
+    """Name of the flow run in the UI: a short description of the request."""
     config = RegimeConfig.model_validate(flow_run.parameters.get("config") or {})
     words = [
         config.recipe,
@@ -62,17 +63,17 @@ def _run_name() -> str:
         *config.variants,
         "smoke" if config.smoke else None,
     ]
-    asked = " ".join(word for word in words if word) or "defaults"
-    return f"{asked} until {config.until}" if config.until else asked
+    name = " ".join(word for word in words if word) or "defaults"
+    return f"{name} until {config.until}" if config.until else name
 
 
 @flow(name="regime", flow_run_name=_run_name, validate_parameters=True)
 def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
     """General → domain → task-adaptive → fine-tune → compress → evaluate: raw text to a registered, evaluated model."""
-    return begin(lambda root: carry_out(_asked(config, root), root, threads=config.threads, until=config.until))
+    return begin(lambda root: carry_out(_request(config, root), root, threads=config.threads, until=config.until))
 
 
-def _asked(config: RegimeConfig, root: Path) -> Request:
+def _request(config: RegimeConfig, root: Path) -> Request:
     request = resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke)
     if config.claim is None:
         return request
@@ -80,7 +81,7 @@ def _asked(config: RegimeConfig, root: Path) -> Request:
 
 
 def carry_out(request: Request, root: Path, *, threads: int | None = None, until: str | None = None) -> RegimeResult:
-    """Compute what is missing of `request`, judge, report; register what it ends in where the whole recipe was asked for."""
+    """Compute the missing steps of `request`, write the report, and, for a whole recipe, register the final models."""
     training = load_training(root)
     store = Store(store_folder(root))
     with ExitStack() as opened:
@@ -107,7 +108,7 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
             entire = until is None and request.transform is None
             models = register_models(whole(plan), whole(context)) if entire else {}
             show_scores(whole(plan), whole(context))
-            # last: an execution that has its report has done everything
+            # last: an execution with a report is complete
             report = publish_report(
                 identifier, whole(plan), whole(prepared), started, under_way.seconds, whole(context)
             )

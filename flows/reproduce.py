@@ -15,7 +15,7 @@ from prefect.runtime import flow_run
 from pydantic import BaseModel, ConfigDict, Field
 
 from flows.process.computing import compute
-from flows.process.outcome import kept
+from flows.process.outcome import record_outcome
 from pipelines.errors import ReproductionError
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
@@ -57,8 +57,8 @@ def _run_name() -> str:
 def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # noqa: B008  # Prefect shows the defaults in its form
     """Reproduce a model from its records alone, and compare digests stage by stage until one differs.
 
-    Raises ReproductionError with the first stage that differs and why; DataError, RecipeError or StoreError, before anything
-    is computed, for a lineage that cannot be reproduced here.
+    Raises ReproductionError with the first stage that differs and why; DataError, RecipeError or StoreError, before
+    anything is computed, for a lineage that cannot be reproduced here.
     """
     root = project_root()
     prepare_environment(root)
@@ -68,7 +68,7 @@ def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # n
         with recorded(root):
             return _carry_out(config, root)
 
-    return kept(carry_out)
+    return record_outcome(carry_out)
 
 
 def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:

@@ -1,4 +1,4 @@
-"""One stage of a recipe, and whatever it needs that is not in the store yet."""
+"""The flow `stage`: compute one stage of a recipe, and those of its dependencies that are not in the store."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from flows.regime import RegimeConfig, RegimeResult, regime
 
 
 class StageConfig(RegimeConfig):
-    """Which stage, of what, on what."""
+    """The stage, its recipe and the dataset."""
 
-    until: str = Field("general", description="The stage to make.")
+    until: str = Field("general", description="The stage to compute.")
 
 
 @flow(name="stage", validate_parameters=True)
 def stage(config: StageConfig = StageConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
-    """Make one stage of a recipe."""
+    """Compute one stage of a recipe."""
     return regime(RegimeConfig.model_validate(config.model_dump()))

@@ -1,4 +1,5 @@
-"""The command line. Nothing heavy is imported before a command needs it: help and a fully cached run answer at once."""
+"""The command line. Nothing heavy is imported before a command needs it, so that help and fully cached runs are
+fast."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from flows.cli.display import compared_seeds, show_next, show_plan, show_reach, show_recipe, show_scores
-from flows.cli.exit_status import told
+from flows.cli.display import compared_seeds, show_detectable_difference, show_next, show_plan, show_recipe, show_scores
+from flows.cli.exit_status import handle_errors
 from flows.cli.export import export
 from flows.cli.finished import finished_report
 from flows.cli.lattice import lattice
@@ -39,11 +40,11 @@ Dataset = Annotated[str | None, typer.Option("--data", help="A dataset of params
 Variants = Annotated[
     list[str] | None, typer.Option("--variant", help="A variant of the recipe, for example hour or minilm; repeatable.")
 ]
-Smoke = Annotated[bool, typer.Option("--smoke", help="Tiny sizes and budgets: only proves that everything runs.")]
+Smoke = Annotated[bool, typer.Option("--smoke", help="Tiny sizes and budgets: only tests that everything runs.")]
 
 
 @app.command(rich_help_panel="Train")
-@told
+@handle_errors
 def run(
     recipe: Annotated[
         str | None, typer.Argument(help="A recipe (cursus recipes); the dataset's own when not given.")
@@ -56,19 +57,19 @@ def run(
         int | None, typer.Option(min=1, help="Processor cores for training; all when not given.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan: stages, fingerprints, what is cached, estimates.")
+        bool, typer.Option("--dry-run", help="Print the plan: steps, fingerprints, which are cached, estimated times.")
     ] = False,
 ) -> None:
-    """Train a recipe through all its stages. What is in the store is not computed again.
+    """Train a recipe through all its stages. Steps that are in the store are not computed again.
 
     Example: cursus run --data reviews --variant hour
     """
     root = project_root()
-    # this command tells of errors itself
+    # this command reports errors itself
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
-    from flows.cli.preview import Looking
+    from flows.cli.preview import Previewer
     from pipelines.lineage.store import Store
     from tasks.datasets.planning import load_recipe, resolve_request, store_folder
 
@@ -78,19 +79,19 @@ def run(
         raise CursusError(f"recipe {loaded.name} has no stage {until!r}; it has {', '.join(loaded.stages)}")
     store = Store(store_folder(root))
     typer.echo(f"{loaded.name} on {request.dataset}: preparing the data", err=True)
-    looking = Looking(root, request, store, lambda line: typer.echo(line, err=True), until)
-    looked = looking.before(only=dry_run)
-    todo = looked.todo
-    if (dry_run or todo) and (seeds := compared_seeds(looked.plan)) is not None:
-        show_reach(console, looked.prepared, seeds)
+    previewer = Previewer(root, request, store, lambda line: typer.echo(line, err=True), until)
+    preview = previewer.before(only=dry_run)
+    todo = preview.todo
+    if (dry_run or todo) and (seeds := compared_seeds(preview.plan)) is not None:
+        show_detectable_difference(console, preview.prepared, seeds)
     if dry_run:
-        show_plan(console, root, looked.plan, looked.prepared, looked.stored, store, threads)
+        show_plan(console, root, preview.plan, preview.prepared, preview.stored, store, threads)
         return
     models: dict[str, str] = {}
-    report = None if todo else finished_report(root, store, looked.plan)
+    report = None if todo else finished_report(root, store, preview.plan)
     if report is None:
         typer.echo(
-            f"{len(todo)} of {len(looked.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True
+            f"{len(todo)} of {len(preview.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True
         )
         from flows.process.execute import execute
 
@@ -107,31 +108,31 @@ def run(
         )
         report = Path(result["report"]) if result["report"] else None
         models = result["models"]
-        looked = looking.after(looked)
+        preview = previewer.after(preview)
         for model, version in models.items():
             console.print(f"registered [bold]{model}[/bold] version {version}")
     else:
-        console.print(f"everything is in the store: {len(looked.plan.steps)} steps cached, nothing to compute")
-    show_scores(console, store, looked.plan)
+        console.print(f"everything is in the store: {len(preview.plan.steps)} steps cached, nothing to compute")
+    show_scores(console, store, preview.plan)
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)
-    show_next(console, looked.plan, models)
+    show_next(console, preview.plan, models)
 
 
 @app.command(rich_help_panel="Train")
-@told
+@handle_errors
 def claim(
     name: Annotated[
         str, typer.Argument(help="recipe/claim, for example crf/entities; a recipe alone lists its claims.")
     ],
     dataset: Dataset = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Models of each side; the claim's own number when not given.")
+        int | None, typer.Option(min=1, help="Models on each side; the claim's own number when not given.")
     ] = None,
     smoke: Smoke = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Processor cores for training.")] = None,
 ) -> None:
-    """Measure what a system is known for: it and its baseline on the same data, tokens, steps and seeds.
+    """Measure a published claim: a system and its baseline on the same data, tokens, steps and seeds.
 
     Example: cursus claim crf/entities --data weibo_ner
     """
@@ -141,11 +142,11 @@ def claim(
 
 
 @app.command(rich_help_panel="Train")
-@told
+@handle_errors
 def data(
     dataset: Annotated[str | None, typer.Argument(help="A dataset of params.yaml; its default when not given.")] = None,
 ) -> None:
-    """Prepare and validate a dataset with DVC and Great Expectations; sources are looked at again first."""
+    """Prepare and validate a dataset with DVC and Great Expectations; after checking its sources for changes."""
     root = project_root()
     prepare_environment(root)
     from tasks.datasets.lock import prepare_in_turn
@@ -161,11 +162,11 @@ def data(
 
 
 @app.command(rich_help_panel="Look")
-@told
+@handle_errors
 def lineage(
     model: Annotated[str, typer.Argument(help="A registered model, a fingerprint or its first digits, or a stage.")],
 ) -> None:
-    """Print where a model came from: the tree from data to the served model."""
+    """Print a model's lineage: the tree from data to the served model."""
     root = project_root()
     prepare_environment(root)
     from pipelines.lineage.store import Store
@@ -176,8 +177,12 @@ def lineage(
 
 
 @app.command(rich_help_panel="Look")
-@told
-def recipes(name: Annotated[str | None, typer.Argument(help="Show the stages of this one.")] = None) -> None:
+@handle_errors
+def recipes(
+    name: Annotated[
+        str | None, typer.Argument(help="A recipe whose stages are shown; all recipes when not given.")
+    ] = None,
+) -> None:
     """List the recipes, or the stages of one."""
     from pipelines.recipe.load import Library
 
@@ -192,7 +197,7 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show the stages of 
 
 
 @app.command(rich_help_panel="Use")
-@told
+@handle_errors
 def predict(
     texts: Annotated[
         list[str] | None, typer.Argument(help="Texts to classify; lines of standard input when not given.")
@@ -200,15 +205,15 @@ def predict(
     model: Annotated[
         str | None,
         typer.Option(
-            help="A registered model, a stage, a fingerprint's first digits, or a folder; what the latest run ended in "
+            help="A registered model, a stage, a fingerprint's first digits, or a folder; the latest run's final model "
             "when not given."
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="JSON in and out: an object a line, with the columns of the model's task.")
+        bool, typer.Option("--json", help="JSON in and out: one object per line, with the columns of the model's task.")
     ] = False,
 ) -> None:
-    """Answer with a trained model: classify texts, or whatever its task is.
+    """Predict with a trained model: classify texts, or answer its task's examples.
 
     Example: cursus predict --json < questions.jsonl
     """
@@ -226,10 +231,10 @@ app.add_typer(store_app, name="store", rich_help_panel="Look")
 
 
 @app.command(rich_help_panel="Servers")
-@told
+@handle_errors
 def up(
     host: Annotated[
-        str, typer.Option(help="The address to listen on; beyond this machine only with an account (docs/servers.md).")
+        str, typer.Option(help="The address to listen on; other than loopback only with an account (docs/servers.md).")
     ] = "127.0.0.1",
 ) -> None:
     """Start the Prefect server, a worker and the MLflow UI on this machine, and print their addresses."""
@@ -240,9 +245,9 @@ def up(
 
 
 @app.command(rich_help_panel="Servers")
-@told
+@handle_errors
 def down() -> None:
-    """Stop what `cursus up` started."""
+    """Stop the servers that `cursus up` started."""
     from tasks.servers.services import down as stop
 
     stop(project_root())

@@ -1,4 +1,4 @@
-"""What the command line shows: recipes, plans and scores."""
+"""Terminal output of the commands: recipes, plans and scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def show_recipe(console: Console, recipe: Recipe) -> None:
-    """One line a stage: what it does, on what, from where, for how long."""
+    """Print one line per stage: its parts, corpus, start and budget."""
     console.print(f"{recipe.name} {recipe.paper}", style="bold")
     for key, value in recipe.settings.items():
         console.print(f"  in the paper, {key}: {value}", soft_wrap=True)
@@ -38,7 +38,8 @@ def show_recipe(console: Console, recipe: Recipe) -> None:
 def show_plan(
     console: Console, root: Path, plan: Plan, prepared: Prepared, stored: set[str], store: Store, threads: int | None
 ) -> None:
-    """Print a table of steps: fingerprints, which are in the store, and the time that the rest would take on `threads` cores."""
+    """Print a table of steps: fingerprints, which are in the store, and the time that the rest would take on `threads`
+    cores."""
     from tasks.estimates.duration import estimate_run
 
     columns = ("step", "kind", "fingerprint", "store", "tokens", "minutes")
@@ -56,39 +57,41 @@ def show_plan(
 
 
 def compared_seeds(plan: Plan) -> int | None:
-    """Seeds of each of the stages that an evaluate stage of `plan` compares, the fewest; None where none does."""
-    found: list[int] = []
+    """Smallest number of seeds among the stages that `plan`'s evaluate stages compare; None when nothing is
+    compared."""
+    fewest: list[int] = []
     for judging in plan.steps:
         named = {name for one in judging.stage.suite for name in one.subjects}
         seeds = [sum(step.name == name for step in plan.steps) for name in named]
-        found += [min(seeds)] if len(named) > 1 else []
-    return max(1, min(found)) if found else None
+        fewest += [min(seeds)] if len(named) > 1 else []
+    return max(1, min(fewest)) if fewest else None
 
 
-def show_reach(console: Console, prepared: Prepared, seeds: int) -> None:
-    """Before anything is computed: the smallest difference between two stages that could be seen at all."""
+def show_detectable_difference(console: Console, prepared: Prepared, seeds: int) -> None:
+    """Print, before anything is computed, the smallest difference between two stages that the test set can detect."""
     from pipelines.judging.certainty.significance import DISAGREEMENT, SEED_DEVIATION, minimum_detectable_difference
 
     items = prepared.summary["tables"]["test"]["documents"]
     console.print(
-        f"{items:,} test examples and {seeds} seed{'s' if seeds > 1 else ''} of each side show a difference of "
-        f"{100 * minimum_detectable_difference(items, seeds):.1f} points four times in five (were the two apart on {DISAGREEMENT:.0%} of the "
-        f"examples, and seeds by {100 * SEED_DEVIATION:g} point)",
+        f"{items:,} test examples with {seeds} seed{'s' if seeds > 1 else ''} per side detect a difference of "
+        f"{100 * minimum_detectable_difference(items, seeds):.1f} points with 80 % power (assuming that the two "
+        f"disagree on {DISAGREEMENT:.0%} of the examples, and a deviation of {100 * SEED_DEVIATION:g} point between "
+        "seeds)",
         soft_wrap=True,
     )
 
 
 def show_scores(console: Console, store: Store, plan: Plan) -> None:
-    """Tables of what the evaluate stages of `plan` found; nothing where they have not run."""
+    """Print the score tables of `plan`'s evaluate stages; nothing if they have not run."""
     from pipelines.reports.elements.wording import metric_name
     from tasks.records.reports import score_tables
 
-    for found in score_tables(store, plan):
-        what = "answers to prompts" if found.prompted else "test scores"
-        title = f"{found.stage}: {what} with 95 % intervals, {found.record['examples']} examples"
-        table = Table("model", *map(metric_name, found.metrics), title=Text(title), title_justify="left")
-        for row in found.rows:
-            cells = [_estimate(row.scores[metric]) if metric in row.scores else "" for metric in found.metrics]
+    for scores in score_tables(store, plan):
+        what = "answers to prompts" if scores.prompted else "test scores"
+        title = f"{scores.stage}: {what} with 95 % intervals, {scores.record['examples']} examples"
+        table = Table("model", *map(metric_name, scores.metrics), title=Text(title), title_justify="left")
+        for row in scores.rows:
+            cells = [_estimate(row.scores[metric]) if metric in row.scores else "" for metric in scores.metrics]
             table.add_row(Text(row.name), *map(Text, cells))
         console.print(table)
 
@@ -98,16 +101,18 @@ def _estimate(score: Mapping[str, Any]) -> str:
 
 
 def show_next(console: Console, plan: Plan, models: Mapping[str, str]) -> None:
-    """What can be done with what `plan` made; `models` are those that were registered now."""
+    """Print the next commands for the results of `plan`; `models` are those that this run registered."""
     from pipelines.recipe.final_models import final_model, lineage_steps
 
     final = final_model(lineage_steps(plan))
     known = next(iter(models), final.stage if final else plan.steps[-1].name)
-    words = ["cursus up", f"cursus lineage {known}"]
+    commands = ["cursus up", f"cursus lineage {known}"]
     if final is not None:
         family = next(step.family for step in plan.steps if step.fingerprint == final.fingerprint)
-        words.append("cursus predict 'a text'" if family.is_single_text else "cursus predict --json < examples.jsonl")
-    console.print(f"next     {'   ·   '.join(words)}", soft_wrap=True)
+        commands.append(
+            "cursus predict 'a text'" if family.is_single_text else "cursus predict --json < examples.jsonl"
+        )
+    console.print(f"next     {'   ·   '.join(commands)}", soft_wrap=True)
 
 
 def _start(stage: Stage) -> str:

@@ -1,4 +1,4 @@
-"""How a command ends: a user's mistake is one sentence, an interrupt says what is kept."""
+"""Error handling of the commands: their messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def told(command: Callable[P, R]) -> Callable[P, R]:
-    """A user's mistake is one sentence and exit code 2; an interrupt says what is kept."""
+def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a command so that a user's mistake prints one sentence and exits with status 2, an interrupt with
+    130."""
 
     @wraps(command)
     def run(*arguments: P.args, **keywords: P.kwargs) -> R:
         try:
             return command(*arguments, **keywords)
         except CursusError as error:
-            raise _refused(error) from None
+            raise _usage_error(error) from None
         except OSError as error:
             full = full_disk(error, project_root())
             if full is None:
                 raise
-            raise _refused(full) from None
+            raise _usage_error(full) from None
         except KeyboardInterrupt:
             typer.echo(
                 "stopped; finished stages are kept, and the same command continues from the last checkpoint", err=True
@@ -40,6 +41,6 @@ def told(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def _refused(error: CursusError) -> typer.Exit:
+def _usage_error(error: CursusError) -> typer.Exit:
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", style="red", markup=False)
     return typer.Exit(2)

@@ -1,4 +1,4 @@
-"""Whether an execution was carried to its end: every step in the store, its report written, MLflow told."""
+"""Check whether an execution is complete: every step in the store, its report written, and recorded in MLflow."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ if TYPE_CHECKING:
 
 
 def finished_report(root: Path, store: Store, plan: Plan) -> Path | None:
-    """The newest report of exactly the steps of `plan`, all of which are in the store; None where something is left to do.
+    """The newest report of exactly the steps of `plan`, all of which are in the store; None if the execution is
+    incomplete.
 
-    Without a report the run before was killed between its last stage and its end. Tells MLflow what it was not told; where
-    a disk was full, even that may not have been written down, and such an execution is carried out once more.
+    Without a report, the previous run was killed between its last stage and its end. Records pending entries in MLflow;
+    after a full disk, even the pending entries may be missing, and such an execution is repeated.
     """
     from tasks.records.reports import latest_report
-    from tasks.tracking.executions import tell_what_is_left
-    from tasks.tracking.journal import settled, untold
+    from tasks.tracking.executions import record_pending_executions
+    from tasks.tracking.journal import has_pending, is_recorded
 
     report = latest_report(root, {step.fingerprint for step in plan.steps})
     if report is None:
         return None
-    tell_what_is_left(root, store)
-    return report if settled(root, report.parent.name) or untold(root) else None
+    record_pending_executions(root, store)
+    return report if is_recorded(root, report.parent.name) or has_pending(root) else None

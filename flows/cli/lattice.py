@@ -1,4 +1,4 @@
-"""`cursus lattice`: which stage earned its keep, over every subset of the stages before fine-tuning."""
+"""`cursus lattice`: measure the effect of each stage over every subset of the stages before fine-tuning."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from flows.cli.exit_status import told
+from flows.cli.exit_status import handle_errors
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
 console = Console(highlight=False)
 
 
-@told
+@handle_errors
 def lattice(
     recipe: Annotated[
         str | None, typer.Argument(help="A recipe (cursus recipes); the dataset's own when not given.")
@@ -27,13 +27,19 @@ def lattice(
     seeds: Annotated[int | None, typer.Option(min=1, help="Fine-tuning seeds of every path; 5 when not given.")] = None,
     size: Annotated[
         list[int] | None,
-        typer.Option("--size", min=1, help="Also with so many labelled examples: learning curves; repeatable."),
+        typer.Option(
+            "--size", min=1, help="Also with this number of labelled examples, for learning curves; repeatable."
+        ),
     ] = None,
-    smoke: Annotated[bool, typer.Option("--smoke", help="Only proves that everything runs.")] = False,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="Tiny sizes and budgets: only tests that everything runs.")
+    ] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Processor cores for training.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and what it could show.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan, and the smallest detectable difference.")
+    ] = False,
 ) -> None:
-    """Ask which stage earned its keep: every subset of them before fine-tuning, as one tree, over several seeds.
+    """Measure which stage helps: every subset of the stages before fine-tuning, as one tree, over several seeds.
 
     Example: cursus lattice bert --data reviews --seeds 5 --size 50 --size 200
     """
@@ -41,14 +47,14 @@ def lattice(
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
-    from flows.cli.display import show_plan, show_reach
+    from flows.cli.display import show_detectable_difference, show_plan
     from flows.cli.finished import finished_report
-    from flows.cli.preview import Looking
+    from flows.cli.preview import Previewer
     from pipelines.lineage.store import Store
     from pipelines.recipe.lattice import SEEDS
     from tasks.datasets.planning import lattice_request, load_recipe, store_folder
 
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "dataset": dataset,
         "recipe": recipe,
         "variants": variant or [],
@@ -56,33 +62,33 @@ def lattice(
         "sizes": size or [],
         "smoke": smoke,
     }
-    request = lattice_request(root, **asked)
-    load_recipe(root, request)  # what cannot be is told before data is prepared
+    request = lattice_request(root, **arguments)
+    load_recipe(root, request)  # reports errors before the data is prepared
     typer.echo(f"lattice of {request.recipe} on {request.dataset}: preparing the data", err=True)
     store = Store(store_folder(root))
-    looking = Looking(root, request, store, lambda line: typer.echo(line, err=True))
-    looked = looking.before(only=dry_run)
-    show_reach(console, looked.prepared, seeds or SEEDS)
+    previewer = Previewer(root, request, store, lambda line: typer.echo(line, err=True))
+    preview = previewer.before(only=dry_run)
+    show_detectable_difference(console, preview.prepared, seeds or SEEDS)
     if dry_run:
-        show_plan(console, root, looked.plan, looked.prepared, looked.stored, store, threads)
+        show_plan(console, root, preview.plan, preview.prepared, preview.stored, store, threads)
         return
-    todo = looked.todo
-    report = None if todo else finished_report(root, store, looked.plan)
+    todo = preview.todo
+    report = None if todo else finished_report(root, store, preview.plan)
     if report is None:
         typer.echo(
-            f"{len(todo)} of {len(looked.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True
+            f"{len(todo)} of {len(preview.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True
         )
         from flows.process.execute import execute
 
-        report = Path(execute({**asked, "threads": threads}, root, flow="lattice")["report"])
-        looked = looking.after(looked)
+        report = Path(execute({**arguments, "threads": threads}, root, flow="lattice")["report"])
+        preview = previewer.after(preview)
     console.print(f"report   {report.with_name('lattice.html')}", soft_wrap=True)
     if smoke:
-        console.print("every step ran; a smoke run measures nothing and is not recorded")
+        console.print("every step ran; a smoke run measures nothing, so it is not recorded")
         return
     from tasks.records.lattices import PAGE, record_lattice
 
-    _show_stages(record_lattice(root, request.variants, looked.plan, store, looked.prepared))
+    _show_stages(record_lattice(root, request.variants, preview.plan, store, preview.prepared))
     console.print(f"recorded {root / PAGE}", soft_wrap=True)
 
 

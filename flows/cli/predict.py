@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from pipelines.task_families import Row
 
 LONGEST_SHOWN = 80
-"""Characters shown of a text beside its answer."""
+"""Characters of a text shown next to its answer."""
 
 
 def predict(root: Path, texts: Sequence[str], lines: Iterable[str], model: str | None, as_json: bool) -> None:
-    """Print an answer for each of `texts`, or for each of `lines` where there are none.
+    """Print an answer for each of `texts`, or for each of `lines` when there are none.
 
-    A line is a text; under `as_json` it is an object with the family's columns, and so is what is printed.
+    A line is a text; with `as_json`, a JSON object with the task family's columns, and the output is JSON as well.
     """
     prepare_environment(root)
     from pipelines.serving.answering.answerer import Answerer
@@ -35,16 +35,16 @@ def predict(root: Path, texts: Sequence[str], lines: Iterable[str], model: str |
     family = family_of(folder)
     if texts or not as_json:
         if not family.is_single_text:
-            wanted = ", ".join(f'"{name}": …' for name in input_columns(family))
+            columns = ", ".join(f'"{name}": …' for name in input_columns(family))
             raise CursusError(
-                f"this model answers {family.name}, of which one text is no example: give JSON on standard input with "
-                f"--json, one object a line: {{{wanted}}}"
+                f"this model's task is {family.name}, whose examples are more than one text: pass JSON on standard "
+                f"input with --json, one object per line: {{{columns}}}"
             )
         rows: list[Row] = [{"text": text} for text in texts or (line.rstrip("\n") for line in lines)]
     else:
         rows = list(parse_examples(family, lines))
     if not rows:
-        raise CursusError("nothing to answer: give texts as arguments, or lines on standard input")
+        raise CursusError("no input: pass texts as arguments, or lines on standard input")
     if family.is_single_text and has_class_probabilities(folder):
         _classify(folder, [str(row["text"]) for row in rows], as_json)
         return
@@ -56,7 +56,7 @@ def predict(root: Path, texts: Sequence[str], lines: Iterable[str], model: str |
 
 
 def _classify(folder: Path, texts: Sequence[str], as_json: bool) -> None:
-    """The label of each text with its probability; as JSON, that of every label."""
+    """Print the label of each text with its probability; as JSON, the probabilities of all labels."""
     from pipelines.serving.answering.inference import load_predictor
 
     predictor = load_predictor(folder)
@@ -64,14 +64,14 @@ def _classify(folder: Path, texts: Sequence[str], as_json: bool) -> None:
         best = int(row.argmax())
         if as_json:
             probabilities = {label: round(float(p), 6) for label, p in zip(predictor.labels, row, strict=True)}
-            told = {"label": predictor.labels[best], "probabilities": probabilities}
-            typer.echo(json.dumps(told, ensure_ascii=False))
+            output = {"label": predictor.labels[best], "probabilities": probabilities}
+            typer.echo(json.dumps(output, ensure_ascii=False))
         else:
             typer.echo(f"{predictor.labels[best]}  {row[best]:.3f}  {_shown(text)}")
 
 
 def _folder(root: Path, model: str | None) -> Path:
-    """The folder that `model` names: itself, or that of an artifact; the latest execution's where nothing is named."""
+    """The folder that `model` names: a path, or an artifact; for None, that of the latest execution's final model."""
     from pipelines.lineage.store import Store
     from tasks.datasets.planning import store_folder
     from tasks.models.ancestry import latest_model, resolve

@@ -1,4 +1,5 @@
-"""What a command would compute. The data is looked at once: by the flow where one follows, else here."""
+"""The plan that a command would compute. The dataset is brought up to date once: by the flow if one follows, else
+here."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tasks.datasets.prepared import Prepared, last_prepared, open_prepared
 
 
 @dataclass(frozen=True)
-class Looked:
+class Preview:
     """A plan over a dataset, and which of its steps are in the store."""
 
     prepared: Prepared
@@ -23,36 +24,37 @@ class Looked:
 
     @property
     def todo(self) -> list[Step]:
-        """The steps that are not."""
+        """The steps that are not in the store."""
         return self.plan.missing(self.stored)
 
 
-class Looking:
-    """At what `request` asks for, or the part of it up to the stage `until`. `say` hears how the data is prepared."""
+class Previewer:
+    """Plans `request`, or the part of it up to the stage `until`. `notify` receives messages of the data
+    preparation."""
 
     def __init__(
-        self, root: Path, request: Request, store: Store, say: Callable[[str], None], until: str | None = None
+        self, root: Path, request: Request, store: Store, notify: Callable[[str], None], until: str | None = None
     ) -> None:
-        self.root, self.request, self.store, self.say, self.until = root, request, store, say, until
+        self.root, self.request, self.store, self.notify, self.until = root, request, store, notify, until
 
-    def before(self, *, only: bool = False) -> Looked:
-        """What is to be done. Where that is nothing, or nothing but to look is wanted, the data is brought up to date first;
-        otherwise it may be out of date, and the flow that computes brings it up to date."""
+    def before(self, *, only: bool = False) -> Preview:
+        """The plan before a flow. If nothing is to be computed, or with `only` (no flow follows), the data is brought
+        up to date first; otherwise it may be out of date, and the flow brings it up to date."""
         last = last_prepared(self.request.dataset, self.root)
-        looked = self._over(last) if last is not None else None
-        if looked is not None and looked.todo and not only:
-            return looked
+        preview = self._over(last) if last is not None else None
+        if preview is not None and preview.todo and not only:
+            return preview
         return self._over(
-            prepare_in_turn(self.request.dataset, self.root, lambda step: self.say(f"  {step}"), self.say)
+            prepare_in_turn(self.request.dataset, self.root, lambda step: self.notify(f"  {step}"), self.notify)
         )
 
-    def after(self, looked: Looked) -> Looked:
-        """What a flow has left behind, on the data as it is now."""
+    def after(self, preview: Preview) -> Preview:
+        """The plan after a flow, on the data as the flow left it."""
         now = open_prepared(self.request.dataset, self.root)
-        return looked if now.digests == looked.prepared.digests else self._over(now)
+        return preview if now.digests == preview.prepared.digests else self._over(now)
 
-    def _over(self, prepared: Prepared) -> Looked:
+    def _over(self, prepared: Prepared) -> Preview:
         plan = make_plan(self.root, self.request, prepared)
         if self.until is not None:
             plan = plan.ancestors(self.until)
-        return Looked(prepared, plan, {step.fingerprint for step in plan.steps if self.store.get(step.fingerprint)})
+        return Preview(prepared, plan, {step.fingerprint for step in plan.steps if self.store.get(step.fingerprint)})

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.cli.exit_status import told
+from flows.cli.exit_status import handle_errors
 from pipelines.errors import CursusError
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -23,27 +23,28 @@ if TYPE_CHECKING:
 
 COLOURS = {"met": "green", "missed": "red", "undecided": "yellow", "not asked": "dim"}
 NOT_PROMOTED = 1
-"""Exit status where the model was judged, and the alias stayed where it was."""
+"""Exit status when the model was judged and the alias did not move."""
 
 console = Console(highlight=False)
 
 Decide = Literal["promote", "reject"]
 
 
-@told
+@handle_errors
 def promote(
     model: Annotated[
         str | None,
         typer.Argument(
-            help="A registered model, a stage, or a fingerprint's first digits; what the latest run ended in when not given."
+            help="A registered model, a stage, or a fingerprint's first digits; the latest run's final model when not "
+            "given."
         ),
     ] = None,
     to: Annotated[str, typer.Option(help="The alias that moves to it.")] = "champion",
     alone: Annotated[
-        bool, typer.Option("--alone", help="Judge it by itself, without comparing it with the present champion.")
+        bool, typer.Option("--alone", help="Judge it by itself, without comparing it with the current champion.")
     ] = False,
     decide: Annotated[
-        Decide | None, typer.Option(help="What is decided where the verdict is INCONCLUSIVE; with --reason and --name.")
+        Decide | None, typer.Option(help="The decision if the verdict is INCONCLUSIVE; with --reason and --name.")
     ] = None,
     reason: Annotated[str | None, typer.Option(help="Why; recorded on the model version.")] = None,
     name: Annotated[str | None, typer.Option(help="Who decides; recorded on the model version.")] = None,
@@ -51,13 +52,13 @@ def promote(
 ) -> None:
     """Judge a model against the champion on the same test examples: GO makes it champion, NO-GO does not.
 
-    INCONCLUSIVE waits for a person: in Prefect's UI where `cursus up` runs, else here. Exit status 0 when the alias is on the
-    model, 1 when it is not, 2 for a mistake. What is asked: params.yaml, promotion (docs/promotion.md).
+    INCONCLUSIVE waits for a person: in Prefect's UI while `cursus up` runs, else here. Exit status 0 when the model has
+    the alias, 1 when it does not, 2 for a mistake. The criteria: params.yaml, promotion (docs/promotion.md).
 
     Example: cursus promote cursus-classifier
     """
     root = project_root()
-    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # this command tells of errors itself
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # this command reports errors itself
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     if decide is not None and not ((reason or "").strip() and (name or "").strip()):
         raise CursusError(f"--decide {decide} needs --reason and --name: both are recorded on the model version")
@@ -72,11 +73,11 @@ def promote(
     from tasks.promotion.settings import PromotionSettings
 
     store = Store(store_folder(root))
-    PromotionSettings.load(root)  # what cannot be judged is told before anything starts
+    PromotionSettings.load(root)  # reports invalid settings before anything starts
     contest = open_contest(root, store, model, to, compare=not alone)
     candidate = contest.candidate
     if contest.standing.champion == candidate.record.fingerprint:
-        console.print(f"{candidate.name} is the {to} of {contest.model} already", markup=False)
+        console.print(f"{candidate.name} is already the {to} of {contest.model}", markup=False)
         return
     held = contest.champion.name if contest.champion else "no champion"
     typer.echo(f"{contest.model}: {candidate.name} against {held}; starting Prefect, MLflow and torch …", err=True)
@@ -94,25 +95,25 @@ def promote(
     )
     promotion = Promotion.model_validate(result["promotion"])
     show(promotion)
-    later = result["told_later"]
+    later = result["mlflow_pending"]
     if promotion.decision is not None and promotion.decision.action == "left open" and not served:
-        by = asked(decide, reason, name, promotion)
+        by = read_decision(decide, reason, name, promotion)
         from tasks.promotion.page import write_page
 
         promotion, later = conclude(root, store, promotion, by)
         write_page(root, store, promotion, open_prepared(promotion.dataset, root))
-    _tell(root, promotion, later)
+    _show_decision(root, promotion, later)
 
 
-def asked(decide: Decide | None, reason: str | None, name: str | None, promotion: Promotion) -> Judge:
-    """The decision of a person: as given, else asked for on the terminal. CursusError where there is none."""
+def read_decision(decide: Decide | None, reason: str | None, name: str | None, promotion: Promotion) -> Judge:
+    """A person's decision: from the options, or read from the terminal. Raises CursusError when there is neither."""
     from tasks.decisions.record import Judge
 
     if decide is None and not sys.stdin.isatty():
         raise CursusError(
-            "the verdict is INCONCLUSIVE and nobody can be asked here; nothing was promoted. Decide with `cursus promote "
-            f"{promotion.candidate.fingerprint[:12]} --decide promote --reason … --name …` (or reject), or in Prefect's UI "
-            "after `cursus up`"
+            "the verdict is INCONCLUSIVE and there is no terminal to decide on; nothing was promoted. Decide with "
+            f"`cursus promote {promotion.candidate.fingerprint[:12]} --decide promote --reason … --name …` (or "
+            "reject), or in Prefect's UI after `cursus up`"
         )
     if decide is None:
         promoted = typer.confirm(f"Promote {promotion.candidate.label} to {promotion.alias}?", default=False)
@@ -123,7 +124,7 @@ def asked(decide: Decide | None, reason: str | None, name: str | None, promotion
 
 
 def show(promotion: Promotion) -> None:
-    """A line a criterion, then the verdict."""
+    """Print one row per criterion, then the verdict."""
     table = Table("criterion", "outcome", "reason", title=promotion.model, title_justify="left")
     for one in promotion.outcomes:
         table.add_row(one.criterion, Text(one.outcome, style=COLOURS[one.outcome]), Text(one.reason))
@@ -131,7 +132,7 @@ def show(promotion: Promotion) -> None:
     console.print(promotion.sentence, markup=False, soft_wrap=True, style="bold")
 
 
-def _tell(root: Path, promotion: Promotion, later: str | None) -> None:
+def _show_decision(root: Path, promotion: Promotion, later: str | None) -> None:
     decision = promotion.decision
     assert decision is not None
     why = "" if decision.reason == promotion.sentence else f": {decision.reason}"
@@ -143,14 +144,14 @@ def _tell(root: Path, promotion: Promotion, later: str | None) -> None:
         raise typer.Exit(NOT_PROMOTED)
 
 
-@told
+@handle_errors
 def rollback(
     model: Annotated[str, typer.Argument(help="A registered model.")] = "cursus-classifier",
-    of: Annotated[str, typer.Option(help="The alias that goes back.")] = "champion",
+    of: Annotated[str, typer.Option(help="The alias to move back.")] = "champion",
     reason: Annotated[str, typer.Option(help="Why; recorded on the model version.")] = "rolled back by hand",
-    name: Annotated[str | None, typer.Option(help="Who; the user of this machine when not given.")] = None,
+    name: Annotated[str | None, typer.Option(help="Who decides; the user of this machine when not given.")] = None,
 ) -> None:
-    """Put the alias back on the version that had it before. A second rollback undoes the first.
+    """Move the alias back to the version that had it before. A second rollback undoes the first.
 
     Example: cursus rollback cursus-classifier --reason "slower in production"
     """
@@ -163,7 +164,7 @@ def rollback(
     store = Store(store_folder(root))
     decision, later = roll_back(root, store, model, of, name or getpass.getuser(), reason)
     console.print(
-        f"{model}@{of} is {decision.fingerprint[:8]} again; {(decision.former or '')[:8]} is the former one",
+        f"{model}@{of} is {decision.fingerprint[:8]} again; the former version is {(decision.former or '')[:8]}",
         markup=False,
         soft_wrap=True,
     )

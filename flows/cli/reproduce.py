@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.cli.exit_status import told
+from flows.cli.exit_status import handle_errors
 from pipelines.errors import ReproductionError
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MARKS = {"identical": ("identical", "green"), "differs": ("differs", "red"), "not made": ("not computed", "dim")}
 
 
-@told
+@handle_errors
 def reproduce(
     model: Annotated[str, typer.Argument(help="A registered model, a fingerprint or its first digits, or a stage.")],
     into: Annotated[
@@ -32,8 +32,8 @@ def reproduce(
 ) -> None:
     """Reproduce a model from its records alone, and compare every stage's digests with the recorded ones.
 
-    Exit status 0 only when all are identical; 1 when a stage differs, which is shown with the reason. The reproduced artifacts
-    are kept only then, or with --into.
+    Exit status 0 only when all are identical; 1 when a stage differs, which is shown with the reason. The reproduced
+    artifacts are kept only then, or with --into.
 
     Example: cursus reproduce cursus-classifier
     """

@@ -8,38 +8,42 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from flows.cli.exit_status import told
+from flows.cli.exit_status import handle_errors
 from pipelines.errors import CursusError
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
 console = Console(highlight=False)
 
-store_app = typer.Typer(no_args_is_help=True, help="Keep the store: is everything in it whole, and what may go?")
+store_app = typer.Typer(no_args_is_help=True, help="Maintain the store: verify, clean up, export and import artifacts.")
 
 
 @store_app.command()
-@told
+@handle_errors
 def verify() -> None:
-    """Read every file of every artifact and compare it with what was published."""
+    """Read every file of every artifact and compare it with its recorded digest."""
     from pipelines.lineage.store import Store
     from pipelines.lineage.upkeep import flaws
     from tasks.datasets.planning import store_folder
 
     store = Store(store_folder(project_root()))
-    found = list(flaws(store))
-    if found:
-        raise CursusError("\n".join(found))
-    console.print(f"{sum(1 for _ in store.all())} artifacts, all as they were published")
+    damaged = list(flaws(store))
+    if damaged:
+        raise CursusError("\n".join(damaged))
+    console.print(f"{sum(1 for _ in store.all())} artifacts, all intact")
 
 
 @store_app.command()
-@told
+@handle_errors
 def gc(
-    days: Annotated[float, typer.Option(min=0, help="Keep what is younger, and what that was made from.")] = 7,
-    delete: Annotated[bool, typer.Option("--delete", help="Remove them; without it they are only listed.")] = False,
+    days: Annotated[
+        float, typer.Option(min=0, help="Keep artifacts younger than this, and those they were made from.")
+    ] = 7,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Remove the artifacts; without it they are only listed.")
+    ] = False,
 ) -> None:
-    """Remove what no registered model was made from.
+    """Remove artifacts from which no registered model was made.
 
     Example: cursus store gc --days 30 --delete
     """
@@ -53,11 +57,11 @@ def gc(
     for one in gone:
         console.print(f"{one.fingerprint[:12]}  {one.bytes / 2**20:9,.1f} MiB  {one.what}", markup=False)
     total = f"{len(gone)} folders, {sum(one.bytes for one in gone) / 2**20:,.1f} MiB"
-    console.print(f"removed {total}" if delete else f"{total} could go; --delete removes them")
+    console.print(f"removed {total}" if delete else f"{total} can be removed; --delete removes them")
 
 
 @store_app.command("export")
-@told
+@handle_errors
 def export_model(
     model: Annotated[str, typer.Argument(help="A registered model, a fingerprint or its first digits, or a stage.")],
     file: Annotated[Path, typer.Argument(help="The tar file to write.")],
@@ -81,9 +85,9 @@ def export_model(
 
 
 @store_app.command("import")
-@told
-def import_models(file: Annotated[Path, typer.Argument(help="What `cursus store export` wrote.")]) -> None:
-    """Take in the artifacts of a file, after every byte of it is checked."""
+@handle_errors
+def import_models(file: Annotated[Path, typer.Argument(help="A file that `cursus store export` wrote.")]) -> None:
+    """Import the artifacts of a file, after checking every byte of it."""
     from pipelines.lineage.store import Store
     from pipelines.lineage.transfer import take_in
     from tasks.datasets.planning import store_folder

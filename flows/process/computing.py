@@ -1,4 +1,4 @@
-"""What flows that compute have in common: how they begin, what an execution is made of, and how a plan is computed."""
+"""Shared parts of all flows that compute: their set-up, the context of an execution, and the computation of a plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prefect.futures import PrefectFuture
 from prefect.utilities.annotations import quote
 from pydantic import BaseModel
 
-from flows.process.outcome import kept
+from flows.process.outcome import record_outcome
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
@@ -32,47 +32,48 @@ T = TypeVar("T")
 R = TypeVar("R", bound=BaseModel)
 
 WATCH_SECONDS = 0.1
-"""Between two looks at what is running."""
+"""Interval at which running steps are polled."""
 
 
 def whole(value: T) -> T:
-    """`value` for a task that is to take it as it is: Prefect would otherwise walk through it, and copy it, looking for futures."""
+    """Mark `value` as an opaque task argument: Prefect would otherwise traverse and copy it in search of futures."""
     return cast("T", quote(value))
 
 
 def begin(work: Callable[[Path], R]) -> R:
-    """Do `work` in the project's folder as a flow run does: its environment, its record, and what it shows in Prefect."""
+    """Run `work` on the project's root as the body of a flow run: set the environment, record its final state, and
+    publish its Prefect artifacts."""
     root = project_root()
     prepare_environment(root)
     report_ended_runs(root)
 
-    def watched() -> R:
+    def recorded_work() -> R:
         with recorded(root):
             result = work(root)
             ARTIFACTS.flush()
         return result
 
-    return kept(watched)
+    return record_outcome(recorded_work)
 
 
 @dataclass(frozen=True)
 class Execution:
-    """A plan that is being computed, and that MLflow is told of."""
+    """A plan that is being computed and recorded in MLflow."""
 
     identifier: str
     plan: Plan
     context: Context
     claims: ExitStack
     began: float
-    """time.monotonic() when what it counts began."""
+    """Value of time.monotonic() at its start."""
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """Seconds since its start."""
         return time.monotonic() - self.began
 
     def compute(self, cores: int) -> None:
-        """Compute what is missing of the plan."""
+        """Compute the missing steps of the plan."""
         compute(self.plan, self.context, cores, self.claims)
 
 
@@ -89,8 +90,9 @@ def execution(
     log: str,
     began: float,
 ) -> Iterator[Execution]:
-    """An execution with a launcher of its own, whose files of log begin with `log`. MLflow is told how the block ended."""
-    # claims are let go after the launcher has ended its processes
+    """Open an execution with its own launcher, whose log files start with `log`; record in MLflow how the block
+    ended."""
+    # claims are released after the launcher has ended its processes
     with (
         ExitStack() as claims,
         training.launcher.open(root, state_folder(root) / "logs" / f"{log}-{identifier}.log") as launcher,
@@ -118,24 +120,24 @@ def execution(
 
 
 def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:
-    """Compute what is missing, parents first, side by side where steps do not wait for each other.
+    """Compute the missing steps, parents first, independent steps in parallel.
 
-    Small networks gain little from a second thread, so cores go to steps; a step that is alone has them all. A step that
-    another execution is computing is waited for, and then taken from the store.
+    Small networks gain little from a second thread, so cores are divided among steps; a single step uses all of them. A
+    step that another execution is computing is awaited, and then taken from the store.
     """
-    stored = {step.fingerprint: found for step in plan.steps if (found := context.store.get(step.fingerprint))}
+    stored = {step.fingerprint: artifact for step in plan.steps if (artifact := context.store.get(step.fingerprint))}
     for step in plan.steps:
         if step.fingerprint in stored:
             use_cached(step.label, whole(step), whole(stored[step.fingerprint]), whole(context))
     waiting = plan.missing(stored)
     running: list[tuple[PrefectFuture[None], Lock, str]] = []
-    # a future asked for its state would ask Prefect's server, ten times a second, and fail while that is away
+    # not `future.state`, which queries Prefect's server, here ten times a second, and fails while that is unreachable
     ended: set[UUID] = set()
     elsewhere: set[str] = set()
     concurrent_jobs = context.training.concurrent_jobs(cores)
     while waiting or running:
         ready = [step for step in waiting if all(parent in context.artifacts for parent in step.parents.values())]
-        # a step that has published may still have to end for Prefect: it computes no more
+        # a step that has published its artifact computes no more, even if its Prefect task has not ended yet
         computing = len(running) - sum(fingerprint in context.artifacts for _, _, fingerprint in running)
         threads = max(1, cores // min(concurrent_jobs, computing + len(ready))) if ready else 1
         moved = False
@@ -146,15 +148,17 @@ def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None
             if claim is None:
                 if step.fingerprint not in elsewhere:
                     elsewhere.add(step.fingerprint)
-                    context.progress.print_line(f"{step.label}: another run is computing it; waiting for what it publishes")
+                    context.progress.print_line(
+                        f"{step.label}: another run is computing this step; waiting for its result"
+                    )
                 continue
             claims.callback(claim.release)
             moved = True
             waiting.remove(step)
-            found = context.store.get(step.fingerprint)
-            if found is not None:
+            artifact = context.store.get(step.fingerprint)
+            if artifact is not None:
                 claim.release(forget=True)
-                use_cached(step.label, whole(step), whole(found), whole(context))
+                use_cached(step.label, whole(step), whole(artifact), whole(context))
             else:
                 computing += 1
                 future = run_step.submit(plan.name(step), whole(step), threads, whole(context))

@@ -1,12 +1,12 @@
 """A flow in a process and session of its own: `python -m flows.process.execute FLOW CONFIG RESULT`.
 
-Prefect's temporary server is a child of the process that runs the flow. In a terminal, Ctrl-C reaches both, the server dies
-first, and the flow would spend minutes telling a dead server that it was stopped. Apart from the terminal only this
-process is interrupted, ends its training in order, and its server hears of it.
+Prefect's temporary server is a child of the process that runs the flow. In a terminal, Ctrl-C reaches both, the server
+dies first, and the flow would spend minutes reporting to a dead server that it was stopped. In a session of its own,
+only this process is interrupted; it stops training cleanly, and its server receives the final state.
 
-    flows.process.execute ─┬─ uvicorn             the server starts,
-                   ├─ training.worker     torch is imported,
-                   └─ imports Prefect     all three at once
+    flows.process.execute ─┬─ uvicorn            the server starts,
+                           ├─ training worker    torch is imported,
+                           └─ imports Prefect    all three at the same time
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, NoReturn, get_type_hints
 
 from pydantic import BaseModel
 
-from flows.process.recoverable import full_disk, mendable
+from flows.process.recoverable import full_disk, recoverable
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
 from pipelines.safety.parent_process import at_callers_end
@@ -35,15 +35,15 @@ from tasks.servers.temporary_server import TemporaryServer
 
 INTERRUPTED = 130
 SERVER_GONE = (
-    "Prefect's server went away while the run was under way. Everything that was finished is in the store; "
-    "Prefect is told how the run ended when the next one starts."
+    "Prefect's server became unreachable during the run. All finished steps are in the store; the final state of the "
+    "run is reported to Prefect when the next run starts."
 )
 
 
 def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[str, Any]:
-    """Run `flow` (of the module of its name) apart, and wait; what it answered, as JSON.
+    """Run `flow` (of the module of the same name) in a separate process and return its result as JSON.
 
-    Raises the CursusError it ended with, KeyboardInterrupt when stopped, SystemExit after a bug of ours.
+    Raises the flow's CursusError, KeyboardInterrupt when it was stopped, SystemExit after an unexpected error.
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "result.json"
@@ -61,26 +61,26 @@ def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[st
                 child.send_signal(signal.SIGINT)
         assert child.stdin is not None
         child.stdin.close()
-        if status in (INTERRUPTED, -signal.SIGINT):  # the latter while Python itself still starts
+        if status in (INTERRUPTED, -signal.SIGINT):  # the latter while the interpreter starts
             raise KeyboardInterrupt
         if status < 0:
             often = ", as the system does when memory runs out" if -status == signal.SIGKILL else ""
             raise StageError(
-                f"the run was killed by {signal.Signals(-status).name}{often}; finished stages are kept, and the same command "
-                "continues from the last checkpoint"
+                f"the run was killed by {signal.Signals(-status).name}{often}; finished stages are kept, and the same "
+                "command continues from the last checkpoint"
             )
         if not answer.exists():
-            raise SystemExit(status)  # a bug of ours: its traceback has been printed
-        told: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+            raise SystemExit(status)  # an unexpected error, whose traceback has been printed
+        result: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
     if status:
-        kind: type[CursusError] = getattr(errors, told["type"])
-        raise kind(told["message"])
-    return told
+        kind: type[CursusError] = getattr(errors, result["type"])
+        raise kind(result["message"])
+    return result
 
 
 def main(name: str, config: str, answer: Path) -> int:
-    """Run the flow `name` with the configuration in `config`; its result or a user's mistake is written to `answer`."""
-    # what a shell starts in the background ignores it, and so would this process, which is stopped by it
+    """Run the flow `name` with the JSON configuration `config`; write its result or CursusError to `answer`."""
+    # a process that a shell starts in the background ignores SIGINT, with which this process is stopped
     signal.signal(signal.SIGINT, signal.default_int_handler)
     at_callers_end(lambda: os.kill(os.getpid(), signal.SIGINT))
     _end_children_with_this()
@@ -92,43 +92,42 @@ def main(name: str, config: str, answer: Path) -> int:
         server = TemporaryServer.start_if_needed(root)
         _warm(root)
         flow = getattr(importlib.import_module(f"flows.{name}"), name)
-        asked = get_type_hints(flow.fn)["config"].model_validate_json(config)
+        configuration = get_type_hints(flow.fn)["config"].model_validate_json(config)
         if server is not None:
             server.wait()
     except Exception as error:
-        own = error if isinstance(error, CursusError) else mendable(error, root)
+        own = error if isinstance(error, CursusError) else recoverable(error, root)
         if (known := full_disk(error, root) or own) is None:
             raise
-        return _leave(_answer(None, known, answer), None)  # nothing was begun
+        return _exit_now(_answer(None, known, answer), None)  # the flow has not begun
     try:
-        flow(asked)
+        flow(configuration)
     except BaseException as error:
         if error is not LAST.error:
             if LAST.error is None and LAST.result is None:
-                if (known := mendable(error, root)) is None:
+                if (known := recoverable(error, root)) is None:
                     raise
-                return _leave(_answer(None, known, answer))
-            # what Prefect's engine raised in place of the outcome
-            return _leave(_answer(LAST.result, LAST.error, answer))
+                return _exit_now(_answer(None, known, answer))
+            # Prefect's engine raised this error instead of returning the outcome
+            return _exit_now(_answer(LAST.result, LAST.error, answer))
     return _answer(LAST.result, LAST.error, answer)
 
 
 def _warm(root: Path) -> None:
-    """Start what training will need. It ends with this process, used or not."""
+    """Start the processes that training will need. They end with this process, used or not."""
     from tasks.launchers.settings import load_training
 
     load_training(root).launcher.warm(root)
 
 
 def _answer(result: BaseModel | None, error: BaseException | None, answer: Path) -> int:
-    """Write what the caller is to hear; the exit status."""
+    """Write the result or error for the caller; returns the exit status."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if error is not None:
-        error = mendable(error, project_root()) or error
+        error = recoverable(error, project_root()) or error
     if isinstance(error, CursusError):
-        told = {"type": type(error).__name__, "message": str(error)}
-        answer.write_text(json.dumps(told), encoding="utf-8")
+        answer.write_text(json.dumps({"type": type(error).__name__, "message": str(error)}), encoding="utf-8")
         return 2
     if error is not None:
         raise error
@@ -137,15 +136,15 @@ def _answer(result: BaseModel | None, error: BaseException | None, answer: Path)
     return 0
 
 
-def _leave(status: int, said: str | None = SERVER_GONE) -> NoReturn:
-    """End at once: Prefect would spend half a minute telling a dead server of its last lines."""
-    if said is not None:
-        print(said, file=sys.stderr, flush=True)
+def _exit_now(status: int, message: str | None = SERVER_GONE) -> NoReturn:
+    """Exit without Prefect's shutdown, which would spend half a minute sending its last log lines to a dead server."""
+    if message is not None:
+        print(message, file=sys.stderr, flush=True)
     os._exit(status)
 
 
 def _end_children_with_this() -> None:
-    """End Prefect's temporary server with this process, also where it is killed and cannot do so itself.
+    """End Prefect's temporary server together with this process, even if this process is killed.
 
     A shell outside the process group waits for the end of a pipe that only this process holds open.
     """
@@ -161,7 +160,7 @@ def _end_children_with_this() -> None:
 
 
 def _end(status: int) -> None:
-    """End without taking the interpreter apart, which takes as long as importing all that it holds."""
+    """Exit without the interpreter's finalisation, which takes as long as importing all modules."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -170,7 +169,7 @@ def _end(status: int) -> None:
 
 if __name__ == "__main__":
     ended: list[int] = []
-    # the first to be registered is the last to be called: everything else has been put away by then
+    # exit handlers run in reverse order of registration: all others have run by then
     atexit.register(lambda: _end(ended[0]) if ended else None)
     ended.append(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
     sys.exit(ended[0])

@@ -1,4 +1,4 @@
-"""How a flow ended, kept where Prefect's engine cannot lose it: it forgets result and error when its server is no longer there."""
+"""Result or error of a flow, stored outside Prefect's engine, which loses both when its server becomes unreachable."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass
-class Outcome:
-    """Of the latest run of this process: result or error, once it has ended."""
+class FlowOutcome:
+    """Result or error of the latest flow run of this process, once it has ended."""
 
     result: BaseModel | None = None
     error: BaseException | None = None
 
 
-LAST = Outcome()
+LAST = FlowOutcome()
 
 
-def kept(carry_out: Callable[[], R]) -> R:
-    """What `carry_out` answers or raises, after it was noted."""
+def record_outcome(carry_out: Callable[[], R]) -> R:
+    """Return the result of `carry_out`, or raise its error, after storing it in `LAST`."""
     try:
         result = carry_out()
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""What ended a run that is neither a mistake in what was asked for nor a bug of ours: a full disk, a server that is gone."""
+"""Errors that are neither the user's mistake nor a bug: a full disk, an unreachable server."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from pipelines.errors import CursusError, StageError, StoreError
 from tasks.environment import state_folder
 
 FULL = 2**20
-"""Free bytes below which a disk is full: databases and logs fail in their own words long before the last byte."""
+"""Free bytes below which a disk counts as full: databases and logs fail with errors of their own before the last
+byte."""
 
 
-def mendable(error: BaseException, root: Path) -> CursusError | None:
-    """The sentence for `error`, where it is the machine's and not ours; else None."""
+def recoverable(error: BaseException, root: Path) -> CursusError | None:
+    """The error to show for `error` if the machine caused it; None for the user's mistakes and for bugs."""
     if isinstance(error, CursusError | KeyboardInterrupt):
         return None
     return full_disk(error, root) or _server_gone(error)
 
 
 def full_disk(error: BaseException, root: Path) -> CursusError | None:
-    """The sentence for an error that a full disk explains, whatever it says itself: SQLite and Prefect have words of their own."""
-    places = [Path(tempfile.gettempdir()), state_folder(root), root / "data" / "store", root / "data" / "prepared"]
-    found = [place for place in places if place.exists() and shutil.disk_usage(place).free < FULL]
+    """The error to show if a full disk explains `error`, whatever its type: SQLite and Prefect raise errors of their
+    own."""
+    folders = [Path(tempfile.gettempdir()), state_folder(root), root / "data" / "store", root / "data" / "prepared"]
+    full = [folder for folder in folders if folder.exists() and shutil.disk_usage(folder).free < FULL]
     named = [one.filename for one in _chain(error) if isinstance(one, OSError) and one.errno == errno.ENOSPC]
-    if not found and not named:
+    if not full and not named:
         return None
-    place = found[0] if found else named[0] or root
-    return StoreError(f"{place}: no space left on the disk; free some, then run again: what is finished is kept")
+    path = full[0] if full else named[0] or root
+    return StoreError(f"{path}: no space left on the disk; free some, then run again: finished steps are kept")
 
 
 def _server_gone(error: BaseException) -> CursusError | None:
@@ -40,13 +42,14 @@ def _server_gone(error: BaseException) -> CursusError | None:
     for one in _chain(error):
         if isinstance(one, httpx.TransportError | PrefectHTTPStatusError) or "ephemeral Prefect API server" in str(one):
             return StageError(
-                f"Prefect's server does not answer ({type(one).__name__}); run the same command again: what is finished is kept"
+                f"Prefect's server does not answer ({type(one).__name__}); run the same command again: finished steps "
+                "are kept"
             )
     return None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, and what it came of."""
+    """An error, its causes and contexts, and the members of exception groups."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen

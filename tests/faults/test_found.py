@@ -16,7 +16,7 @@ import pytest
 from benchmarks.faults.kinds.clock_jump import Clock, ClockJump
 from benchmarks.faults.kinds.disk_full import DiskFull, fill, mount
 from flows.process.execute import execute
-from flows.process.recoverable import mendable
+from flows.process.recoverable import recoverable
 from pipelines.errors import DataError, StageError, StoreError
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, RESULT, SCRATCH, Result
@@ -67,12 +67,12 @@ def test_a_full_disk_and_a_dead_server_are_told_in_one_sentence(tmp_path: Path) 
         except OSError as first:
             raise RuntimeError("in words of its own") from first
     except RuntimeError as error:
-        told = mendable(error, tmp_path)
+        told = recoverable(error, tmp_path)
     assert isinstance(told, StoreError) and "/somewhere/prefect.db: no space left" in str(told)
-    gone = mendable(httpx.ConnectError("All connection attempts failed"), tmp_path)
+    gone = recoverable(httpx.ConnectError("All connection attempts failed"), tmp_path)
     assert gone is not None and "run the same command again" in str(gone)
-    assert mendable(KeyError("a bug of ours"), tmp_path) is None
-    assert mendable(DataError("told already"), tmp_path) is None
+    assert recoverable(KeyError("a bug of ours"), tmp_path) is None
+    assert recoverable(DataError("told already"), tmp_path) is None
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def test_a_lattice_is_computed_once_and_has_a_page(tmp_path: Path) -> None:
     refused = cursus("lattice", recipe, "--smoke", "--seeds", "1")
     assert refused.returncode == 2 and "one seed says nothing" in refused.stderr + refused.stdout
     planned = cursus("lattice", recipe, "--smoke", "--seeds", "2", "--dry-run")
-    assert "test examples and 2 seeds of each side show a difference" in planned.stdout
+    assert "test examples with 2 seeds per side detect a difference" in planned.stdout
     assert "6 of 6 steps to compute" in planned.stdout
     done = cursus("lattice", recipe, "--smoke", "--seeds", "2")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.promote import asked
+from flows.cli.promote import read_decision
 from pipelines.errors import CursusError
 from pipelines.lineage.store import Store
 from tasks.decisions.journal import PromotionJournal
-from tasks.decisions.record import Decision, Promotion, now
+from tasks.decisions.record import PromotionDecision, Promotion, now
 from tests.flows.conftest import Cursus, FirstRun, command_line, users_shell, write_computed
 
 MODEL = "cursus-classifier"
@@ -41,7 +41,7 @@ def pair(cursus: Cursus, checkout: Path) -> tuple[str, str]:
     store = Store(checkout / "data" / "store")
     made = {record.seed: record.fingerprint for record in store.all() if record.stage == "classify"}
     champion, other, *_ = (made[seed] for seed in sorted(made))
-    decision = Decision(
+    decision = PromotionDecision(
         at=now(), action="promoted", model=MODEL, alias="champion", fingerprint=champion, verdict="GO",
         decided_by="a test", reason="the first", evidence=None, champion=champion, former=None,
     )  # fmt: skip
@@ -99,7 +99,7 @@ def test_a_gate_that_closes_one_that_a_person_decides_and_the_way_back(
     )
 
     again = cursus("promote", other[:12])
-    assert again.returncode == 0 and "is the champion of cursus-classifier already" in again.stdout
+    assert again.returncode == 0 and "is already the champion of cursus-classifier" in again.stdout
     back = cursus("rollback", MODEL, "--reason", "too slow", "--name", "Ada")
     assert back.returncode == 0, back.stdout + back.stderr
     assert alias(checkout, "champion") == champion and alias(checkout, "former_champion") == other
@@ -127,5 +127,5 @@ def test_where_nobody_can_be_asked_it_says_what_to_do(
     promotion = Promotion.model_validate(told)
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     with pytest.raises(CursusError, match=f"nothing was promoted. Decide with `cursus promote {pair[1][:12]} --decide"):
-        asked(None, None, None, promotion)
-    assert asked("reject", " why ", "Ada", promotion).reason == "why"
+        read_decision(None, None, None, promotion)
+    assert read_decision("reject", " why ", "Ada", promotion).reason == "why"
