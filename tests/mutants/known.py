@@ -1,0 +1,147 @@
+"""Mistakes that the tests must see: a text of the code, what it would be by mistake, and the tests that fail then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PUBLISHING = "tests/pipelines/lineage/test_publishing.py"
+WINDOW = "tests/pipelines/corpora/test_leakage_window.py"
+NEAR = "tests/pipelines/corpora/test_near_duplicates.py"
+EXPORT = "tests/pipelines/training/test_export.py"
+CLIPPING = "tests/pipelines/training/test_clipping.py"
+CLAIMS = "tests/tasks/records/test_claims.py"
+WHOLE = f"{PUBLISHING}::test_an_artifact_is_flushed_whole_and_then_renamed_into_its_place"
+VOUCHES = f"{PUBLISHING}::test_a_record_vouches_for_nothing_that_is_not_on_the_disk"
+BEST = f"{EXPORT}::test_the_weights_of_the_best_validation_are_left_and_of_two_the_earlier"
+SIDES = f"{CLAIMS}::test_a_record_says_which_side_is_which_and_who_won"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake."""
+
+    file: str
+    old: str
+    """Stands exactly once in `file`."""
+    new: str
+    tests: tuple[str, ...]
+    """Each of them fails."""
+
+
+KNOWN = {
+    "artifact copied into its place": Mutant(
+        "pipelines/lineage/store.py",
+        "        os.replace(work, target)\n",
+        "        shutil.copytree(work, target)\n        shutil.rmtree(work)\n",
+        (WHOLE,),
+    ),
+    "files of an artifact not flushed": Mutant(
+        "pipelines/lineage/store.py",
+        "                    flush(path)\n",
+        "",
+        (WHOLE, VOUCHES),
+    ),
+    "names in an artifact not flushed": Mutant(
+        "pipelines/lineage/store.py",
+        "        flush(work)\n",
+        "",
+        (WHOLE,),
+    ),
+    "name of an artifact not flushed": Mutant(
+        "pipelines/lineage/store.py",
+        "        flush(self.root)\n",
+        "",
+        (WHOLE,),
+    ),
+    "record not flushed": Mutant(
+        "pipelines/lineage/store.py",
+        "work / SCRATCH / RECORD, flushed=True)",
+        "work / SCRATCH / RECORD)",
+        (WHOLE, VOUCHES),
+    ),
+    "no fsync at all": Mutant(
+        "pipelines/lineage/disk.py",
+        "        os.fsync(descriptor)\n",
+        "        pass\n",
+        (WHOLE, VOUCHES, f"{PUBLISHING}::test_a_file_gets_its_name_in_one_rename[True]"),
+    ),
+    "file copied to its name": Mutant(
+        "pipelines/lineage/disk.py",
+        "        os.replace(place, path)\n",
+        "        path.write_bytes(place.read_bytes())\n        place.unlink()\n",
+        (f"{PUBLISHING}::test_a_file_gets_its_name_in_one_rename",),
+    ),
+    "leakage window of 14 words": Mutant(
+        "pipelines/corpora/settings/overlap.py",
+        "words: int = Field(default=13, ge=2)",
+        "words: int = Field(default=14, ge=2)",
+        (f"{WINDOW}::test_a_dataset_without_settings_looks_at_runs_of_thirteen_words[13-True]",),
+    ),
+    "leakage window one word longer than asked for": Mutant(
+        "pipelines/corpora/leaks/evaluation_index.py",
+        "OverlapIndex(texts, rules.words, rules.unit)",
+        "OverlapIndex(texts, rules.words + 1, rules.unit)",
+        (f"{WINDOW}::test_a_dataset_without_settings_looks_at_runs_of_thirteen_words[13-True]",),
+    ),
+    "near copies from six standard errors below": Mutant(
+        "pipelines/corpora/duplicates/minhash.py",
+        "self.threshold - 2 * math.sqrt(",
+        "self.threshold - 6 * math.sqrt(",
+        (f"{NEAR}::test_texts_well_below_the_threshold_are_no_near_copies",),
+    ),
+    "near copies without a limit": Mutant(
+        "pipelines/corpora/duplicates/near_duplicates.py",
+        "yield similarity(signatures[0], signatures[1]) >= least",
+        "yield similarity(signatures[0], signatures[1]) >= 0.5",
+        (f"{NEAR}::test_texts_well_below_the_threshold_are_no_near_copies",),
+    ),
+    "last weights instead of the best": Mutant(
+        "pipelines/training/assembly/export.py",
+        "    weights = last if best is None else best.read(checkpoints)\n",
+        "    weights = last\n",
+        (f"{BEST}[scores0-1]", f"{EXPORT}::test_a_trained_classifier_answers_as_at_its_best_validation"),
+    ),
+    "best weights read and not restored": Mutant(
+        "pipelines/training/assembly/export.py",
+        "        network.load_state_dict(weights)\n",
+        "        pass\n",
+        (f"{BEST}[scores0-1]",),
+    ),
+    "weights of the worst validation kept": Mutant(
+        "pipelines/training/checkpoints/best_weights.py",
+        "score <= self.score",
+        "score >= self.score",
+        (f"{BEST}[scores0-1]", f"{BEST}[scores1-2]"),
+    ),
+    "gradients not clipped on plain torch": Mutant(
+        "pipelines/training/loop/module.py",
+        "float(norm) > self.stage.optimizer.clip:",
+        "float(norm) > math.inf:",
+        (f"{CLIPPING}::test_plain_torch_reads_gradients_of_the_norm_that_the_recipe_allows",),
+    ),
+    "sides of a comparison swapped": Mutant(
+        "pipelines/recipe/claims.py",
+        '"ladder": [claim.baseline, claim.system],',
+        '"ladder": [claim.system, claim.baseline],',
+        (f"{CLAIMS}::test_a_comparison_goes_from_the_baseline_to_the_system",),
+    ),
+    "sides of a record swapped": Mutant(
+        "tasks/records/claims.py",
+        '(("baseline", claim.baseline), ("system", claim.system))',
+        '(("system", claim.baseline), ("baseline", claim.system))',
+        (SIDES,),
+    ),
+    "recorded effect negated": Mutant(
+        "tasks/records/claims.py",
+        '"effect": step[metric],',
+        '"effect": step[metric] | {"difference": -step[metric]["difference"]},',
+        (SIDES,),
+    ),
+    "tied weights lost when saved": Mutant(
+        "pipelines/training/assembly/export.py",
+        "    network.save_pretrained(out)\n",
+        "    network.config.tie_word_embeddings = False\n    network.save_pretrained(out)\n",
+        (f"{EXPORT}::test_tied_weights_are_one_tensor_before_and_after",),
+    ),
+}
+"""What it is → the mistake."""
