@@ -1,4 +1,4 @@
-"""A saved classifier as a torch network, whoever saved it."""
+"""Load a saved classifier as a torch network, from a folder of this project or of transformers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.models.opening import RECORD, open_model
+from pipelines.models.opening import CONFIG_KEY, open_model
 from pipelines.networks.folder import read_json
 
 if TYPE_CHECKING:
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 def load_classifier(folder: Path) -> PreTrainedModel:
-    """The classifier of `folder` in torch: safetensors only, float32, evaluation mode, plain attention.
+    """Load the classifier in `folder`: safetensors only, float32, evaluation mode, eager attention.
 
-    Raises DataError when the weights do not fit the configuration.
+    DataError when the weights do not match the configuration.
     """
     from transformers import AutoModelForSequenceClassification
 
-    if RECORD in read_json(folder / "config.json"):
+    if CONFIG_KEY in read_json(folder / "config.json"):
         try:
             return open_model(folder, "cpu").network
         except RecipeError as error:
             raise DataError(str(error)) from None
-    network, loading = load_foreign(AutoModelForSequenceClassification, folder, "a classifier")
-    refuse_unfit(
+    network, loading = load_pretrained(AutoModelForSequenceClassification, folder, "a classifier")
+    refuse_mismatched_weights(
         folder, {problem: loading[problem] for problem in ("missing_keys", "mismatched_keys", "unexpected_keys")}
     )
     return network
 
 
-def load_foreign(architecture: Any, folder: Path, what: str) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """A network of transformers' Auto class `architecture`: safetensors only, float32, evaluation mode, plain attention; and
-    which of its keys did not fit.
+def load_pretrained(architecture: Any, folder: Path, kind: str) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """Load a network with transformers' Auto class `architecture`: safetensors only, float32, evaluation mode, eager
+    attention; returns it with transformers' loading info.
 
-    Raises DataError where `folder` cannot be opened as `what` it should be.
+    DataError when `folder` cannot be opened as `kind`.
     """
     import torch
     from safetensors import SafetensorError
@@ -45,7 +45,7 @@ def load_foreign(architecture: Any, folder: Path, what: str) -> tuple[PreTrained
 
     logging.disable_progress_bar()
     level = logging.get_verbosity()
-    logging.set_verbosity_error()  # what does not fit is told by whoever asked
+    logging.set_verbosity_error()  # mismatched weights are reported by the caller
     try:
         network, loading = architecture.from_pretrained(
             folder,
@@ -57,15 +57,17 @@ def load_foreign(architecture: Any, folder: Path, what: str) -> tuple[PreTrained
             output_loading_info=True,
         )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise DataError(f"{folder}: cannot be opened as {what} ({error})") from error
+        raise DataError(f"{folder}: cannot be opened as {kind} ({error})") from error
     finally:
         logging.set_verbosity(level)
     return network.eval(), loading
 
 
-def refuse_unfit(folder: Path, problems: Mapping[str, Collection[object]]) -> None:
-    """Raise DataError for the first of the `problems` that transformers met when it loaded `folder`."""
+def refuse_mismatched_weights(folder: Path, problems: Mapping[str, Collection[object]]) -> None:
+    """Raise DataError for the first of the loading `problems` that transformers reported for `folder`."""
     for problem, keys in problems.items():
         if keys:
             first = min(str(key) for key in keys)
-            raise DataError(f"{folder}: its weights do not fit its configuration, {problem.replace('_', ' ')}: {first}")
+            raise DataError(
+                f"{folder}: its weights do not match its configuration, {problem.replace('_', ' ')}: {first}"
+            )

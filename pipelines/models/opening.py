@@ -1,9 +1,9 @@
-"""A saved model folder as a network: what it was saved with is written in its configuration.
+"""Open saved model folders; the configuration records how the network was assembled.
 
-config.json      `cursus`: the head, the strategies that added modules, the task; the rest is the body's own
+config.json      `cursus`: the head, the strategies that added modules, the task; the rest is the backbone's own
 model.safetensors
 tokenizer files
-companions/      networks that trained beside it, for the next stage with the same objective; absent where none did
+companions/      companion networks, for the next stage with the same objective; absent if there are none
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-RECORD = "cursus"
-"""Configuration key that says how a folder's network was put together."""
+CONFIG_KEY = "cursus"
+"""Configuration key of the `ModelRecord`."""
 COMPANIONS = "companions"
-"""Folder, inside a model's, of the networks that trained beside it."""
+"""Subfolder of a model folder for companion networks."""
 
 
-class Record(BaseModel):
-    """How a saved network is put together again."""
+class ModelRecord(BaseModel):
+    """Components from which a saved network is assembled again."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,28 +45,29 @@ class Record(BaseModel):
         return None if self.family is None else Task(self.family, self.labels)
 
     def write(self, config: PretrainedConfig) -> None:
-        """Note this in `config`, which is saved with the network."""
-        setattr(config, RECORD, self.model_dump(mode="json"))
+        """Write this record into `config`, which is saved with the network."""
+        setattr(config, CONFIG_KEY, self.model_dump(mode="json"))
 
     @classmethod
-    def read(cls, config: PretrainedConfig) -> Record | None:
-        """What `config` says; None for a folder that this house did not write."""
-        noted: dict[str, Any] | None = getattr(config, RECORD, None)
-        return None if noted is None else cls.model_validate(noted)
+    def read(cls, config: PretrainedConfig) -> ModelRecord | None:
+        """Read the record in `config`; None for a folder that this project did not write."""
+        record: dict[str, Any] | None = getattr(config, CONFIG_KEY, None)
+        return None if record is None else cls.model_validate(record)
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A saved model, ready to answer."""
+class OpenedModel:
+    """A loaded model, ready for inference."""
 
-    record: Record
+    record: ModelRecord
     network: PreTrainedModel
     """Frozen, in eval mode."""
     tokenizer: PreTrainedTokenizerFast
 
 
 def open_config(folder: Path) -> PretrainedConfig:
-    """The configuration in `folder`, of an architecture of transformers or of ours. RecipeError when there is none."""
+    """Load the configuration in `folder`, of an architecture of transformers or of this project. RecipeError without
+    one."""
     from transformers import AutoConfig
 
     from pipelines.networks import register
@@ -80,7 +81,7 @@ def open_config(folder: Path) -> PretrainedConfig:
 
 
 def open_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
-    """The tokenizer saved in `folder`. Raises RecipeError when there is none."""
+    """Load the tokenizer in `folder`. RecipeError without one."""
     from transformers import AutoTokenizer
 
     try:
@@ -91,30 +92,33 @@ def open_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-def open_model(folder: Path, accelerator: str) -> Opened:
-    """The model a stage saved in `folder`. Raises RecipeError when it is not one, or its weights are not the network's."""
+def open_model(folder: Path, accelerator: str) -> OpenedModel:
+    """Load the model that a stage saved in `folder`. RecipeError when it is not one, or its weights do not match."""
     config = open_config(folder)
-    record = Record.read(config)
+    record = ModelRecord.read(config)
     if record is None:
         raise RecipeError(
-            f"{folder}: its config.json does not say which head it was trained with; name a stage's result"
+            f"{folder}: its config.json has no key 'cursus' with the head; use the folder of a stage's result"
         )
     choose_attention(config, accelerator)
-    network = put_together(record, config)
+    network = build_network(record, config)
     weights = read_weights(folder)
     tied = set(getattr(network, "all_tied_weights_keys", None) or {})
-    wanted = network.state_dict()
-    if unfit := sorted((set(wanted) - tied) ^ (set(weights) - tied)):
-        raise RecipeError(f"{folder}: its weights are not those of its configuration, beginning with {unfit[0]}")
+    expected = network.state_dict()
+    if mismatched := sorted((set(expected) - tied) ^ (set(weights) - tied)):
+        raise RecipeError(
+            f"{folder}: its weights do not match its configuration; the first mismatch is {mismatched[0]}"
+        )
     network.load_state_dict(weights, strict=False)
     network.tie_weights()
     network.requires_grad_(False)
     network.eval()
-    return Opened(record, network, open_tokenizer(folder))
+    return OpenedModel(record, network, open_tokenizer(folder))
 
 
-def put_together(record: Record, config: PretrainedConfig) -> PreTrainedModel:
-    """The network that `record` describes over a body of `config`, with random weights, noted in its configuration."""
+def build_network(record: ModelRecord, config: PretrainedConfig) -> PreTrainedModel:
+    """Build the network of `record` over a backbone of `config`, with random weights; the record is written into
+    `config`."""
     record.write(config)
     network = record.head.build(config, record.task)
     for extension in record.extensions:
@@ -123,20 +127,21 @@ def put_together(record: Record, config: PretrainedConfig) -> PreTrainedModel:
 
 
 def choose_attention(config: PretrainedConfig, accelerator: str) -> None:
-    """Plain matrix products beat the fused kernel on a CPU at these lengths, forward and far more so backward; elsewhere
-    transformers takes the best that the architecture has."""
+    """Set eager attention on a CPU, where it is faster than the fused kernel at these lengths, especially in the
+    backward pass; elsewhere let transformers choose."""
     config._attn_implementation = "eager" if accelerator == "cpu" else None
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
-    """The tensors in `folder` by name. Raises RecipeError for anything but a sound safetensors file."""
+    """Load the tensors in `folder` by name. RecipeError for anything but a valid safetensors file."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     path = folder / "model.safetensors"
     if not path.exists():
         raise RecipeError(
-            f"{folder}: no model.safetensors; only safetensors are read (a pickled checkpoint can run code), convert it "
+            f"{folder}: no model.safetensors; only safetensors are read (a pickled checkpoint can execute code); "
+            "convert it "
             "with save_pretrained first"
         )
     try:

@@ -1,9 +1,9 @@
-"""How much of a right answer a given one says: the counting of SQuAD's and of CMRC 2018's evaluation scripts.
+"""Overlap of a given answer with the correct one, as in the evaluation scripts of SQuAD and CMRC 2018.
 
-SQuAD (Rajpurkar et al. 2018, arXiv:1806.03822): without case, punctuation and articles; F1 over the words both hold.
-CMRC 2018 (Cui et al. 2019, arXiv:1810.07366), where either answer holds Han characters: without case and punctuation; F1 over the
-longest run of units that both hold, a unit being a Han character or a word of other scripts as NLTK finds it. That script
-also splits sentences before it asks for words, for which NLTK fetches a model: an answer is taken for one sentence here.
+SQuAD (Rajpurkar et al. 2018, arXiv:1806.03822): without case, punctuation and articles; F1 over shared words. CMRC 2018
+(Cui et al. 2019, arXiv:1810.07366), where either answer contains Han characters: without case and punctuation; F1 over
+the longest common run of units, a unit being a Han character or, in other scripts, a word of NLTK's tokenizer. That
+script also splits sentences first, for which NLTK downloads a model: here an answer is treated as one sentence.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _CHINESE_PUNCTUATION = str.maketrans("", "", "-:_*^/\\~`+=，。：？！“”�
 _HAN = re.compile("([\u4e00-\u9fa5])")
 
 
-def exact(right: str, given: str) -> float:
-    """1 where the two are the same once normalised, else 0."""
+def exact_match_score(right: str, given: str) -> float:
+    """1 if both are equal after normalisation, else 0."""
     if _is_chinese(right, given):
         return float(_plain_chinese(right) == _plain_chinese(given))
     return float(_words(right) == _words(given))
 
 
-def overlap(right: str, given: str) -> float:
-    """F1 of `given` against `right`, 0 to 1. Where either says nothing, 1 if both do."""
+def f1_score(right: str, given: str) -> float:
+    """F1 of `given` against `right`, 0 to 1. If either is empty, 1 if both are, else 0."""
     if _is_chinese(right, given):
-        wanted, said = (_units(_plain_chinese(text)) for text in (right, given))
-        shared = _longest_run(wanted, said)
+        expected, answered = (_units(_plain_chinese(text)) for text in (right, given))
+        shared = _longest_run(expected, answered)
     else:
-        wanted, said = _words(right), _words(given)
-        if not wanted or not said:
-            return float(wanted == said)
-        shared = (Counter(wanted) & Counter(said)).total()
-    return 2 * shared / (len(wanted) + len(said)) if shared else 0.0
+        expected, answered = _words(right), _words(given)
+        if not expected or not answered:
+            return float(expected == answered)
+        shared = (Counter(expected) & Counter(answered)).total()
+    return 2 * shared / (len(expected) + len(answered)) if shared else 0.0
 
 
 def _is_chinese(right: str, given: str) -> bool:
@@ -54,10 +54,10 @@ def _plain_chinese(text: str) -> str:
 
 
 def _units(text: str) -> list[str]:
-    """The Han characters of `text`, and the words of what stands between them."""
+    """The Han characters of `text`, and the words between them."""
     units: list[str] = []
-    for piece in _HAN.split(text):
-        units += [piece] if _HAN.fullmatch(piece) else _other_words(piece)
+    for part in _HAN.split(text):
+        units += [part] if _HAN.fullmatch(part) else _other_words(part)
     return units
 
 
@@ -72,12 +72,12 @@ def _other_words(text: str) -> list[str]:
 
 
 def _longest_run(first: Sequence[str], second: Sequence[str]) -> int:
-    """Length of the longest run of units that stands in both."""
+    """Length of the longest common run of units."""
     longest, before = 0, [0] * (len(second) + 1)
-    for one in first:
+    for unit in first:
         row = [0] * (len(second) + 1)
-        for number, other in enumerate(second):
-            if one == other:
-                row[number + 1] = before[number] + 1
+        for index, other in enumerate(second):
+            if unit == other:
+                row[index + 1] = before[index] + 1
         longest, before = max(longest, *row), row
     return longest

@@ -1,9 +1,9 @@
-"""When do two lists of answers denote the same? The rules of WikiTableQuestions' evaluation script.
+"""Equality of the denotations of two lists of answers, by the rules of WikiTableQuestions' evaluation script.
 
-Pasupat and Liang 2015 (arXiv:1508.00305), script of release 1.0: both lists, as sets of values, have the same size and every
-right value is matched by a given one. Values are numbers, dates (`xxxx-xx-xx`) or else texts, compared without case, accents,
-footnote marks, a note in brackets at the end, outer quotes and the last full stop. The script also knows the numbers that an
-annotator saw in an answer such as `1,234`; these are not in the public tsv files, so here that is a text.
+Pasupat and Liang 2015 (arXiv:1508.00305), script of release 1.0: both lists, as sets of values, have the same size, and
+every correct value is matched by a given one. Values are numbers, dates (`xxxx-xx-xx`) or else texts, compared without
+case, accents, footnote marks, a trailing note in brackets, outer quotes and a final full stop. The script also uses the
+annotated numeric value of an answer such as `1,234`; the public tsv files lack it, so here such an answer is a text.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ _FOOTNOTES = re.compile(r"((?<!^)\[[^\]]*\]|\[\d+\]|[•♦†‡*#+])*$")
 _BRACKETS = re.compile(r"(?<!^)( \([^)]*\))*$")
 _QUOTED = re.compile(r'^"([^"]*)"$')
 _DATE = re.compile(r"(xx|xxxx|-?\d+)-(xx|\d+)-(xx|\d+)")
-_NEAR = 1e-6
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Value:
-    """An answer: how it reads, and the number or the year, month and day (−1: any) that it is."""
+    """An answer: its normalised text, and its number or its year, month and day (−1: any)."""
 
     text: str
     number: float | None = None
     date: tuple[int, int, int] | None = None
 
     def matches(self, other: Value) -> bool:
-        """Whether both denote the same."""
+        """Whether both denote the same value."""
         if self.text == other.text:
             return True
         if self.number is not None and other.number is not None:
-            return abs(self.number - other.number) < _NEAR
+            return abs(self.number - other.number) < _TOLERANCE
         return self.date is not None and self.date == other.date
 
 
 def same_denotation(right: Sequence[str], given: Sequence[str]) -> bool:
-    """Whether `given` denotes what `right` does, in any order."""
-    wanted, said = (_values(texts) for texts in (right, given))
-    return len(wanted) == len(said) and all(any(value.matches(other) for other in said) for value in wanted)
+    """Whether `given` has the same denotation as `right`, in any order."""
+    expected, answered = (_values(texts) for texts in (right, given))
+    return len(expected) == len(answered) and all(any(value.matches(other) for other in answered) for value in expected)
 
 
 def normalized(text: str) -> str:
-    """A text without what does not count."""
+    """Normalise a text for comparison."""
     text = "".join(one for one in unicodedata.normalize("NFKD", text) if unicodedata.category(one) != "Mn")
     text = text.translate(_TABLE)
     before = None
@@ -60,9 +60,9 @@ def normalized(text: str) -> str:
 
 
 def _values(texts: Sequence[str]) -> list[Value]:
-    """The different values among the texts."""
-    found = dict.fromkeys(_value(text) for text in texts)
-    return [one for number, one in enumerate(found) if not any(one.matches(other) for other in [*found][:number])]
+    """The distinct values of the texts."""
+    values = dict.fromkeys(_value(text) for text in texts)
+    return [value for index, value in enumerate(values) if not any(value.matches(other) for other in [*values][:index])]
 
 
 def _value(text: str) -> Value:

@@ -1,4 +1,4 @@
-"""Dependency parsing: for every word of a sentence the word it depends on, and how."""
+"""Dependency parsing: head and relation of every word of a sentence."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.task_families import Answer, Problem, Row, TaskFamily, empty
-from pipelines.task_families.writing_systems import joined
+from pipelines.task_families import Answer, Problem, Row, TaskFamily, empty_text_problem
+from pipelines.task_families.writing_systems import join_words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 ROOT = 0
-"""The head of the word that depends on none."""
-NOWHERE = -1
-"""The head of a word that an answer says nothing of."""
+"""Head index of the root."""
+NO_HEAD = -1
+"""Head index of a word without a valid arc in an answer."""
 _ARC = re.compile(r"(\d{1,9}):(\S+)")
 
 
 class DependencyParsing(TaskFamily, name="dependency_parsing"):
-    """For every word the word it depends on, and how; attachment scores over all words, as CoNLL 2018's script counts them.
+    """Head and relation of every word; attachment scores over all words as in CoNLL 2018's evaluation script.
 
-    Words are the syntactic ones of Universal Dependencies: `du` of a French sentence is `de` and `le`. Empty nodes, which only
-    the enhanced graph has, are no words. Punctuation counts.
+    Words are the syntactic words of Universal Dependencies: French `du` is `de` and `le`. Empty nodes, which only the
+    enhanced graph has, are not words. Punctuation counts.
     """
 
     paper: ClassVar[str] = "doi:10.18653/v1/K18-2001"
@@ -38,28 +38,29 @@ class DependencyParsing(TaskFamily, name="dependency_parsing"):
     metrics: ClassVar[tuple[str, ...]] = ("las", "uas", "whole_trees")
 
     subtypes: bool = False
-    """Whether `nsubj:pass` is another relation than `nsubj`. CoNLL 2018 counts both as `nsubj`."""
+    """Whether to distinguish `nsubj:pass` from `nsubj`. CoNLL 2018 counts both as `nsubj`."""
 
     def text(self, row: Row) -> str:
-        """The sentence as it is written."""
+        """The raw sentence."""
         return str(row["sentence"])
 
     def problem(self, row: Row) -> Problem | None:
-        """An empty sentence, word or relation, not as many heads or relations as words, or heads that are no tree with one root."""
-        if problem := empty(row, "sentence"):
+        """An empty sentence, word or relation; not as many heads or relations as words; heads that are not a tree with
+        one root."""
+        if problem := empty_text_problem(row, "sentence"):
             return problem
         words, heads = row["words"] or [], row["heads"] or []
         if not words:
             return Problem("words is empty", "the column 'words' is empty")
         for column in ("heads", "relations"):
             if len(row[column] or []) != len(words):
-                told = f"the column {column!r} holds {len(row[column] or [])} for {len(words)} words"
-                return Problem(f"not as many {column} as words", told)
+                message = f"the column {column!r} holds {len(row[column] or [])} for {len(words)} words"
+                return Problem(f"not as many {column} as words", message)
         for column in ("words", "relations"):
             blank = next((n for n, value in enumerate(row[column], 1) if not (value or "").strip()), None)
             if blank is not None:
                 return Problem(f"{column} holds an empty one", f"the column {column!r} holds nothing for word {blank}")
-        return _no_tree(heads)
+        return _tree_problem(heads)
 
     def labels(self, rows: Sequence[Row]) -> list[str]:
         """The relations, sorted."""
@@ -74,22 +75,23 @@ class DependencyParsing(TaskFamily, name="dependency_parsing"):
     def statistics(
         self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]
     ) -> NDArray[np.float64]:
-        """[N, 4]: words; those with the right head and relation, with the right head; 1 where all are right."""
+        """[N, 4]: words; words with correct head and relation; words with correct head; 1 if all are correct."""
         import numpy as np
 
         rows = np.zeros((len(gold), 4))
         for row, tree, given in zip(rows, gold, answers, strict=True):
-            # words that an answer leaves out are wrong
-            pairs = [(right, said) for right, said in zip(tree, given, strict=False)]
-            arcs = [right[0] == said[0] for right, said in pairs]
+            # words missing from an answer are wrong
+            pairs = list(zip(tree, given, strict=False))
+            arcs = [right[0] == predicted[0] for right, predicted in pairs]
             labelled = sum(
-                same and right[1] == self._relation(said[1]) for same, (right, said) in zip(arcs, pairs, strict=True)
+                same and right[1] == self._relation(predicted[1])
+                for same, (right, predicted) in zip(arcs, pairs, strict=True)
             )
             row[:] = len(tree), labelled, sum(arcs), labelled == len(tree)
         return rows
 
     def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
-        """Labelled and unlabelled attachment score: shares of all words; the share of sentences that are right in every word."""
+        """Labelled and unlabelled attachment scores over all words; share of completely correct sentences."""
         words, labelled, unlabelled, whole = statistics.sum(axis=0)
         return {
             "las": float(labelled / words) if words else 0.0,
@@ -99,46 +101,46 @@ class DependencyParsing(TaskFamily, name="dependency_parsing"):
 
     def source(self, row: Row, labels: Sequence[str]) -> str:
         """`words: … tree:`"""
-        return f"words: {joined(row['words'])} tree:"
+        return f"words: {join_words(row['words'])} tree:"
 
     def answer_text(self, row: Row) -> str:
-        """`2:nsubj 0:root 2:obj`: head and relation of each word in turn."""
+        """`2:nsubj 0:root 2:obj`: head and relation of each word in order."""
         return " ".join(f"{head}:{relation}" for head, relation in self.gold(row))
 
     def read_answer(self, text: str, row: Row, labels: Sequence[str]) -> Answer:
-        """The arcs that were written, in turn; what is no arc is one from nowhere."""
+        """The written arcs in order; an invalid arc has no head."""
         arcs = [_ARC.fullmatch(part) for part in text.split()[: len(row["words"])]]
-        return [(int(arc[1]), arc[2]) if arc else (NOWHERE, "") for arc in arcs]
+        return [(int(arc[1]), arc[2]) if arc else (NO_HEAD, "") for arc in arcs]
 
     def _relation(self, relation: str) -> str:
         return relation if self.subtypes else relation.partition(":")[0]
 
 
-def _no_tree(heads: Sequence[int]) -> Problem | None:
-    """Why these heads, counted from 1, are not a tree with one root."""
+def _tree_problem(heads: Sequence[int]) -> Problem | None:
+    """Why these heads, counted from 1, are not a tree with one root; None when they are."""
     for word, head in enumerate(heads, 1):
         if head is None or not ROOT <= head <= len(heads):
-            told = f"the column 'heads' holds {head} for word {word}, expected 0 (the root) to {len(heads)}"
-            return Problem("heads points outside the sentence", told)
+            message = f"the column 'heads' holds {head} for word {word}, expected 0 (the root) to {len(heads)}"
+            return Problem("heads points outside the sentence", message)
     roots = [word for word, head in enumerate(heads, 1) if head == ROOT]
     if len(roots) != 1:
         which = f": words {', '.join(map(str, roots))}" if roots else ""
-        told = f"the column 'heads' has {len(roots)} roots (words whose head is 0){which}; a tree has one"
-        return Problem("heads has not one root", told)
-    sound = [False] * (len(heads) + 1)
-    sound[ROOT] = True
+        message = f"the column 'heads' has {len(roots)} roots (words whose head is 0){which}; a tree has one"
+        return Problem("heads has not one root", message)
+    reaches_root = [False] * (len(heads) + 1)
+    reaches_root[ROOT] = True
     for word in range(1, len(heads) + 1):
         path: list[int] = []
-        seen: set[int] = set()
+        visited: set[int] = set()
         here = word
-        while not sound[here]:
-            if here in seen:
-                circle = path[path.index(here) :]
-                told = f"the column 'heads' runs in a circle: word {' → '.join(map(str, [*circle, here]))}"
-                return Problem("heads runs in a circle", told)
-            seen.add(here)
+        while not reaches_root[here]:
+            if here in visited:
+                cycle = path[path.index(here) :]
+                message = f"the column 'heads' contains a cycle: word {' → '.join(map(str, [*cycle, here]))}"
+                return Problem("heads contain a cycle", message)
+            visited.add(here)
             path.append(here)
             here = heads[here - 1]
-        for passed in path:
-            sound[passed] = True
+        for node in path:
+            reaches_root[node] = True
     return None

@@ -1,4 +1,4 @@
-"""Examples as rows of token ids: what a head makes of a labelled table, and how rows become batches."""
+"""Examples encoded as rows of token ids, and their collation into batches."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from pipelines.vocabulary import Field
 FieldArrays: TypeAlias = dict[Field, NDArray[Any]]
 
 MULTIPLE = 8
-"""Padded lengths are multiples of this."""
+"""Padded lengths are rounded up to multiples of this."""
 IGNORED = -100
-"""Label of a position that no loss counts."""
+"""Label of positions that losses ignore."""
 
 
-class Encoded(ABC):
-    """Items that a network can read. An example is one item, or several where it is longer than a row."""
+class EncodedExamples(ABC):
+    """Examples as items that a network can read: one item per example, or several where it exceeds the maximum
+    length."""
 
     examples: Sequence[Row]
     lengths: NDArray[np.int64]
-    """[items] tokens of each item: items of like length share a batch."""
+    """[items] tokens of each item; items of similar length share a batch."""
     owners: NDArray[np.int64]
-    """[items] the example each item comes from, ascending."""
+    """[items] index of the example that each item belongs to, ascending."""
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     @abstractmethod
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
-        """The batch of the items `chosen` [B], padded to the longest of them; answers included where they are known."""
+        """Collate the items `chosen` [B], padded to the longest of them; answers are included where they are known."""
 
 
-def padded(rows: Sequence[NDArray[np.int64]], value: int, multiple: int = MULTIPLE) -> NDArray[np.int64]:
-    """int64 [B, L]: `rows` side by side, filled with `value` up to the longest, rounded up to `multiple`."""
+def pad_rows(rows: Sequence[NDArray[np.int64]], value: int, multiple: int = MULTIPLE) -> NDArray[np.int64]:
+    """Pad `rows` with `value` to the longest, rounded up to `multiple`: int64 [B, L]."""
     longest = -(-max(len(row) for row in rows) // multiple) * multiple
     result = np.full((len(rows), longest), value, dtype=np.int64)
     for index, row in enumerate(rows):
@@ -46,8 +47,8 @@ def padded(rows: Sequence[NDArray[np.int64]], value: int, multiple: int = MULTIP
     return result
 
 
-def attention(rows: Sequence[NDArray[np.int64]], length: int) -> NDArray[np.int64]:
-    """int64 [B, length]: 1 for the tokens of each row, 0 behind them."""
+def attention_masks(rows: Sequence[NDArray[np.int64]], length: int) -> NDArray[np.int64]:
+    """Attention mask of padded rows: int64 [B, length], 1 for tokens, 0 for padding."""
     result = np.zeros((len(rows), length), dtype=np.int64)
     for index, row in enumerate(rows):
         result[index, : len(row)] = 1

@@ -1,4 +1,5 @@
-"""Accuracy over questions that come in groups: over all, and as the mean of the groups, so that a large one does not rule."""
+"""Accuracy of grouped questions: over all questions, and as the mean over groups, so that large groups do not
+dominate."""
 
 from __future__ import annotations
 
@@ -10,17 +11,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def grouped(right: Sequence[bool], groups: Sequence[str]) -> NDArray[np.float64]:
-    """[N, 2]: 1 where a question was answered rightly; the number of its group."""
+def group_statistics(right: Sequence[bool], groups: Sequence[str]) -> NDArray[np.float64]:
+    """[N, 2]: 1 for a correct answer; index of its group."""
     import numpy as np
 
-    number = {name: place for place, name in enumerate(sorted(set(groups)))}
-    rows = [(one, number[group]) for one, group in zip(right, groups, strict=True)]
+    group_index = {name: index for index, name in enumerate(sorted(set(groups)))}
+    rows = [(correct, group_index[group]) for correct, group in zip(right, groups, strict=True)]
     return np.asarray(rows, dtype=np.float64).reshape(-1, 2)
 
 
-def shares(statistics: NDArray[np.float64]) -> tuple[float, float]:
-    """The share of right answers over all questions, and the mean of that of the groups that occur."""
+def accuracies(statistics: NDArray[np.float64]) -> tuple[float, float]:
+    """Accuracy over all questions, and the mean accuracy of the groups that occur."""
     import numpy as np
 
     right, group = statistics[:, 0], statistics[:, 1].astype(np.int64)

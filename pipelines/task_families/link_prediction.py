@@ -1,4 +1,4 @@
-"""Link prediction: the entity that a fact of a knowledge graph lacks."""
+"""Link prediction: the missing entity of a knowledge graph's fact."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pipelines.task_families import Answer, Lookup, Problem, Row, SideTable, TaskFamily, empty
+from pipelines.task_families import Answer, Lookup, Problem, Row, SideTable, TaskFamily, empty_text_problem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,10 +21,11 @@ _OTHERS = {"head": "other_heads", "tail": "other_tails"}
 
 
 class LinkPrediction(TaskFamily, name="link_prediction"):
-    """The head and the tail that a fact of a knowledge graph lacks: mean reciprocal rank and hits, filtered.
+    """Predict the head and the tail of facts in a knowledge graph; filtered mean reciprocal rank and hits.
 
-    A fact is asked twice, (?, relation, tail) and (head, relation, ?); an answer ranks entities for either. Filtered (Bordes et
-    al. 2013, §4.2): other entities that make a fact of any part are taken out of the ranking before the right one is looked for.
+    Each fact yields two queries, (?, relation, tail) and (head, relation, ?); an answer ranks entities for one or both.
+    Filtered (Bordes et al. 2013, §4.2): other entities that complete a fact of any part are removed from the ranking
+    before the rank of the correct one is taken.
     """
 
     paper: ClassVar[str] = "doi:10.5555/2999792.2999923"
@@ -40,7 +41,7 @@ class LinkPrediction(TaskFamily, name="link_prediction"):
         "other_heads": "string",
         "other_tails": "string",
     }
-    """`other_heads` and `other_tails` hold one entity a line; they are empty in training rows, which must not know of the
+    """`other_heads` and `other_tails` hold one entity per line; they are empty in training rows, which must not reveal
     facts of other parts."""
     fields: ClassVar[dict[str, str] | None] = {"head": "string", "relation": "string", "tail": "string"}
     side_tables: ClassVar[dict[str, SideTable]] = {
@@ -51,14 +52,14 @@ class LinkPrediction(TaskFamily, name="link_prediction"):
     metrics: ClassVar[tuple[str, ...]] = ("mrr", *(f"hits_at_{cut}" for cut in _CUTS))
 
     def text(self, row: Row) -> str:
-        """The names of head, relation and, where it is there, tail: a fact has many right tails, and is itself only with its own.
+        """Names of head, relation and, if present, tail: without its tail, a fact is not distinct from others.
 
-        A name that several share holds their id (`completed`), so that no two facts look alike.
+        A name that several entities share includes the id (see `complete`), so that no two facts have the same text.
         """
         return "\n".join([row["head_name"], row["relation_name"], row.get("tail_name", "")]).rstrip()
 
-    def looked_up(self, record: Row, tables: Mapping[str, Lookup]) -> dict[str, Any]:
-        """Names and descriptions of what the ids of a fact stand for; empty where no entity or relation has the id."""
+    def join_side_tables(self, record: Row, tables: Mapping[str, Lookup]) -> dict[str, Any]:
+        """Names and descriptions for the ids of a fact; empty for an unknown id."""
         entities, relations = tables["entities"], tables["relations"]
         head, tail = (entities.get(record[side], {}) for side in _SIDES)
         return {
@@ -73,21 +74,21 @@ class LinkPrediction(TaskFamily, name="link_prediction"):
         }
 
     def problem(self, row: Row) -> Problem | None:
-        """An empty id, or an entity or a relation that has no name."""
-        if problem := empty(row, "head", "relation", "tail"):
+        """An empty id, or an entity or relation without a name."""
+        if problem := empty_text_problem(row, "head", "relation", "tail"):
             return problem
         for column, table in (("head", "entities"), ("relation", "relations"), ("tail", "entities")):
             if not (row[f"{column}_name"] or "").strip():
-                told = f"the column {column!r} holds {row[column]!r}, which has no name in {table!r}"
-                return Problem(f"{column} is not in {table}", told)
+                message = f"the column {column!r} holds {row[column]!r}, which has no name in {table!r}"
+                return Problem(f"{column} is not in {table}", message)
         return None
 
-    def repaired(self, row: Row, repair: Callable[[str], str]) -> dict[str, Any]:
-        """As every family, but for the ids, which are no text."""
+    def repair_texts(self, row: Row, repair: Callable[[str], str]) -> dict[str, Any]:
+        """Repair names and descriptions; ids are not text."""
         return {name: repair(row[name]) if name in _TEXTS else row[name] for name in self.columns}
 
-    def completed(self, parts: Mapping[str, Sequence[dict[str, Any]]]) -> None:
-        """Make names unique, and tell every fact that is not trained on the other heads and tails that make facts of any part."""
+    def complete(self, parts: Mapping[str, Sequence[dict[str, Any]]]) -> None:
+        """Make names unique, and set the other correct heads and tails, over all parts, of facts outside training."""
         facts = [fact for rows in parts.values() for fact in rows]
         owners: dict[str, set[str]] = defaultdict(set)
         tails: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -108,19 +109,20 @@ class LinkPrediction(TaskFamily, name="link_prediction"):
                 fact["other_tails"] = _lines(tails[fact["head"], fact["relation"]] - {fact["tail"]})
 
     def labels(self, rows: Sequence[Row]) -> list[str]:
-        """The relations, sorted. Entities are open: a model that reads names can rank one that training never shows."""
+        """The relations, sorted. Entities are an open set: a model that reads names can rank entities unseen in
+        training."""
         return sorted({row["relation"] for row in rows})
 
     def gold(self, row: Row) -> Answer:
-        """Side → the right entity, and the others that make facts."""
+        """Side → the correct entity, and the other correct ones."""
         return {side: (row[side], frozenset((row[_OTHERS[side]] or "").splitlines())) for side in _SIDES}
 
     def statistics(
         self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]
     ) -> NDArray[np.float64]:
-        """[N, 5]: sides that the answer ranks entities for; sums over these of 1 / rank and of hits at 1, 3 and 10.
+        """[N, 5]: number of ranked sides; sums over them of 1 / rank and of hits at 1, 3 and 10.
 
-        An answer is a mapping of `head` and `tail` to entities, best first; one that is not among them has no rank.
+        An answer maps `head` and `tail` to entities, best first; a correct entity that is missing has no rank.
         """
         import numpy as np
 
@@ -132,37 +134,39 @@ class LinkPrediction(TaskFamily, name="link_prediction"):
         return rows
 
     def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
-        """Means over all that was asked, 0 to 1."""
-        asked, *sums = statistics.sum(axis=0)
-        return {name: float(value / asked) if asked else 0.0 for name, value in zip(self.metrics, sums, strict=True)}
+        """Means over all queries, 0 to 1."""
+        queries, *sums = statistics.sum(axis=0)
+        return {
+            name: float(value / queries) if queries else 0.0 for name, value in zip(self.metrics, sums, strict=True)
+        }
 
     def source(self, row: Row, labels: Sequence[str]) -> str:
         """`head: … relation: … tail:` (Saxena et al. 2022, arXiv:2203.10321, §3)"""
-        described = f", {row['head_description']}" if row["head_description"] else ""
-        return f"head: {row['head_name']}{described} relation: {row['relation_name']} tail:"
+        description = f", {row['head_description']}" if row["head_description"] else ""
+        return f"head: {row['head_name']}{description} relation: {row['relation_name']} tail:"
 
     def answer_text(self, row: Row) -> str:
         """The name of the tail."""
         return str(row["tail_name"])
 
     def read_answer(self, text: str, row: Row, labels: Sequence[str]) -> Answer:
-        """The tail where its name was written, first of one; any other text is no entity that is known here."""
-        said = " ".join(text.split())
-        return {"tail": [row["tail"] if said == " ".join(row["tail_name"].split()) else said]}
+        """A ranking of one: the tail if its name was written, else the text, which matches no entity."""
+        name = " ".join(text.split())
+        return {"tail": [row["tail"] if name == " ".join(row["tail_name"].split()) else name]}
 
 
 def _rank(ranked: Sequence[str], right: str, others: frozenset[str]) -> int:
-    """The place of `right` among `ranked` without `others`, from 1; 0 where it is not there."""
-    place = 0
+    """Rank of `right` in `ranked` without `others`, from 1; 0 if it is missing."""
+    rank = 0
     for entity in ranked:
-        place += entity not in others
+        rank += entity not in others
         if entity == right:
-            return place
+            return rank
     return 0
 
 
 def _words(name: str) -> str:
-    """What tells a name from another: texts are compared by their words, whatever the case and the marks."""
+    """Normalise a name to its words, without case and punctuation, as texts are compared in deduplication."""
     return " ".join(re.findall(r"\w+", name.casefold()))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.task_families import Answer, LeftOut, Problem, Row, TaskFamily
-from pipelines.task_families.grouped_accuracy import grouped, shares
+from pipelines.task_families import Answer, OmissionCallback, Problem, Row, TaskFamily
+from pipelines.task_families.grouped_accuracy import accuracies, group_statistics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,9 +18,10 @@ NEITHER = -1
 
 
 class MinimalPairs(TaskFamily, name="minimal_pairs"):
-    """Which of two sentences that differ in one point is acceptable; accuracy over all pairs, and the mean of the paradigms.
+    """Which of two sentences that differ in one point is acceptable; accuracy over all pairs, and the mean of the
+    paradigms.
 
-    A language model answers with the sentence that it finds likelier; a tie is a wrong answer.
+    A language model's answer is the sentence with the higher probability; a tie is wrong.
     """
 
     paper: ClassVar[str] = "arXiv:1912.00582"
@@ -39,7 +40,7 @@ class MinimalPairs(TaskFamily, name="minimal_pairs"):
         return "\n".join(row["sentences"])
 
     def problem(self, row: Row) -> Problem | None:
-        """Not two sentences, an empty one, twice the same, or an answer that is neither."""
+        """Not exactly two sentences, an empty one, identical sentences, or an answer other than 0 and 1."""
         sentences, answer = row["sentences"] or [], row["answer"]
         if len(sentences) != 2:
             return Problem("sentences are not two", f"the column 'sentences' holds {len(sentences)}, expected two")
@@ -51,8 +52,8 @@ class MinimalPairs(TaskFamily, name="minimal_pairs"):
             return Problem("answer is neither sentence", f"the column 'answer' holds {answer!r}, expected 0 or 1")
         return None
 
-    def published(self, record: Row, left_out: LeftOut) -> Row:
-        """Also a record of BLiMP: `sentence_good`, `sentence_bad`. Which stands first follows from their hash."""
+    def convert_published(self, record: Row, on_omission: OmissionCallback) -> Row:
+        """Convert a record of BLiMP: `sentence_good`, `sentence_bad`, in an order that is derived from their hash."""
         good, bad = record.get("sentence_good"), record.get("sentence_bad")
         if good is None or bad is None:
             return record
@@ -66,7 +67,7 @@ class MinimalPairs(TaskFamily, name="minimal_pairs"):
         }
 
     def labels(self, rows: Sequence[Row]) -> list[str]:
-        """None: every pair has its own."""
+        """Empty: every pair has its own answers."""
         return []
 
     def gold(self, row: Row) -> Answer:
@@ -76,13 +77,13 @@ class MinimalPairs(TaskFamily, name="minimal_pairs"):
     def statistics(
         self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]
     ) -> NDArray[np.float64]:
-        """[N, 2]: 1 where the acceptable sentence was chosen; the number of the paradigm."""
+        """[N, 2]: 1 for the acceptable sentence; index of the paradigm."""
         right = [index == given for (index, _), given in zip(gold, answers, strict=True)]
-        return grouped(right, [paradigm for _, paradigm in gold])
+        return group_statistics(right, [paradigm for _, paradigm in gold])
 
     def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
-        """The share of right choices, over all pairs and as the mean of the paradigms that occur."""
-        return dict(zip(self.metrics, shares(statistics), strict=True))
+        """Accuracy over all pairs, and the mean accuracy of the paradigms that occur."""
+        return dict(zip(self.metrics, accuracies(statistics), strict=True))
 
     def source(self, row: Row, labels: Sequence[str]) -> str:
         """`sentence1: … sentence2: … acceptable:`"""
@@ -94,6 +95,6 @@ class MinimalPairs(TaskFamily, name="minimal_pairs"):
         return f"sentence{row['answer'] + 1}"
 
     def read_answer(self, text: str, row: Row, labels: Sequence[str]) -> Answer:
-        """The index of the sentence that was named; −1 for any other text."""
+        """Index of the named sentence; −1 for any other text."""
         named = re.fullmatch(r"sentence ?([12])", " ".join(text.split()))
         return int(named[1]) - 1 if named else NEITHER

@@ -10,10 +10,10 @@ from pipelines.task_families.text_classification import TextClassification
 
 
 class PairClassification(TextClassification, name="pair_classification"):
-    """One label for two texts, as in inference and paraphrase; scored as text classification is."""
+    """One label for two texts, as in natural language inference and paraphrase; scored like text classification."""
 
     paper: ClassVar[str] = "arXiv:1804.07461"
-    of_one_text: ClassVar[bool] = False
+    is_single_text: ClassVar[bool] = False
     columns: ClassVar[dict[str, str]] = {"text_a": "string", "text_b": "string", "label": "string"}
 
     def text(self, row: Row) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.task_families import Answer, Problem, Row, TaskFamily, empty
+from pipelines.task_families import Answer, Problem, Row, TaskFamily, empty_text_problem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 class PairRegression(TaskFamily, name="pair_regression"):
-    """A number for two texts, as in semantic similarity; Spearman's and Pearson's correlation."""
+    """A number for two texts, as in semantic textual similarity; Spearman's and Pearson's correlation."""
 
     paper: ClassVar[str] = "arXiv:1708.00055"
     columns: ClassVar[dict[str, str]] = {"text_a": "string", "text_b": "string", "label": "double"}
@@ -30,16 +30,16 @@ class PairRegression(TaskFamily, name="pair_regression"):
         return f"{row['text_a']}\n{row['text_b']}"
 
     def problem(self, row: Row) -> Problem | None:
-        """An empty text, or a label that is no finite number."""
-        if problem := empty(row, "text_a", "text_b"):
+        """An empty text, or a label that is not a finite number."""
+        if problem := empty_text_problem(row, "text_a", "text_b"):
             return problem
         if row["label"] is None or not math.isfinite(row["label"]):
-            told = f"the column 'label' holds {row['label']!r}, expected a finite number"
-            return Problem("label is no finite number", told)
+            message = f"the column 'label' holds {row['label']!r}, expected a finite number"
+            return Problem("label is not a finite number", message)
         return None
 
     def labels(self, rows: Sequence[Row]) -> list[str]:
-        """None: any number may be an answer."""
+        """Empty: any number may be an answer."""
         return []
 
     def gold(self, row: Row) -> Answer:
@@ -49,7 +49,8 @@ class PairRegression(TaskFamily, name="pair_regression"):
     def statistics(
         self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]
     ) -> NDArray[np.float64]:
-        """[N, 2]: the right and the given number. Where none was given (NaN), the end of the scale farther from the right."""
+        """[N, 2]: correct and given number; a missing one (NaN) counts as the end of the scale farther from the correct
+        one."""
         import numpy as np
 
         right, given = np.asarray(gold, dtype=np.float64), np.asarray(answers, dtype=np.float64)
@@ -59,7 +60,7 @@ class PairRegression(TaskFamily, name="pair_regression"):
         return np.stack([right, given], axis=1)
 
     def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
-        """Both correlations; 0 where one side is constant."""
+        """Both correlations; 0 if one side is constant."""
         import numpy as np
         from scipy.stats import rankdata
 
@@ -73,17 +74,18 @@ class PairRegression(TaskFamily, name="pair_regression"):
         return f"first: {row['text_a']} second: {row['text_b']} similarity:"
 
     def answer_text(self, row: Row) -> str:
-        """The number to the nearest 0.2, so that few texts are right ones (Raffel et al. 2019, arXiv:1910.10683, §2.4)."""
+        """The number rounded to 0.2, so that the set of answers is small (Raffel et al. 2019, arXiv:1910.10683,
+        §2.4)."""
         return f"{round(float(row['label']) * 5) / 5 + 0.0:.1f}"
 
     def read_answer(self, text: str, row: Row, labels: Sequence[str]) -> Answer:
-        """The number that was written; NaN for any other text."""
+        """The written number; NaN for any other text."""
         text = text.strip()
         return float(text) if _NUMBER.fullmatch(text) else math.nan
 
 
 def _correlation(columns: NDArray[np.float64]) -> float:
-    """Pearson's correlation of the two columns of an [N, 2] array; 0 where one of them does not vary."""
+    """Pearson's correlation of the columns of an [N, 2] array; 0 if one of them is constant."""
     import numpy as np
 
     if len(columns) < 2 or np.any(columns.min(axis=0) == columns.max(axis=0)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.task_families import Answer, Problem, Row, TaskFamily, empty
+from pipelines.task_families import Answer, Problem, Row, TaskFamily, empty_text_problem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ class TextClassification(TaskFamily, name="text_classification"):
     hub_category: ClassVar[str | None] = "text-classification"
     metrics: ClassVar[tuple[str, ...]] = ("macro_f1", "accuracy", "mcc", "micro_f1")
 
-    of_one_text: ClassVar[bool] = True
+    is_single_text: ClassVar[bool] = True
 
     def text(self, row: Row) -> str:
         """The text itself."""
@@ -29,7 +29,7 @@ class TextClassification(TaskFamily, name="text_classification"):
 
     def problem(self, row: Row) -> Problem | None:
         """An empty text or an empty label."""
-        return empty(row, *self.columns)
+        return empty_text_problem(row, *self.columns)
 
     def labels(self, rows: Sequence[Row]) -> list[str]:
         """Every label, sorted."""
@@ -42,17 +42,17 @@ class TextClassification(TaskFamily, name="text_classification"):
     def statistics(
         self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]
     ) -> NDArray[np.float64]:
-        """[N, 2]: the numbers of the right and of the given label; −2 and −1 where `labels` has no such label."""
+        """[N, 2]: indices of the correct and of the given label; −2 and −1 for labels that are not in `labels`."""
         import numpy as np
 
-        number = {label: index for index, label in enumerate(labels)}
-        pairs = [(number.get(right, -2), number.get(given, -1)) for right, given in zip(gold, answers, strict=True)]
+        index_of = {label: index for index, label in enumerate(labels)}
+        pairs = [(index_of.get(right, -2), index_of.get(given, -1)) for right, given in zip(gold, answers, strict=True)]
         return np.asarray(pairs, dtype=np.float64).reshape(-1, 2)
 
     def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
-        """Macro-F1 over the labels that occur as right or given, accuracy, Matthews correlation for any number of labels
-        (0 where it is not defined), and micro-F1. An answer that is no label is wrong, and no label of its own: where
-        there is none such, micro-F1 is accuracy."""
+        """Macro-F1 over the labels that occur as correct or given, accuracy, multi-class Matthews correlation (0 where
+        it is undefined), and micro-F1. An answer that is not a label is wrong but not a class of its own; without such
+        answers, micro-F1 equals accuracy."""
         import numpy as np
 
         right, given = statistics.astype(np.int64).T + 2
@@ -81,6 +81,6 @@ class TextClassification(TaskFamily, name="text_classification"):
         return str(row["label"])
 
     def read_answer(self, text: str, row: Row, labels: Sequence[str]) -> Answer:
-        """The label that was written, whatever its case and spaces; else the text, which is no label."""
+        """The written label, ignoring case and spaces; else the text, which is not a label."""
         known = {" ".join(label.casefold().split()): label for label in labels}
         return known.get(" ".join(text.casefold().split()), text)

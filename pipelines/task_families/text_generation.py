@@ -1,4 +1,4 @@
-"""Text generation: a text for a text, as in translation and summaries."""
+"""Text generation from a text, as in translation and summarisation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.task_families import Answer, Problem, Row, TaskFamily, empty
+from pipelines.task_families import Answer, Problem, Row, TaskFamily, empty_text_problem
 from pipelines.task_families.writing_systems import has_han
 
 if TYPE_CHECKING:
@@ -15,24 +15,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _CHARACTERS = 6
-"""Longest run of characters that chrF counts."""
+"""Maximum n of chrF's character n-grams."""
 _BETA = 2
-"""How many times as much chrF values recall as precision."""
+"""Weight of recall relative to precision in chrF."""
 _WORDS = 4
-"""Longest run of words that BLEU counts."""
+"""Maximum n of BLEU's word n-grams."""
 _COUNTED = 3 * _CHARACTERS + 2 + 2 * _WORDS
-"""Columns of statistics that chrF and BLEU are computed from."""
+"""Number of statistics for chrF and BLEU."""
 ROUGE = {"rouge1": "rouge1", "rouge2": "rouge2", "rouge_l": "rougeL"}
-"""Metric → what rouge-score calls it."""
+"""Metric → name in rouge-score."""
 _UNITS = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W\u3400-\u9fff\uf900-\ufaff]+")
 
 
 class TextGeneration(TaskFamily, name="text_generation"):
-    """A text for a text; chrF2 and BLEU of the whole table as sacreBLEU defines them, exact match, and ROUGE as rouge-score does.
+    """A target text for a source text; corpus-level chrF2 and BLEU as in sacreBLEU, exact match, and ROUGE as in
+    rouge-score.
 
-    BLEU's words are those of sacreBLEU's tokenizer `13a`, or `zh` where most right texts hold Han characters. ROUGE (Lin
-    2004) is the mean of the texts' F1 over words, pairs of words and the longest common subsequence, unstemmed; its words
-    are runs of a to z and digits, or, where most right texts hold Han characters, those characters and runs of others.
+    BLEU uses sacreBLEU's tokenizer `13a`, or `zh` if most references contain Han characters. ROUGE (Lin 2004) is the
+    mean F1 of the texts over unigrams, bigrams and the longest common subsequence, unstemmed; its words are runs of a
+    to z and digits, or, if most references contain Han characters, those characters and runs of others.
     """
 
     paper: ClassVar[str] = "arXiv:1804.08771"
@@ -47,10 +48,10 @@ class TextGeneration(TaskFamily, name="text_generation"):
 
     def problem(self, row: Row) -> Problem | None:
         """An empty source or target."""
-        return empty(row, *self.columns)
+        return empty_text_problem(row, *self.columns)
 
     def labels(self, rows: Sequence[Row]) -> list[str]:
-        """None: any text may be an answer."""
+        """Empty: any text may be an answer."""
         return []
 
     def gold(self, row: Row) -> Answer:
@@ -60,27 +61,27 @@ class TextGeneration(TaskFamily, name="text_generation"):
     def statistics(
         self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]
     ) -> NDArray[np.float64]:
-        """[N, 32]: for runs of 1 to 6 characters, how many were given, asked for and right (chrF); words given and asked
-        for, runs of 1 to 4 words right and given (BLEU); 1 where the texts are the same, spaces aside; the text's ROUGE."""
+        """[N, 32]: given, expected and matching character n-grams, n from 1 to 6 (chrF); given and expected words,
+        matching and given word n-grams, n from 1 to 4 (BLEU); 1 for an exact match, ignoring spaces; ROUGE of the
+        text."""
         import numpy as np
         from rouge_score.rouge_scorer import RougeScorer
         from sacrebleu.metrics.bleu import BLEU
 
         chinese = 2 * sum(map(has_han, gold)) > len(gold)
         bleu = BLEU(tokenize="zh" if chinese else "13a", effective_order=True)
-        rouge = RougeScorer([*ROUGE.values()], tokenizer=Units() if chinese else None)
+        rouge = RougeScorer([*ROUGE.values()], tokenizer=HanTokenizer() if chinese else None)
         rows = np.zeros((len(gold), _COUNTED + 1 + len(ROUGE)))
         for row, right, given in zip(rows, gold, answers, strict=True):
             words = bleu.sentence_score(given, [right])
             counts = [words.sys_len, words.ref_len, *words.counts, *words.totals]
-            likeness = rouge.score(right, given)
-            shares = [likeness[kind].fmeasure for kind in ROUGE.values()]
-            row[:] = [*_character_runs(right, given), *counts, right.split() == given.split(), *shares]
+            rouge_scores = rouge.score(right, given)
+            shares = [rouge_scores[kind].fmeasure for kind in ROUGE.values()]
+            row[:] = [*_character_ngrams(right, given), *counts, right.split() == given.split(), *shares]
         return rows
 
     def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
-        """chrF2 and BLEU (exponential smoothing) from the counts of all rows, 0 to 1; the share of exact matches, and the
-        means of ROUGE."""
+        """chrF2 and BLEU (exponential smoothing) from the summed counts, 0 to 1; share of exact matches; mean ROUGE."""
         from sacrebleu.metrics.bleu import BLEU
 
         totals = statistics.sum(axis=0)
@@ -111,29 +112,32 @@ class TextGeneration(TaskFamily, name="text_generation"):
         return text.strip()
 
 
-class Units:
-    """Words for ROUGE in a text with Han characters, in the form that rouge-score asks its tokenizers for."""
+class HanTokenizer:
+    """Tokenizer for ROUGE in texts with Han characters, with the interface of rouge-score's tokenizers."""
 
     def tokenize(self, text: str) -> list[str]:
-        """Each Han character, and each run of other letters and digits, without case."""
+        """Han characters and runs of other letters and digits, lower case."""
         return _UNITS.findall(text.lower())
 
 
-def _character_runs(right: str, given: str) -> list[int]:
-    """For runs of 1 to 6 characters, spaces left out: how many `given` holds, `right` holds, and both hold."""
+def _character_ngrams(right: str, given: str) -> list[int]:
+    """For character n-grams, n from 1 to 6, without spaces: count in `given`, in `right`, and in both."""
     counts = []
     right, given = "".join(right.split()), "".join(given.split())
     for length in range(1, _CHARACTERS + 1):
-        asked, said = (Counter(text[i : i + length] for i in range(len(text) - length + 1)) for text in (right, given))
-        # what no right text could hold is not counted against the given one
-        counts += [said.total() if asked else 0, asked.total(), (asked & said).total()]
+        expected, generated = (
+            Counter(text[i : i + length] for i in range(len(text) - length + 1)) for text in (right, given)
+        )
+        # n-grams longer than the reference do not count against the given text
+        counts += [generated.total() if expected else 0, expected.total(), (expected & generated).total()]
     return counts
 
 
 def _chrf(counts: NDArray[np.float64]) -> float:
-    """chrF2 from the [6, 3] counts given, asked and right: F of the means over the runs that both sides hold."""
-    given, asked, right = counts[(counts[:, 0] > 0) & (counts[:, 1] > 0)].T
+    """chrF2 from [6, 3] counts (given, expected, matching): F of mean precision and recall over n that both sides
+    have."""
+    given, expected, right = counts[(counts[:, 0] > 0) & (counts[:, 1] > 0)].T
     if not right.any():
         return 0.0
-    precision, recall = float((right / given).mean()), float((right / asked).mean())
+    precision, recall = float((right / given).mean()), float((right / expected).mean())
     return (1 + _BETA**2) * precision * recall / (_BETA**2 * precision + recall)

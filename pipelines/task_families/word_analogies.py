@@ -1,12 +1,12 @@
-"""Word analogies: the word that is to a third what a second is to a first."""
+"""Word analogies: a is to b as c is to d."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from pipelines.task_families import Answer, Problem, Row, TaskFamily, empty
-from pipelines.task_families.grouped_accuracy import grouped, shares
+from pipelines.task_families import Answer, Problem, Row, TaskFamily, empty_text_problem
+from pipelines.task_families.grouped_accuracy import accuracies, group_statistics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class WordAnalogies(TaskFamily, name="word_analogies"):
-    """The word d that is to c what b is to a; accuracy over all questions, and the mean of the relations."""
+    """The word d such that a is to b as c is to d; accuracy over all questions, and the mean over relations."""
 
     paper: ClassVar[str] = "arXiv:1301.3781"
     columns: ClassVar[dict[str, str]] = {
@@ -29,15 +29,15 @@ class WordAnalogies(TaskFamily, name="word_analogies"):
     metrics: ClassVar[tuple[str, ...]] = ("accuracy", "mean_of_relations")
 
     def text(self, row: Row) -> str:
-        """The words: the fourth too where it is there, since a question of three words may have several answers."""
+        """All words, including the fourth if present, since three words may have several answers."""
         return "\n".join(row[name] for name in "abcd" if row.get(name))
 
     def problem(self, row: Row) -> Problem | None:
         """An empty word."""
-        return empty(row, *"abcd")
+        return empty_text_problem(row, *"abcd")
 
     def labels(self, rows: Sequence[Row]) -> list[str]:
-        """None: any word may be an answer."""
+        """Empty: any word may be an answer."""
         return []
 
     def gold(self, row: Row) -> Answer:
@@ -47,13 +47,13 @@ class WordAnalogies(TaskFamily, name="word_analogies"):
     def statistics(
         self, gold: Sequence[Answer], answers: Sequence[Answer], labels: Sequence[str]
     ) -> NDArray[np.float64]:
-        """[N, 2]: 1 where the right word was given; the number of the relation."""
+        """[N, 2]: 1 for the correct word; index of the relation."""
         right = [word == given for (word, _), given in zip(gold, answers, strict=True)]
-        return grouped(right, [relation for _, relation in gold])
+        return group_statistics(right, [relation for _, relation in gold])
 
     def scores(self, statistics: NDArray[np.float64]) -> dict[str, float]:
-        """The share of right words, over all questions and as the mean of the relations that occur."""
-        return dict(zip(self.metrics, shares(statistics), strict=True))
+        """Accuracy over all questions, and the mean accuracy of the relations that occur."""
+        return dict(zip(self.metrics, accuracies(statistics), strict=True))
 
     def source(self, row: Row, labels: Sequence[str]) -> str:
         """`a : b :: c :`"""

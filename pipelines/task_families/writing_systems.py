@@ -1,4 +1,4 @@
-"""How words are put together to a text: spaces between those of most scripts, none between Han and kana characters."""
+"""Join words to text: with spaces in most scripts, without between Han and kana characters."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _UNSPACED = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
 def has_han(text: str) -> bool:
-    """Whether a Han character stands in `text`."""
+    """Whether `text` contains a Han character."""
     return re.search("[\u3400-\u9fff\uf900-\ufaff]", text) is not None
 
 
-def joined(words: Sequence[str]) -> str:
-    """`words` as one text: a space between two words unless both sides of the gap are written without."""
+def join_words(words: Sequence[str]) -> str:
+    """Join `words` with spaces, except between two characters of scripts without spaces."""
     text = ""
     for word in words:
         gap = text and not (_UNSPACED.match(text[-1]) and _UNSPACED.match(word[:1]))
@@ -23,9 +23,10 @@ def joined(words: Sequence[str]) -> str:
     return text
 
 
-def as_written(words: Sequence[str]) -> list[str]:
-    """`words` with the space that stands before each in writing: to many tokenizers it is part of the word."""
+def with_leading_spaces(words: Sequence[str]) -> list[str]:
+    """`words`, each with the space that precedes it in the joined text; many tokenizers treat it as part of the
+    word."""
     return [
         words[0],
-        *(" " * (len(joined([before, word])) - len(before) - len(word)) + word for before, word in pairwise(words)),
+        *(" " * (len(join_words([before, word])) - len(before) - len(word)) + word for before, word in pairwise(words)),
     ]

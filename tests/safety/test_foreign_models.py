@@ -72,7 +72,7 @@ def test_a_pickle_is_refused_by_everything_that_opens_a_folder(
     (folder / name).write_bytes(pickle.dumps(Harmful(marker)))
     if not beside:
         (folder / "model.safetensors").unlink()
-    reason = r"a pickle, which can run code when it is read; only safetensors are read"
+    reason = r"a pickle, which can execute code when it is read; only safetensors are read"
     for opens in (resolve_checkpoint, backbone_of):
         with pytest.raises(RecipeError, match=reason):
             opens(str(folder))
@@ -90,7 +90,9 @@ def test_code_that_a_configuration_asks_for_is_refused(file: str, folder: Path, 
     before = json.loads((folder / file).read_text()) if (folder / file).exists() else {}
     asked = {"AutoConfig": "mine.Mine", "AutoModel": "mine.Mine", "AutoTokenizer": ["mine.Mine", None]}
     (folder / file).write_text(json.dumps({**before, "model_type": "mine", "auto_map": asked}))
-    with pytest.raises(RecipeError, match=rf"{file}: 'auto_map' asks for code that came with the model .*never run"):
+    with pytest.raises(
+        RecipeError, match=rf"{file}: 'auto_map' refers to code that came with the model .*never executed"
+    ):
         resolve_checkpoint(str(folder))
     # and where the folder is opened without having been looked through: transformers asks nobody, and runs nothing
     for opens in (open_config, open_tokenizer):
@@ -102,10 +104,10 @@ def test_code_that_a_configuration_asks_for_is_refused(file: str, folder: Path, 
 @pytest.mark.parametrize(
     ("shard", "says"),
     [
-        ("../outside.safetensors", "names the shard '../outside.safetensors', which is not in"),
-        ("/etc/passwd", "names the shard '/etc/passwd', which is not in"),
+        ("../outside.safetensors", "refers to the shard '../outside.safetensors', which is not in"),
+        ("/etc/passwd", "refers to the shard '/etc/passwd', which is not in"),
         ("..\\outside.safetensors", "which is not in"),
-        ("part-1.bin", "names the shard 'part-1.bin'; only safetensors are read"),
+        ("part-1.bin", "refers to the shard 'part-1.bin'; only safetensors are read"),
     ],
 )
 def test_an_index_that_points_elsewhere_is_refused(shard: str, says: str, folder: Path) -> None:
@@ -118,7 +120,7 @@ def test_an_index_that_points_elsewhere_is_refused(shard: str, says: str, folder
 def test_a_link_out_of_the_folder_is_refused_and_the_cache_of_the_hub_is_not(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}")
     (folder / "special_tokens_map.json").symlink_to(tmp_path / "secret.json")
-    with pytest.raises(RecipeError, match=r"special_tokens_map.json: leads out of .*theirs, to .*secret.json"):
+    with pytest.raises(RecipeError, match=r"special_tokens_map.json: this link leaves .*theirs for .*secret.json"):
         refuse_unsafe(folder)
     (folder / "special_tokens_map.json").unlink()
     (folder / "same.json").symlink_to(folder / "config.json")
@@ -130,7 +132,7 @@ def test_a_link_out_of_the_folder_is_refused_and_the_cache_of_the_hub_is_not(fol
     (snapshot / "config.json").symlink_to(Path("..", "..", "blobs", "config"))
     refuse_unsafe(snapshot)
     (snapshot / "other.json").symlink_to(tmp_path / "secret.json")
-    with pytest.raises(RecipeError, match="other.json: leads out of"):
+    with pytest.raises(RecipeError, match="other.json: this link leaves"):
         refuse_unsafe(snapshot)
 
 
@@ -145,7 +147,7 @@ def test_a_header_longer_than_its_file_is_refused_without_making_room_for_it(len
 
 def test_json_that_is_nested_without_end_is_refused(folder: Path) -> None:
     (folder / "config.json").write_text("[" * 200_000)
-    with pytest.raises(RecipeError, match="config.json: is not JSON"):
+    with pytest.raises(RecipeError, match="config.json: not readable as JSON"):
         resolve_checkpoint(str(folder))
 
 

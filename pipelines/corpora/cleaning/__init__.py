@@ -1,12 +1,12 @@
-"""Cleaners: what is repaired in a text, what a text must be to stay, and what in it is hidden.
+"""Cleaners: repairs, filters and masks of texts.
 
-    text ─▶ repairs ─▶ filters ─▶ masks ─▶ a text, or the rule that it breaks
+    text ─▶ repairs ─▶ filters ─▶ masks ─▶ a text, or the rule for which it was dropped
 
-    Cleaner.model_validate({"name": "gopher", "min_words": 20}).judging("en", root)("Too short.")
+    Cleaner.model_validate({"name": "gopher", "min_words": 20}).make_filter("en", root)("Too short.")
     # ("Too short.", "words")
 
-A cleaner is a value that params.yaml spells under `clean:`. What it needs at work (tables, a model) is made by one call for a
-language and then serves every text of a process.
+A cleaner is a component under `clean:` in params.yaml. Its `make_…` method loads what it needs (tables, a model) once
+per language and process, and returns a function over texts.
 """
 
 from __future__ import annotations
@@ -21,71 +21,70 @@ from pydantic import model_validator
 
 from pipelines.components import Component
 
-Judgement: TypeAlias = tuple[str, str | None]
-"""What stays of a text, and the rule for which it must go (None: it stays)."""
+FilterResult: TypeAlias = tuple[str, str | None]
+"""The text that is kept, and the rule for which it is dropped instead (None: it is kept)."""
 
 
 class Cleaner(Component):
-    """One thing that is done to every text: a repair, a filter or a mask."""
+    """One operation on every text: a repair, a filter or a mask."""
 
     libraries: ClassVar[tuple[str, ...]] = ()
-    """Distributions whose version shapes what it does; a new version cleans anew."""
+    """Distributions whose version affects the result; a new version invalidates cleaned texts."""
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The user's files that it reads; a change in one cleans anew."""
+        """User files that it reads; a change in one invalidates cleaned texts."""
         return ()
 
     def problem(self, language: str) -> str | None:
-        """Why it cannot clean texts in a language (ISO 639); None when it can."""
+        """Why a language (ISO 639) is not supported; None when it is."""
         return None
 
 
 class Repair(Cleaner):
-    """Text to text: what reading, encoding or the web left in it is put right. Doing it twice is doing it once."""
+    """Text to text: remove artefacts of reading, encoding or the web. Repairs are idempotent."""
 
     of_documents: ClassVar[bool] = False
-    """Whether it takes away lines of a document: examples with an answer are then left as they are."""
+    """Whether it removes lines of a document; such a repair does not apply to labelled examples."""
 
     @abstractmethod
-    def repairing(self, language: str) -> Callable[[str], str]:
-        """The repair of texts in a language."""
+    def make_repair(self, language: str) -> Callable[[str], str]:
+        """A function that repairs texts of a language."""
 
 
 class Filter(Cleaner):
-    """Text to a judgement: it stays, some of its lines stay, or it goes and the rule it breaks is counted."""
+    """Text to a result: keep it, keep some of its lines, or drop it and count the rule that it broke."""
 
     @abstractmethod
-    def judging(self, language: str, root: Path) -> Callable[[str], Judgement]:
-        """The judge of texts in a language; files are relative to `root`. DataError when a file cannot be read."""
+    def make_filter(self, language: str, root: Path) -> Callable[[str], FilterResult]:
+        """A function that filters texts of a language; files are relative to `root`. DataError for an unreadable
+        file."""
 
 
 class Mask(Cleaner):
-    """Text to text: what identifies a person gives way to a placeholder, and is counted."""
+    """Text to text: replace what identifies a person by a placeholder, and count the replacements."""
 
     placeholder: str
-    """What stands in its place."""
+    """Text that replaces each match."""
 
     @abstractmethod
-    def masking(self) -> Callable[[str], tuple[str, int]]:
-        """A text → the text with everything it finds replaced, and how often it found something."""
+    def make_mask(self) -> Callable[[str], tuple[str, int]]:
+        """A function: text → text with every match replaced, and the number of matches."""
 
     @model_validator(mode="after")
-    def _placeholder_is_no_find(self) -> Self:
-        # without these it is part of no find, and masking comes to an end
+    def _placeholder_cannot_match(self) -> Self:
+        # without these characters no match contains a placeholder, so that repeated masking terminates
         if not self.placeholder or re.search(r"[0-9@:\s]", self.placeholder):
-            raise ValueError(
-                f"placeholder: {self.placeholder!r}: write some letters without digits, '@', ':' and space"
-            )
+            raise ValueError(f"placeholder: {self.placeholder!r}: use letters without digits, '@', ':' and spaces")
         return self
 
 
-def mask_with(
-    pattern: re.Pattern[str], placeholder: str, holds: Callable[[re.Match[str]], bool] = lambda found: True
+def mask_matches(
+    pattern: re.Pattern[str], placeholder: str, is_valid: Callable[[re.Match[str]], bool] = lambda match: True
 ) -> Callable[[str], tuple[str, int]]:
-    """A mask of everything that `pattern` finds and `holds` confirms, until there is no more of it.
+    """A mask that replaces all matches of `pattern` that are valid, until there are none left.
 
-    What stands beside a find may be found only when the find is gone.
+    It is applied repeatedly because a match may become possible only when its neighbour is replaced.
     """
 
     def mask(text: str) -> tuple[str, int]:
@@ -93,10 +92,10 @@ def mask_with(
         while True:
             count = 0
 
-            def replace(found: re.Match[str]) -> str:
+            def replace(match: re.Match[str]) -> str:
                 nonlocal count
-                if not holds(found):
-                    return found[0]
+                if not is_valid(match):
+                    return match[0]
                 count += 1
                 return placeholder
 

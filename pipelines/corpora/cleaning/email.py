@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pipelines.corpora.cleaning import Mask, mask_with
+from pipelines.corpora.cleaning import Mask, mask_matches
 
 _ADDRESS = re.compile(
     r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9](?:[A-Za-z0-9._%+-]{0,62}[A-Za-z0-9_%+-])?@"
@@ -14,12 +14,12 @@ _ADDRESS = re.compile(
 
 
 class Email(Mask, name="email"):
-    """E-mail addresses (RFC 5321, as people write them: ASCII, with a domain); not `@property`, nor `x@y.sum(0)`."""
+    """Mask e-mail addresses (RFC 5321; ASCII, with a domain), but not `@property` or `x@y.sum(0)`."""
 
     placeholder: str = "[EMAIL]"
-    """What stands in its place."""
+    """Text that replaces each match."""
 
-    def masking(self) -> Callable[[str], tuple[str, int]]:
-        """The mask."""
-        mask = mask_with(_ADDRESS, self.placeholder)
+    def make_mask(self) -> Callable[[str], tuple[str, int]]:
+        """A function that masks a text and counts the matches."""
+        mask = mask_matches(_ADDRESS, self.placeholder)
         return lambda text: mask(text) if "@" in text else (text, 0)

@@ -1,4 +1,4 @@
-"""gopher: the rules by which MassiveText tells prose from what is none."""
+"""gopher: the quality rules of MassiveText, which separate prose from other text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from pipelines.corpora.cleaning import Filter, Judgement
-from pipelines.corpora.cleaning.words import unknown_words, words_of
+from pipelines.corpora.cleaning import Filter, FilterResult
+from pipelines.corpora.cleaning.words import why_not_countable, words_of
 
 _LETTER = re.compile(r"[^\W\d_]")
 _BULLETS = ("•", "-", "*", "·", "●", "▪", "◦", "‣", "–")
@@ -24,50 +24,52 @@ _ALPHABETIC = {"zh": 0.735}
 
 
 class Gopher(Filter, name="gopher"):
-    """Texts go that are too short or long, whose words are too short or long, or that are lists, signs or cut-off lines.
+    """Drop texts that are too short or long, have too short or long words, or are lists, symbols or truncated lines.
 
-    Rae et al. 2021, §A.1.1, quality filtering. A word is what stands between spaces; in Chinese it is what jieba finds, and
-    the thresholds and stop words are those of FineWeb2 (Penedo et al. 2025, arXiv:2506.20920, configuration cmn_Hani).
+    Rae et al. 2021, §A.1.1, quality filtering. Words are separated by spaces; in Chinese they are segmented by jieba,
+    and the thresholds and stop words are those of FineWeb2 (Penedo et al. 2025, arXiv:2506.20920, configuration
+    cmn_Hani).
     """
 
     paper: ClassVar[str] = "arXiv:2112.11446"
     libraries: ClassVar[tuple[str, ...]] = ("rjieba",)
 
     min_words: int = Field(default=50, ge=0)
-    """Texts with fewer words go."""
+    """Drop texts with fewer words."""
     max_words: int = Field(default=100_000, ge=1)
-    """Texts with more words go."""
+    """Drop texts with more words."""
     min_mean_word_length: float | None = Field(default=None, ge=0)
     """Characters; null: 3, in Chinese 1."""
     max_mean_word_length: float | None = Field(default=None, ge=0)
     """Characters; null: 10, in Chinese 5."""
     max_symbols: float = Field(default=0.1, ge=0)
-    """Number signs a word, and ellipses a word, that a text may have."""
+    """Maximum number signs per word, and ellipses per word."""
     max_bullet_lines: float = Field(default=0.9, ge=0, le=1)
-    """Share of lines that may begin with a bullet."""
+    """Maximum share of lines that begin with a bullet."""
     max_ellipsis_lines: float = Field(default=0.3, ge=0, le=1)
-    """Share of lines that may end in an ellipsis."""
+    """Maximum share of lines that end in an ellipsis."""
     min_alphabetic: float | None = Field(default=None, ge=0, le=1)
-    """Share of words that must hold a letter; null: 0.8, in Chinese 0.735."""
+    """Minimum share of words that contain a letter; null: 0.8, in Chinese 0.735."""
     min_stop_words: int = Field(default=2, ge=0)
-    """How many different stop words a text must hold."""
+    """Minimum number of different stop words."""
     stop_words: tuple[str, ...] | None = None
-    """In lower case; null: those of the language, known for English and Chinese; in other languages the rule then rests."""
+    """In lower case; null: those of the language, known for English and Chinese; in other languages the rule is then
+    skipped."""
 
     def problem(self, language: str) -> str | None:
-        """Words must be known to be counted."""
-        return unknown_words(language)
+        """Words can be counted only where they can be segmented."""
+        return why_not_countable(language)
 
-    def judging(self, language: str, root: Path) -> Callable[[str], Judgement]:
-        """The judge of texts in a language."""
+    def make_filter(self, language: str, root: Path) -> Callable[[str], FilterResult]:
+        """A function that filters texts of a language."""
         words_in = words_of(language)
-        usual_min, usual_max = _MEAN_WORD_LENGTH.get(language, (3.0, 10.0))
-        shortest = usual_min if self.min_mean_word_length is None else self.min_mean_word_length
-        longest = usual_max if self.max_mean_word_length is None else self.max_mean_word_length
+        default_min, default_max = _MEAN_WORD_LENGTH.get(language, (3.0, 10.0))
+        shortest = default_min if self.min_mean_word_length is None else self.min_mean_word_length
+        longest = default_max if self.max_mean_word_length is None else self.max_mean_word_length
         alphabetic = _ALPHABETIC.get(language, 0.8) if self.min_alphabetic is None else self.min_alphabetic
         stop_words = _STOP_WORDS.get(language) if self.stop_words is None else frozenset(self.stop_words)
 
-        def broken(text: str) -> str | None:
+        def broken_rule(text: str) -> str | None:
             words = words_in(text)
             count = len(words)
             if count < self.min_words:
@@ -91,7 +93,7 @@ class Gopher(Filter, name="gopher"):
                 return "stop words"
             return None
 
-        return lambda text: (text, broken(text))
+        return lambda text: (text, broken_rule(text))
 
 
 def _ellipses(text: str) -> int:

@@ -1,4 +1,4 @@
-"""gopher_repetition: the rules by which MassiveText finds texts that say the same again and again."""
+"""gopher_repetition: the repetition rules of MassiveText."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from pipelines.corpora.cleaning import Filter, Judgement
-from pipelines.corpora.cleaning.words import unknown_words, words_of
+from pipelines.corpora.cleaning import Filter, FilterResult
+from pipelines.corpora.cleaning.words import why_not_countable, words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,48 +20,48 @@ Thresholds = tuple[tuple[Annotated[int, Field(ge=1)], Annotated[float, Field(ge=
 
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _TOP = {"zh": ((2, 0.256), (3, 0.201), (4, 0.171))}
-_USUAL_TOP = ((2, 0.20), (3, 0.18), (4, 0.16))
+_DEFAULT_TOP = ((2, 0.20), (3, 0.18), (4, 0.16))
 _DUPLICATE = {"zh": ((5, 0.198), (6, 0.182), (7, 0.167), (8, 0.154), (9, 0.14), (10, 0.127))}
-_USUAL_DUPLICATE = ((5, 0.15), (6, 0.14), (7, 0.13), (8, 0.12), (9, 0.11), (10, 0.10))
+_DEFAULT_DUPLICATE = ((5, 0.15), (6, 0.14), (7, 0.13), (8, 0.12), (9, 0.11), (10, 0.10))
 
 
 class GopherRepetition(Filter, name="gopher_repetition"):
-    """Texts go of which too many lines, paragraphs or runs of words repeat others in the same text.
+    """Drop texts in which too many lines, paragraphs or word n-grams are duplicates.
 
-    Rae et al. 2021, §A.1.1, table A1. What comes after the first of its kind is a duplicate; characters are those of words,
-    and one that lies in several duplicate runs counts once. In Chinese words are jieba's, and the thresholds for runs of words
-    are those of FineWeb2 (Penedo et al. 2025, arXiv:2506.20920, configuration cmn_Hani).
+    Rae et al. 2021, §A.1.1, table A1. Every occurrence after the first is a duplicate; characters are those of words,
+    and a character in several duplicate n-grams counts once. Chinese words are segmented by jieba, and the n-gram
+    thresholds are those of FineWeb2 (Penedo et al. 2025, arXiv:2506.20920, configuration cmn_Hani).
     """
 
     paper: ClassVar[str] = "arXiv:2112.11446"
     libraries: ClassVar[tuple[str, ...]] = ("rjieba",)
 
     lines: float = Field(default=0.30, ge=0, le=1)
-    """Share of lines that may be duplicates."""
+    """Maximum share of duplicate lines."""
     paragraphs: float = Field(default=0.30, ge=0, le=1)
-    """Share of paragraphs that may be duplicates."""
+    """Maximum share of duplicate paragraphs."""
     line_characters: float = Field(default=0.20, ge=0, le=1)
-    """Share of characters that may lie in duplicate lines."""
+    """Maximum share of characters in duplicate lines."""
     paragraph_characters: float = Field(default=0.20, ge=0, le=1)
-    """Share of characters that may lie in duplicate paragraphs."""
+    """Maximum share of characters in duplicate paragraphs."""
     top_ngrams: Thresholds | None = None
-    """Runs of n words: [n, share of characters that may lie in the most frequent one]; null: those of the paper, 2 to 4."""
+    """[n, maximum share of characters in the most frequent n-gram]; null: the paper's, n from 2 to 4."""
     duplicate_ngrams: Thresholds | None = None
-    """Runs of n words: [n, share of characters that may lie in duplicates]; null: those of the paper, 5 to 10."""
+    """[n, maximum share of characters in duplicate n-grams]; null: the paper's, n from 5 to 10."""
 
     def problem(self, language: str) -> str | None:
-        """Words must be known to be counted."""
-        return unknown_words(language)
+        """Words can be counted only where they can be segmented."""
+        return why_not_countable(language)
 
-    def judging(self, language: str, root: Path) -> Callable[[str], Judgement]:
-        """The judge of texts in a language."""
+    def make_filter(self, language: str, root: Path) -> Callable[[str], FilterResult]:
+        """A function that filters texts of a language."""
         words_in = words_of(language)
-        top = _TOP.get(language, _USUAL_TOP) if self.top_ngrams is None else self.top_ngrams
+        top = _TOP.get(language, _DEFAULT_TOP) if self.top_ngrams is None else self.top_ngrams
         duplicate = (
-            _DUPLICATE.get(language, _USUAL_DUPLICATE) if self.duplicate_ngrams is None else self.duplicate_ngrams
+            _DUPLICATE.get(language, _DEFAULT_DUPLICATE) if self.duplicate_ngrams is None else self.duplicate_ngrams
         )
 
-        def broken(text: str) -> str | None:
+        def broken_rule(text: str) -> str | None:
             for kind, parts, share, characters in (
                 ("line", text.split("\n"), self.lines, self.line_characters),
                 ("paragraph", _PARAGRAPHS.split(text), self.paragraphs, self.paragraph_characters),
@@ -72,23 +72,23 @@ class GopherRepetition(Filter, name="gopher_repetition"):
                 if length > characters * whole:
                     return f"characters in duplicate {kind}s"
             words = words_in(text)
-            return _top_run(words, top) or _duplicate_runs(words, duplicate) if words else None
+            return _top_ngram(words, top) or _duplicate_ngrams(words, duplicate) if words else None
 
-        return lambda text: (text, broken(text))
+        return lambda text: (text, broken_rule(text))
 
 
 def _duplicates(parts: list[str]) -> tuple[int, int, int, int]:
-    """Of parts that say something: how many repeat another and their characters; how many there are and their characters."""
-    said = [bare for part in parts if (bare := part.strip())]
-    once = set(said)
-    whole = sum(map(len, said))
-    return len(said) - len(once), whole - sum(map(len, once)), len(said), whole
+    """Over non-empty parts: duplicates and their characters; all parts and their characters."""
+    contents = [content for part in parts if (content := part.strip())]
+    once = set(contents)
+    whole = sum(map(len, contents))
+    return len(contents) - len(once), whole - sum(map(len, once)), len(contents), whole
 
 
-def _top_run(words: list[str], thresholds: Thresholds) -> str | None:
+def _top_ngram(words: list[str], thresholds: Thresholds) -> str | None:
     import numpy as np
 
-    runs, lengths = _runs(words), _lengths(words)
+    runs, lengths = _ngram_ids(words), _lengths(words)
     shares = dict(thresholds)
     for size in range(1, max(shares, default=0) + 1):
         codes = next(runs, None)
@@ -97,9 +97,9 @@ def _top_run(words: list[str], thresholds: Thresholds) -> str | None:
         counts = np.bincount(codes)
         most = int(counts.max())
         if most < 2:
-            return None  # then no longer run repeats either
+            return None  # then no longer n-gram repeats either
         if size in shares:
-            # of several most frequent runs, the longest
+            # of several most frequent n-grams, the longest
             ends = np.concatenate(([0], np.cumsum(lengths)))
             characters = int((ends[size:] - ends[:-size])[counts[codes] == most].max())
             if most * characters > shares[size] * ends[-1]:
@@ -107,10 +107,10 @@ def _top_run(words: list[str], thresholds: Thresholds) -> str | None:
     return None
 
 
-def _duplicate_runs(words: list[str], thresholds: Thresholds) -> str | None:
+def _duplicate_ngrams(words: list[str], thresholds: Thresholds) -> str | None:
     import numpy as np
 
-    runs, lengths = _runs(words), _lengths(words)
+    runs, lengths = _ngram_ids(words), _lengths(words)
     shares = dict(thresholds)
     for size in range(1, max(shares, default=0) + 1):
         codes = next(runs, None)
@@ -120,7 +120,7 @@ def _duplicate_runs(words: list[str], thresholds: Thresholds) -> str | None:
         np.minimum.at(first, codes, np.arange(len(codes)))
         again = np.flatnonzero(first[codes] != np.arange(len(codes)))
         if not len(again):
-            return None  # then no longer run repeats either
+            return None  # then no longer n-gram repeats either
         if size in shares:
             steps = np.zeros(len(words) + 1, dtype=np.int64)
             np.add.at(steps, again, 1)
@@ -130,12 +130,12 @@ def _duplicate_runs(words: list[str], thresholds: Thresholds) -> str | None:
     return None
 
 
-def _runs(words: list[str]) -> Iterator[NDArray[np.int64]]:
-    """For n = 1, 2, …: [words − n + 1] a number for each run of n words, the same for the same words, from 0 without gaps."""
+def _ngram_ids(words: list[str]) -> Iterator[NDArray[np.int64]]:
+    """For n = 1, 2, …: [words − n + 1] ids of all n-grams, from 0 without gaps; equal n-grams have equal ids."""
     import numpy as np
 
-    numbers: dict[str, int] = {}
-    single = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64)
+    ids: dict[str, int] = {}
+    single = np.array([ids.setdefault(word, len(ids)) for word in words], dtype=np.int64)
     codes = single
     size = 1
     while True:
@@ -143,8 +143,8 @@ def _runs(words: list[str]) -> Iterator[NDArray[np.int64]]:
         size += 1
         if len(words) < size:
             return
-        # exact, not a hash: the number of the shorter run and the number of its next word
-        _, codes = np.unique(codes[:-1] * len(numbers) + single[size - 1 :], return_inverse=True)
+        # exact, not a hash: the id of the shorter n-gram and the id of the next word
+        _, codes = np.unique(codes[:-1] * len(ids) + single[size - 1 :], return_inverse=True)
 
 
 def _lengths(words: list[str]) -> NDArray[np.int64]:

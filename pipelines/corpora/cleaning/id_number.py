@@ -1,11 +1,11 @@
-"""id_number: the numbers of identity cards of China, and of social security in the United States."""
+"""id_number: Chinese resident identity numbers and US social security numbers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from pipelines.corpora.cleaning import Mask, mask_with
+from pipelines.corpora.cleaning import Mask, mask_matches
 
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_])(?<![0-9][.-])(?:"
@@ -13,29 +13,30 @@ _NUMBER = re.compile(
     r"|(?!000|666)[0-8][0-9]{2}-(?!00)[0-9]{2}-(?!0000)[0-9]{4}"
     r")(?![A-Za-z0-9_])(?![.-][0-9])"
 )
-_WORTH_A_LOOK = re.compile(r"[0-9]{17}|[0-9]-[0-9]{2}-[0-9]{4}")
+_CANDIDATE = re.compile(r"[0-9]{17}|[0-9]-[0-9]{2}-[0-9]{4}")
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 _CHECKS = "10X98765432"
 
 
 class IdNumber(Mask, name="id_number"):
-    """Chinese resident identity numbers whose date and check digit hold (GB 11643-1999), and US social security numbers.
+    """Mask Chinese resident identity numbers with a valid date and check digit (GB 11643-1999), and US social security
+    numbers.
 
-    The numbers of 15 digits that China gave out until 1999 have no check digit and stay. Of a social security number only the
-    form can be checked: 000, 666 and 900 to 999, 00 and 0000 were never given out.
+    Chinese numbers of 15 digits, issued until 1999, have no check digit and are kept. Of a social security number only
+    the form can be checked: 000, 666 and 900 to 999, 00 and 0000 were never issued.
     """
 
     placeholder: str = "[ID]"
-    """What stands in its place."""
+    """Text that replaces each match."""
 
-    def masking(self) -> Callable[[str], tuple[str, int]]:
-        """The mask."""
-        mask = mask_with(_NUMBER, self.placeholder, _checks)
-        return lambda text: mask(text) if _WORTH_A_LOOK.search(text) else (text, 0)
+    def make_mask(self) -> Callable[[str], tuple[str, int]]:
+        """A function that masks a text and counts the matches."""
+        mask = mask_matches(_NUMBER, self.placeholder, _checks)
+        return lambda text: mask(text) if _CANDIDATE.search(text) else (text, 0)
 
 
-def _checks(found: re.Match[str]) -> bool:
-    number = found["resident"]
+def _checks(match: re.Match[str]) -> bool:
+    number = match["resident"]
     if number is None:
         return True
     remainder = sum(weight * int(digit) for weight, digit in zip(_WEIGHTS, number, strict=False)) % 11

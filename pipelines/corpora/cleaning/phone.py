@@ -1,11 +1,11 @@
-"""phone: telephone numbers of China and North America, and international ones."""
+"""phone: Chinese, North American and international telephone numbers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from pipelines.corpora.cleaning import Mask, mask_with
+from pipelines.corpora.cleaning import Mask, mask_matches
 
 _BEFORE = r"(?<![A-Za-z0-9_/+])(?<![0-9][.,-])"
 _AFTER = r"(?![A-Za-z0-9_/])(?!\)?\.[A-Za-z0-9])"
@@ -20,25 +20,25 @@ _NORTH_AMERICAN = (
 )
 _INTERNATIONAL = r"\+(?!86)[1-9][0-9]{0,2}(?:[ -]\(?[0-9]{1,8}\)?){2,6}|\+(?!86)[1-9][0-9]{9,13}"
 _NUMBER = re.compile(f"{_BEFORE}(?:{_MOBILE}|{_LANDLINE}|{_NORTH_AMERICAN}|{_INTERNATIONAL}){_AFTER}")
-_WORTH_A_LOOK = re.compile(r"[0-9]{3}[-. )）]|1[3-9][0-9]{9}|\+[0-9]")
+_CANDIDATE = re.compile(r"[0-9]{3}[-. )）]|1[3-9][0-9]{9}|\+[0-9]")
 
 
 class Phone(Mask, name="phone"):
-    """Telephone numbers: Chinese mobile and landline, North American with separators, international with a +.
+    """Mask telephone numbers: Chinese mobile and landline, North American with separators, international with a +.
 
-    Chinese mobile numbers have 11 digits from 13 to 19 (telephone numbering plan of the MIIT), North American ones no 0 or 1 at
-    the head of area and exchange (NANP), international ones 8 to 15 digits (E.164). Digits that go on a decimal, a date, a
-    path, the name of a file or a word are none of them.
+    Chinese mobile numbers have 11 digits and begin with 13 to 19 (numbering plan of the MIIT), North American area and
+    exchange codes do not begin with 0 or 1 (NANP), international numbers have 8 to 15 digits (E.164). Digits that
+    continue a decimal, a date, a path, a file name or a word are not masked.
     """
 
     placeholder: str = "[PHONE]"
-    """What stands in its place."""
+    """Text that replaces each match."""
 
-    def masking(self) -> Callable[[str], tuple[str, int]]:
-        """The mask."""
-        mask = mask_with(_NUMBER, self.placeholder, _has_enough_digits)
-        return lambda text: mask(text) if _WORTH_A_LOOK.search(text) else (text, 0)
+    def make_mask(self) -> Callable[[str], tuple[str, int]]:
+        """A function that masks a text and counts the matches."""
+        mask = mask_matches(_NUMBER, self.placeholder, _has_enough_digits)
+        return lambda text: mask(text) if _CANDIDATE.search(text) else (text, 0)
 
 
-def _has_enough_digits(found: re.Match[str]) -> bool:
-    return 8 <= sum(map(str.isdigit, found[0])) <= 20
+def _has_enough_digits(match: re.Match[str]) -> bool:
+    return 8 <= sum(map(str.isdigit, match[0])) <= 20

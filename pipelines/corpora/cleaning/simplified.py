@@ -1,4 +1,4 @@
-"""simplified: Chinese in traditional characters, written in simplified ones."""
+"""simplified: conversion of traditional to simplified Chinese."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pipelines.corpora.cleaning import Repair
 
 
 class Simplified(Repair, name="simplified"):
-    """Traditional to simplified characters, by OpenCC, which looks at words: 乾淨 becomes 干净 and 乾隆 stays."""
+    """Convert traditional to simplified characters with OpenCC, word by word: 乾淨 becomes 干净, 乾隆 is kept."""
 
     libraries: ClassVar[tuple[str, ...]] = ("opencc",)
 
     configuration: Literal["t2s", "tw2s", "hk2s", "tw2sp"] = "t2s"
-    """What is read, in OpenCC's words: `t2s` traditional characters of any kind, `tw2s` those of Taiwan, `hk2s` those of Hong
-    Kong; `tw2sp` also turns words of Taiwan into those of the mainland (滑鼠 → 鼠标)."""
+    """OpenCC's configuration: `t2s` any traditional characters, `tw2s` those of Taiwan, `hk2s` those of Hong Kong;
+    `tw2sp` also replaces Taiwanese words by mainland ones (滑鼠 → 鼠标)."""
 
     def problem(self, language: str) -> str | None:
-        """Only Chinese has two sets of characters; Japanese would be falsified."""
-        return None if language == "zh" else f"it is for Chinese, not for {language!r}"
+        """Only Chinese has both scripts; Japanese would be corrupted."""
+        return None if language == "zh" else f"it supports Chinese only, not {language!r}"
 
-    def repairing(self, language: str) -> Callable[[str], str]:
-        """The repair of Chinese texts."""
+    def make_repair(self, language: str) -> Callable[[str], str]:
+        """A function that converts Chinese texts."""
         convert = _converter(self.configuration)
 
         def repair(text: str) -> str:

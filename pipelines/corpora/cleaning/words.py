@@ -1,21 +1,21 @@
-"""Words, as the filters count them: what stands between spaces, and in Chinese what jieba finds."""
+"""Word segmentation for the filters: at spaces, and by jieba in Chinese."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-_UNKNOWN = frozenset({"ja", "th", "lo", "km", "my", "bo"})
-"""Languages written without spaces between words, whose words nothing here can find."""
+_NOT_SEGMENTED = frozenset({"ja", "th", "lo", "km", "my", "bo"})
+"""Languages without spaces between words for which no segmenter is available."""
 
 
 def words_of(language: str) -> Callable[[str], list[str]]:
-    """The words of a text, in order. Marks are no words where jieba cuts; elsewhere they cling to words."""
+    """A function: text → words in order. jieba separates punctuation, which is dropped; elsewhere it stays attached."""
     return _jieba if language == "zh" else str.split
 
 
-def unknown_words(language: str) -> str | None:
+def why_not_countable(language: str) -> str | None:
     """Why the words of a language cannot be counted; None when they can."""
-    return f"it counts words, and those of {language!r} cannot be found" if language in _UNKNOWN else None
+    return f"it counts words, and text in {language!r} cannot be segmented" if language in _NOT_SEGMENTED else None
 
 
 def _jieba(text: str) -> list[str]:

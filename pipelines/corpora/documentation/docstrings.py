@@ -1,8 +1,8 @@
-"""The corpus every installation already has: documentation strings of installed Python modules, parsed, never imported.
+"""A corpus that every installation has: documentation strings of installed Python modules, parsed but never imported.
 
 `general` is everything outside the scientific stack, `domain` the scientific stack without SciPy, and SciPy itself is
-the task: which subpackage does this text document? Whatever names a SciPy module (dotted names, imports, prompts that
-import) is taken out of the task's texts, so the answer is not in the question.
+the task: which subpackage does this text document? Names of SciPy modules (dotted names, imports, prompts that import)
+are removed from the task's texts, so that they do not reveal the label.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from pipelines.errors import DataError
 DOMAIN = {"numpy", "scikit-learn", "pandas", "sympy", "networkx", "matplotlib", "mpmath"}
 TASK = "scipy"
 SHORTEST = 80
-"""Characters: what is shorter names its object and little else."""
+"""Minimum characters; shorter texts contain little beyond the name of their object."""
 
 Document = tuple[str, str]
-"""text, source"""
+"""Text and source."""
 
-_ADDED_LATER = {"add_newdoc", "add_docstr"}
+_DOCSTRING_SETTERS = {"add_newdoc", "add_docstr"}
 _PRIVATE_CODE = {"_lib", "_external", "_build_utils"}
 
 
 def documentation(corpus: str) -> Iterator[Document]:
-    """The documents of `general` or `domain`, in the order of their files."""
+    """Documents of `general` or `domain`, in file order."""
     if corpus == "domain":
         return read_documentation(python_files(DOMAIN))
     return read_documentation(python_files_outside_science())
 
 
 def python_files_outside_science() -> dict[str, Path]:
-    """The standard library and every dependency outside the scientific stack; a file two of them list comes once."""
+    """Python files of the standard library and of dependencies outside the scientific stack, each file once."""
     science = python_files(DOMAIN | {TASK})
     return {name: path for name, path in python_files().items() if name not in science}
 
 
 def read_documentation(files: dict[str, Path]) -> Iterator[Document]:
-    """Parse files on as many processes as the launcher allows, and yield their documents in the files' order.
+    """Parse files in up to two processes, as CPU affinity allows, and yield their documents in file order.
 
-    Raises DataError when one of the processes is killed.
+    DataError when one of the processes is killed.
     """
     processes = min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     work = list(files.items())
@@ -59,7 +59,7 @@ def read_documentation(files: dict[str, Path]) -> Iterator[Document]:
         for item in work:
             yield from _documents(item)
         return
-    with process_pool(processes, "reading documentation strings", "free some, and run again", gc.disable) as pool:
+    with process_pool(processes, "reading documentation strings", "free some memory and run again", gc.disable) as pool:
         for documents in pool.map(_documents, work, chunksize=64):
             yield from documents
 
@@ -71,15 +71,15 @@ def _documents(item: tuple[str, Path]) -> list[Document]:
         return []
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in other people's code
+            warnings.simplefilter("ignore")  # invalid escapes in third-party code
             tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        return []  # templates and files of another Python version: no modules of this installation
+        return []  # templates and files for other Python versions are not modules of this installation
     return [(text, f"{name}:{owner}") for owner, text in _strings(tree) if len(text) >= SHORTEST]
 
 
 def _strings(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The qualified name and text of every documentation string, in the order they stand in the file."""
+    """Qualified name and text of every documentation string, in file order."""
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
     while waiting:
         prefix, node = waiting.pop()
@@ -90,16 +90,16 @@ def _strings(tree: ast.Module) -> Iterator[tuple[str, str]]:
             if text:
                 yield prefix or "module", text.strip()
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            yield from _added_later(node.value)
+            yield from _docstrings_set_by(node.value)
         blocks = [getattr(node, field, ()) for field in ("body", "handlers", "orelse", "finalbody")]
         inside = [child for block in blocks for child in block if isinstance(child, ast.stmt | ast.ExceptHandler)]
         waiting.extend((prefix, child) for child in reversed(inside))
 
 
-def _added_later(call: ast.Call) -> Iterator[tuple[str, str]]:
-    """Documentation of compiled functions: `add_newdoc("numpy", "array", "…")`."""
+def _docstrings_set_by(call: ast.Call) -> Iterator[tuple[str, str]]:
+    """Documentation strings of compiled functions: `add_newdoc("numpy", "array", "…")`."""
     called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    if called in _ADDED_LATER:
+    if called in _DOCSTRING_SETTERS:
         constants = [
             node.value for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Constant)
         ]
@@ -109,7 +109,7 @@ def _added_later(call: ast.Call) -> Iterator[tuple[str, str]]:
 
 
 class LabelRemover:
-    """Takes out of a text whatever names a SciPy module: import lines, dotted names, aliases of an import."""
+    """Removes names of SciPy modules from a text: import lines, dotted names, import aliases."""
 
     _IMPORT = re.compile(
         r"^[ \t]*(?:>>> ?|\.\.\. ?|In ?\[\d*\]: ?)?[ \t]*"
@@ -132,9 +132,9 @@ class LabelRemover:
             if inside_import:
                 inside_import = ")" not in line
                 continue
-            found = self._IMPORT.match(line)
-            if found:
-                inside_import = found["open"] is not None
+            match = self._IMPORT.match(line)
+            if match:
+                inside_import = match["open"] is not None
             elif not self._DIRECTIVE.match(line):
                 lines.append(line)
         text = self._qualified.sub(self._last_name, "\n".join(lines))
@@ -143,13 +143,13 @@ class LabelRemover:
             text = re.sub(rf"(?<![\w.]){re.escape(alias)}\.(?=[A-Za-z_])", "", text)
         return text.strip()
 
-    def _last_name(self, found: re.Match[str]) -> str:
-        last = found[1].rpartition(".")[2]
+    def _last_name(self, match: re.Match[str]) -> str:
+        last = match[1].rpartition(".")[2]
         return "" if last in self._modules else last
 
 
 def task_rows(task: DocumentationTask) -> Iterator[tuple[str, str, str, str]]:
-    """`text, label, source, part` of the SciPy task: the subpackages with most documents, parts of whole modules.
+    """Rows `text, label, source, part` of the SciPy task: the subpackages with the most documents, split by module.
 
     Parts are train, validation and test. DataError when the installed SciPy has too few subpackages.
     """
@@ -166,7 +166,7 @@ def task_rows(task: DocumentationTask) -> Iterator[tuple[str, str, str, str]]:
     if len(labels) < task.classes:
         version = runtime_closure()[TASK].version
         raise DataError(
-            f"SciPy {version} documents {len(labels)} subpackages, the task asks for classes: {task.classes}"
+            f"SciPy {version} has {len(labels)} documented subpackages, the task requires classes: {task.classes}"
         )
     part = _parts_of_modules([(label, _module(source)) for _, label, source in rows if label in labels], task)
     for text, label, source in rows:
@@ -179,7 +179,7 @@ def _module(source: str) -> str:
 
 
 def _module_names(files: dict[str, Path]) -> set[str]:
-    """Every name that can stand before a dot in `scipy.….`: packages and public modules."""
+    """Names that can precede a dot in `scipy.….`: packages and public modules."""
     names: set[str] = set()
     for name in files:
         *packages, module = name.removesuffix(".py").split("/")[1:]
@@ -189,7 +189,7 @@ def _module_names(files: dict[str, Path]) -> set[str]:
 
 
 def _parts_of_modules(documents: list[tuple[str, str]], task: DocumentationTask) -> dict[str, str]:
-    """Largest modules first, each goes to the part that still lacks most of its share of the label."""
+    """Assign modules, largest first, each to the part that lacks most of its share of the label."""
     share = {
         "train": 1 - task.validation_share - task.test_share,
         "validation": task.validation_share,
@@ -200,8 +200,8 @@ def _parts_of_modules(documents: list[tuple[str, str]], task: DocumentationTask)
         modules[label][module] += 1
     part: dict[str, str] = {}
     for label in sorted(modules):
-        sizes, got = modules[label], Counter[str]()
+        sizes, assigned = modules[label], Counter[str]()
         for module in sorted(sizes, key=lambda name: (-sizes[name], sha256(name.encode()).digest())):
-            part[module] = max(share, key=lambda each: (share[each] * sizes.total() - got[each], each))
-            got[part[module]] += sizes[module]
+            part[module] = max(share, key=lambda each: (share[each] * sizes.total() - assigned[each], each))
+            assigned[part[module]] += sizes[module]
     return part

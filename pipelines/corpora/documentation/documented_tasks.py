@@ -1,19 +1,21 @@
-"""Labelled examples of every task family from SciPy's documentation strings, so that each runs without other data.
+"""Labelled examples of every task family from SciPy's documentation strings, so that each family runs without other
+data.
 
 By the columns of the family:
 
 - text, label: which subpackage does this text document?
-- text_a, text_b, label (text): does this summary belong to this description? Half of the summaries are of another function
-  of the same subpackage.
-- text_a, text_b, label (number): descriptions of two functions, and 5 times the share of their parameters' names that both
-  have (Jaccard).
+- text_a, text_b, label (text): does this summary belong to this description? Half of the summaries are of another
+  function of the same subpackage.
+- text_a, text_b, label (number): descriptions of two functions, and 5 times the Jaccard index of their parameters'
+names.
 - tokens, tags: entries of a list of parameters; their names and types are the entities.
-- context, question, answers: what is the type of the parameter x? A question in four is about one that is not in the list.
-- context, question, choices, answer: which of four summaries belongs to this description? All are of one subpackage.
+- context, question, answers: what is the type of the parameter x? One question in four is about a parameter that is not
+in the list.
+- context, question, choices, answer: which of four summaries belongs to this description? All are from one subpackage.
 - source, target: the summary for a description.
 
-These are exercises with exact answers, not benchmarks. Examples stand in the part of their module; what else they need is
-taken from the same part. All choices follow from hashes of the sources.
+These are exercises with exact answers, not benchmarks. An example is in the part of its module, and so is everything
+else that it uses. All random choices are derived from hashes of the sources.
 """
 
 from __future__ import annotations
@@ -26,18 +28,18 @@ from hashlib import sha256
 from typing import Any
 
 from pipelines.corpora.documentation.docstrings import task_rows
-from pipelines.corpora.documentation.numpydoc import Documented, Parameter, documented
+from pipelines.corpora.documentation.numpydoc import DocumentedParameter, ParsedDocstring, parse_docstring
 from pipelines.corpora.examples.files import Example
 from pipelines.corpora.settings.task import DocumentationTask
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 
-LONGEST_BODY = 1200
-"""Characters of a description; the rest is left out."""
-SHORTEST_BODY = 120
+MAX_DESCRIPTION = 1200
+"""Maximum characters of a description; the rest is cut off."""
+MIN_DESCRIPTION = 120
 CHOICES = 4
 LISTED = 6
-"""Parameters in one list."""
+"""Maximum parameters in one list."""
 SCALE = 5
 """Largest similarity, as in the semantic textual similarity benchmark."""
 
@@ -52,59 +54,59 @@ class _Entry:
     label: str
     source: str
     part: str
-    parts: Documented
+    parts: ParsedDocstring
 
     @property
-    def body(self) -> str:
-        return self.parts.body[:LONGEST_BODY].strip()
+    def description(self) -> str:
+        return self.parts.description[:MAX_DESCRIPTION].strip()
 
-    def number(self, purpose: str, below: int) -> int:
-        """A number that follows from the source alone."""
+    def draw(self, purpose: str, below: int) -> int:
+        """A pseudo-random number below `below`, derived from the purpose and the source."""
         return int.from_bytes(sha256(f"{purpose} {self.source}".encode()).digest()[:8], "big") % below
 
 
 def documented_examples(task: DocumentationTask) -> Iterator[tuple[Example, str, str]]:
-    """Examples, their sources and parts. DataError for a family that this corpus has no examples of."""
-    return made_of(task_rows(task), task.family)
+    """Examples with their sources and parts. DataError for a family of which this corpus has no examples."""
+    return examples_of(task_rows(task), task.family)
 
 
-def made_of(rows: Iterable[tuple[str, str, str, str]], family: TaskFamily) -> Iterator[tuple[Example, str, str]]:
-    """The examples of `family` that rows of `text, label, source, part` hold. DataError as `documented_examples`."""
+def examples_of(rows: Iterable[tuple[str, str, str, str]], family: TaskFamily) -> Iterator[tuple[Example, str, str]]:
+    """Examples of `family` from rows `text, label, source, part`. DataError as `documented_examples`."""
     make = _MAKERS.get(_columns(**family.columns))
     if make is None:
-        raise DataError(f"the documentation holds no examples of {family.name}; give the task files")
-    for entry, example in make([_Entry(*row, documented(row[0])) for row in rows]):
+        raise DataError(f"the documentation holds no examples of {family.name}; set the files of the task")
+    for entry, example in make([_Entry(*row, parse_docstring(row[0])) for row in rows]):
         yield example, entry.source, entry.part
 
 
-Made = Iterator[tuple[_Entry, Example]]
+EntryExamples = Iterator[tuple[_Entry, Example]]
 
 
-def _classes(entries: Sequence[_Entry]) -> Made:
+def _classes(entries: Sequence[_Entry]) -> EntryExamples:
     for entry in entries:
         yield entry, {"text": entry.text, "label": entry.label}
 
 
-def _pairs(entries: Sequence[_Entry]) -> Made:
+def _pairs(entries: Sequence[_Entry]) -> EntryExamples:
     for entry, others in _with_others(_described(entries), 1):
-        belongs = not entry.number("belongs", 2)
+        belongs = not entry.draw("belongs", 2)
         summary = entry.parts.summary if belongs else others[0].parts.summary
-        yield entry, {"text_a": summary, "text_b": entry.body, "label": "same" if belongs else "other"}
+        yield entry, {"text_a": summary, "text_b": entry.description, "label": "same" if belongs else "other"}
 
 
-def _similarities(entries: Sequence[_Entry]) -> Made:
+def _similarities(entries: Sequence[_Entry]) -> EntryExamples:
     with_names = [entry for entry in _described(entries) if entry.parts.parameters]
     far = {entry.source: others for entry, others in _with_others(with_names, 1)}
-    for entry, behind in zip(with_names, [*with_names[1:], None], strict=True):
-        # neighbours in a module often share parameters, others of the subpackage seldom do
-        near = [behind] if behind and behind.part == entry.part else []
+    for entry, following in zip(with_names, [*with_names[1:], None], strict=True):
+        # neighbours in a module often share parameters, other functions of the subpackage rarely do
+        near = [following] if following and following.part == entry.part else []
         for other in near + far.get(entry.source, []):
-            ours, theirs = _names(entry), _names(other)
-            score = SCALE * len(ours & theirs) / len(ours | theirs)
-            yield entry, {"text_a": entry.body, "text_b": other.body, "label": round(score, 4)}
+            first, second = _names(entry), _names(other)
+            score = SCALE * len(first & second) / len(first | second)
+            yield entry, {"text_a": entry.description, "text_b": other.description, "label": round(score, 4)}
 
 
-def _tagged(entries: Sequence[_Entry]) -> Made:
+def _tagged(entries: Sequence[_Entry]) -> EntryExamples:
     for entry in entries:
         tokens: list[str] = []
         tags: list[str] = []
@@ -119,7 +121,7 @@ def _tagged(entries: Sequence[_Entry]) -> Made:
             yield entry, {"tokens": tokens, "tags": tags}
 
 
-def _questions(entries: Sequence[_Entry]) -> Made:
+def _questions(entries: Sequence[_Entry]) -> EntryExamples:
     listed = [entry for entry in entries if entry.parts.parameters]
     for entry, others in _with_others(listed, 1):
         context, starts = "", []
@@ -128,54 +130,57 @@ def _questions(entries: Sequence[_Entry]) -> Made:
             starts.append(len(context) + len(lead))
             context += f"{lead}{parameter.type}\n    {_first_sentence(parameter)}\n"
         absent = sorted(_names(others[0]) - _names(entry))
-        if absent and not entry.number("absent", 4):
-            name, answers, places = absent[entry.number("name", len(absent))], [], []
+        if absent and not entry.draw("absent", 4):
+            name, answers, answer_starts = absent[entry.draw("name", len(absent))], [], []
         else:
-            chosen = entry.number("parameter", len(starts))
+            chosen = entry.draw("parameter", len(starts))
             parameter = entry.parts.parameters[chosen]
-            name, answers, places = parameter.names[0], [parameter.type], [starts[chosen]]
+            name, answers, answer_starts = parameter.names[0], [parameter.type], [starts[chosen]]
         yield (
             entry,
             {
                 "context": context.strip("\n"),
                 "question": f"What is the type of the parameter {name}?",
                 "answer_texts": answers,
-                "answer_starts": places,
+                "answer_starts": answer_starts,
             },
         )
 
 
-def _choices(entries: Sequence[_Entry]) -> Made:
+def _choices(entries: Sequence[_Entry]) -> EntryExamples:
     for entry, others in _with_others(_described(entries), CHOICES - 1):
-        answer = entry.number("answer", CHOICES)
+        answer = entry.draw("answer", CHOICES)
         choices = [other.parts.summary for other in others]
         choices.insert(answer, entry.parts.summary)
         question = "Which summary belongs to this description?"
-        yield entry, {"context": entry.body, "question": question, "choices": choices, "answer": answer}
+        yield entry, {"context": entry.description, "question": question, "choices": choices, "answer": answer}
 
 
-def _summaries(entries: Sequence[_Entry]) -> Made:
+def _summaries(entries: Sequence[_Entry]) -> EntryExamples:
     for entry in _described(entries):
-        yield entry, {"source": entry.body, "target": entry.parts.summary}
+        yield entry, {"source": entry.description, "target": entry.parts.summary}
 
 
 def _described(entries: Sequence[_Entry]) -> list[_Entry]:
-    """Those with a summary and a description that does not repeat it."""
+    """Entries with a summary and a description that does not repeat it."""
     return [
         entry
         for entry in entries
-        if entry.parts.summary and len(entry.body) >= SHORTEST_BODY and entry.parts.summary not in entry.body
+        if entry.parts.summary
+        and len(entry.description) >= MIN_DESCRIPTION
+        and entry.parts.summary not in entry.description
     ]
 
 
 def _with_others(entries: Sequence[_Entry], count: int) -> Iterator[tuple[_Entry, list[_Entry]]]:
-    """Every entry with `count` others of its part and subpackage that say something else; those without so many left out."""
+    """Entries with `count` others of the same part and subpackage whose summaries differ; entries without enough are
+    omitted."""
     near: dict[tuple[str, str], list[_Entry]] = defaultdict(list)
     for entry in entries:
         near[entry.part, entry.label].append(entry)
     for entry in entries:
         pool = near[entry.part, entry.label]
-        begin = entry.number("others", len(pool))
+        begin = entry.draw("others", len(pool))
         chosen: dict[str, _Entry] = {}
         for other in pool[begin:] + pool[:begin]:
             if len(chosen) < count and other.parts.summary != entry.parts.summary:
@@ -188,12 +193,12 @@ def _names(entry: _Entry) -> set[str]:
     return {name for parameter in entry.parts.parameters for name in parameter.names}
 
 
-def _first_sentence(parameter: Parameter) -> str:
+def _first_sentence(parameter: DocumentedParameter) -> str:
     return re.split(r"(?<=[.;:]) ", parameter.description, maxsplit=1)[0]
 
 
 def _add(tokens: list[str], tags: list[str], text: str, kind: str | None) -> None:
-    """The words of `text`, all of one entity or of none."""
+    """Append the words of `text`, all in one entity or none."""
     words = _TOKEN.findall(text)
     tokens += words
     tags += ["O" if kind is None else f"{'I' if number else 'B'}-{kind}" for number in range(len(words))]
@@ -204,7 +209,7 @@ def _columns(**columns: str) -> frozenset[str]:
 
 
 _SPANS: dict[str, Any] = {"answer_texts": "list<string>", "answer_starts": "list<int64>"}
-_MAKERS: dict[frozenset[str], Callable[[Sequence[_Entry]], Made]] = {
+_MAKERS: dict[frozenset[str], Callable[[Sequence[_Entry]], EntryExamples]] = {
     _columns(text="string", label="string"): _classes,
     _columns(text_a="string", text_b="string", label="string"): _pairs,
     _columns(text_a="string", text_b="string", label="double"): _similarities,
@@ -213,4 +218,4 @@ _MAKERS: dict[frozenset[str], Callable[[Sequence[_Entry]], Made]] = {
     _columns(context="string", question="string", choices="list<string>", answer="int64"): _choices,
     _columns(source="string", target="string"): _summaries,
 }
-"""By what an example of the family consists of."""
+"""Columns of the family → maker of its examples."""

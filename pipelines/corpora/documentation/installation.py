@@ -1,6 +1,6 @@
-"""What is installed: the runtime dependencies of Cursus, and the Python files they brought.
+"""Installed runtime dependencies of Cursus, and their Python files.
 
-Requirements are followed without extras, so installing the test tools never changes the corpus.
+Requirements are followed without extras, so that installing the test tools does not change the corpus.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ _NOT_DOCUMENTATION = {"test", "tests", "idle_test", "lib2to3"}
 
 @cache
 def runtime_closure() -> dict[str, Distribution]:
-    """The distributions Cursus needs to run, itself left out, by normalised name, sorted.
+    """Runtime dependencies of Cursus, direct and indirect, by normalised name, sorted.
 
     DataError when Cursus or one of its requirements is not installed.
     """
-    found: dict[str, Distribution] = {}
+    distributions_by_name: dict[str, Distribution] = {}
     waiting = [PROJECT]
     while waiting:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        if name in found:
+        if name in distributions_by_name:
             continue
         try:
-            found[name] = distribution(name)
+            distributions_by_name[name] = distribution(name)
         except PackageNotFoundError:
             raise DataError(f"the package {name!r} is required but not installed: run 'pip install -e .'") from None
-        for text in found[name].requires or []:
+        for text in distributions_by_name[name].requires or []:
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
                 waiting.append(requirement.name)
-    del found[PROJECT]
-    return dict(sorted(found.items()))
+    del distributions_by_name[PROJECT]
+    return dict(sorted(distributions_by_name.items()))
 
 
 def versions() -> dict[str, str]:
-    """Everything the embedded documentation depends on: the versions of Python and of each distribution."""
+    """Versions of Python and of each distribution, on which the documentation corpus depends."""
     return {"python": platform.python_version()} | {name: item.version for name, item in runtime_closure().items()}
 
 
 def python_files(distributions: set[str] | None = None) -> dict[str, Path]:
-    """The modules of some distributions (default: of all, and the standard library), by their name in the corpus.
+    """Modules of some distributions (default: all, and the standard library), by name in the corpus, without tests.
 
-    Tests are left out. A name is the path below site-packages, or below `python/` for the standard library.
+    A name is the path below site-packages, or below `python/` for the standard library.
     """
     files: dict[str, Path] = {}
     for name, item in runtime_closure().items():
         if distributions is not None and name not in distributions:
             continue
         if item.files is None:
-            raise DataError(f"the package {name!r} has no list of its files: install it again with pip")
+            raise DataError(f"the package {name!r} has no list of its files: reinstall it with pip")
         for file in item.files:
             if file.suffix == ".py" and file.parts[0] != ".." and not _NOT_DOCUMENTATION & set(file.parts):
                 files[file.as_posix()] = Path(str(file.locate()))

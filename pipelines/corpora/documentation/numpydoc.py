@@ -1,8 +1,8 @@
-"""Documentation strings in NumPy's style, taken apart: summary, description, sections, parameters.
+"""Parse documentation strings in NumPy's style: summary, description, parameters.
 
 Summary line.                        summary
                                      ┐
-Longer description.                  │ body: everything behind the summary, without the parameters
+Longer description.                  │ description: everything after the summary except lists
                                      ┘
 Parameters
 ----------
@@ -20,7 +20,7 @@ _PARAMETER = re.compile(r"^(?P<names>[*\w]+(?:, *[*\w]+)*) : *(?P<type>\S.*)$")
 
 
 @dataclass(frozen=True)
-class Parameter:
+class DocumentedParameter:
     """One entry of a section of parameters; several names may share it."""
 
     names: tuple[str, ...]
@@ -29,53 +29,55 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Documented:
-    """A documentation string in its parts; what is missing is empty."""
+class ParsedDocstring:
+    """A parsed documentation string; missing parts are empty."""
 
     summary: str
-    body: str
+    description: str
     """Description and notes, without the summary and the sections that list names."""
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[DocumentedParameter, ...]
 
 
 _LISTS = frozenset(
     {"Parameters", "Other Parameters", "Returns", "Yields", "Raises", "See Also", "Attributes", "Methods"}
 )
-_LEFT_OUT = _LISTS | {"References", "Examples"}
+_OMITTED = _LISTS | {"References", "Examples"}
 
 
-def documented(text: str) -> Documented:
-    """`text` taken apart. The summary is its first paragraph on one line."""
+def parse_docstring(text: str) -> ParsedDocstring:
+    """Parse `text`. The summary is its first paragraph on one line."""
     headings = list(_HEADING.finditer(text))
     introduction = text[: headings[0].start()] if headings else text
     first, _, rest = introduction.strip().partition("\n\n")
-    bodies = [rest.strip()]
-    parameters: list[Parameter] = []
+    descriptions = [rest.strip()]
+    parameters: list[DocumentedParameter] = []
     for number, heading in enumerate(headings):
         end = headings[number + 1].start() if number + 1 < len(headings) else len(text)
         content = text[heading.end() : end].strip("\n")
         name = heading["name"].strip()
         if name == "Parameters":
             parameters += _parameters(content)
-        elif name not in _LEFT_OUT:
-            bodies.append(content.strip())
-    return Documented(" ".join(first.split()), "\n\n".join(part for part in bodies if part), tuple(parameters))
+        elif name not in _OMITTED:
+            descriptions.append(content.strip())
+    return ParsedDocstring(
+        " ".join(first.split()), "\n\n".join(part for part in descriptions if part), tuple(parameters)
+    )
 
 
-def _parameters(section: str) -> list[Parameter]:
+def _parameters(section: str) -> list[DocumentedParameter]:
     """The entries of a section; a line that is neither an entry nor indented ends the one before it."""
-    found: list[tuple[re.Match[str], list[str]]] = []
+    entries: list[tuple[re.Match[str], list[str]]] = []
     for line in section.split("\n"):
         entry = _PARAMETER.match(line)
         if entry:
-            found.append((entry, []))
-        elif found and (line[:1].isspace() or not line):
-            found[-1][1].append(line.strip())
+            entries.append((entry, []))
+        elif entries and (line[:1].isspace() or not line):
+            entries[-1][1].append(line.strip())
     return [
-        Parameter(
+        DocumentedParameter(
             tuple(name.strip() for name in entry["names"].split(",")),
             entry["type"].strip(),
             " ".join(" ".join(lines).split()),
         )
-        for entry, lines in found
+        for entry, lines in entries
     ]

@@ -1,6 +1,6 @@
-"""Engines: where the units of work of a data step are computed. None of them changes what is written.
+"""Engines: where the units of work of a data step are computed. The choice does not affect the result.
 
-step ──units──▶ worked ── those not finished yet ──▶ engine ──▶ one folder a unit, on a file system that all see
+step ──units──▶ run_units ── unfinished units ──▶ engine ──▶ one folder per unit, on a shared file system
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, ClassVar
 from pipelines.components import Component
 
 if TYPE_CHECKING:
-    from pipelines.corpora.engines.work import Unit
+    from pipelines.corpora.engines.work import WorkUnit
 
 
 class Engine(Component):
-    """What computes units side by side: `runtime: {engine: …}` in params.yaml."""
+    """Computes units in parallel: `runtime: {engine: …}` in params.yaml."""
 
-    usual: ClassVar[str] = "processes"
+    default_name: ClassVar[str] = "processes"
 
     @abstractmethod
-    def compute(self, units: Sequence[Unit], home: Path, at_once: int) -> None:
-        """Finish all `units` in `home`, at most `at_once` at a time.
+    def compute(self, units: Sequence[WorkUnit], home: Path, at_once: int) -> None:
+        """Compute all `units` into `home`, at most `at_once` at a time.
 
-        Raises what the first unit that fails raises, and DataError when a unit's process was killed and starting it again
-        did not help. Other units are finished or left undone.
+        Raises the exception of the first unit that fails, and DataError when a unit's process was killed and, where the
+        engine retries, every retry failed. Other units may or may not be finished.
         """
 
     @property
     @abstractmethod
     def cores(self) -> int:
-        """How many units it could compute at once, if there is memory for them."""
+        """Maximum number of concurrent units, if memory suffices."""

@@ -1,8 +1,8 @@
-"""How much memory the processes of a data step need."""
+"""Memory requirements of the processes of a data step."""
 
 from __future__ import annotations
 
 PARENT = 256 * 2**20
-"""Bytes that the process of a step itself needs: its libraries and the labelled set."""
+"""Bytes for the main process of a step: its libraries and the labelled set."""
 CHILD = 320 * 2**20
-"""Bytes that each further process needs: its libraries, a group of rows to read and one to write."""
+"""Bytes for each worker process: its libraries, a row group to read and one to write."""

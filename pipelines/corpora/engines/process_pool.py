@@ -1,4 +1,4 @@
-"""Processes of this machine that work for this one, and end when it does."""
+"""A pool of local processes that end with their parent."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from pipelines.errors import DataError
 
 @contextmanager
 def process_pool(
-    number: int, doing: str, instead: str, begin: Callable[[], None] | None = None
+    number: int, activity: str, advice: str, initializer: Callable[[], None] | None = None
 ) -> Iterator[ProcessPoolExecutor]:
-    """`number` processes, each of which calls `begin` first; work that nobody has begun is dropped at the end.
+    """A pool of `number` processes, each of which calls `initializer` first; pending work is cancelled at the end.
 
-    Raises DataError when one of them is killed, which says what they were `doing` and what to do `instead`.
+    DataError when a process is killed; its message names the `activity` and gives the `advice`.
     """
-    # a fork would copy the locks of whatever threads run here
+    # fork would copy locks held by other threads
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(number, context, initializer=_begin, initargs=(begin,))
+    pool = ProcessPoolExecutor(number, context, initializer=_initialise, initargs=(initializer,))
     try:
         yield pool
     except BrokenProcessPool:
-        raise DataError(f"a process {doing} was killed, most likely for want of memory: {instead}") from None
+        raise DataError(
+            f"a process {activity} was killed, most likely because it ran out of memory: {advice}"
+        ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _begin(begin: Callable[[], None] | None) -> None:
-    """Leave Ctrl-C to the parent, and end with it: the pool itself would wait for a killed parent for ever."""
+def _initialise(initializer: Callable[[], None] | None) -> None:
+    """Leave Ctrl-C to the parent and exit when it ends; otherwise workers would wait forever for a killed parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -46,5 +48,5 @@ def _begin(begin: Callable[[], None] | None) -> None:
         os._exit(1)
 
     threading.Thread(target=end, daemon=True).start()
-    if begin is not None:
-        begin()
+    if initializer is not None:
+        initializer()

@@ -1,4 +1,4 @@
-"""Units of work in processes of this machine."""
+"""Units of work in local processes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 from pipelines.corpora.engines import Engine
 from pipelines.corpora.engines.process_pool import process_pool
-from pipelines.corpora.engines.work import finish
+from pipelines.corpora.engines.work import finish_unit
 
 if TYPE_CHECKING:
-    from pipelines.corpora.engines.work import Unit
+    from pipelines.corpora.engines.work import WorkUnit
 
 
-class Processes(Engine, name="processes"):
-    """A process a core of this machine."""
+class ProcessesEngine(Engine, name="processes"):
+    """Local processes, one per core."""
 
     @property
     def cores(self) -> int:
         return os.cpu_count() or 1
 
-    def compute(self, units: Sequence[Unit], home: Path, at_once: int) -> None:
-        instead = "lower runtime.processes in params.yaml and run again; what is finished is kept"
-        with process_pool(min(at_once, len(units)), f"working in {home}", instead) as pool:
-            for done in [pool.submit(finish, unit, home) for unit in units]:
+    def compute(self, units: Sequence[WorkUnit], home: Path, at_once: int) -> None:
+        instead = "lower runtime.processes in params.yaml and run again; finished units are kept"
+        with process_pool(min(at_once, len(units)), f"computing units in {home}", instead) as pool:
+            for done in [pool.submit(finish_unit, unit, home) for unit in units]:
                 done.result()

@@ -1,13 +1,13 @@
-"""Restartable work, many units at a time: what is finished is never computed twice, what is not leaves nothing behind.
+"""Restartable parallel work: a finished unit is never computed again, an unfinished one leaves nothing behind.
 
-    folders = worked([CleanShard("00000", …), CleanShard("00001", …)], home, processes=2)
+    folders = run_units([CleanShard("00000", …), CleanShard("00001", …)], home, processes=2)
 
-Every unit of work writes into a folder of its own, which gets its name only when the unit is done. Killed at any moment, the
-same call goes on with the units that are missing. A unit sees nothing but its own fields, so that what it writes does not
-depend on how many run beside it, in which order, or where: in processes of this machine, or on the engine of the block
+Every unit writes into a folder of its own, which is given its name only when the unit is complete. After a kill at any
+moment, the same call computes the missing units. A unit depends only on its own fields, so that its result is
+independent of parallelism, order and location: in local processes, or on the engine of the block
 
-    with computed_on(load_runtime(root).engine):
-        worked(…)
+    with using_engine(load_runtime(root).engine):
+        run_units(…)
 """
 
 from __future__ import annotations
@@ -25,41 +25,42 @@ from pipelines.corpora.engines import Engine
 from pipelines.lineage.disk import flush
 
 ALONE_BELOW = 32 * 2**20
-"""Bytes of input under which a second process costs more time than it saves."""
+"""Bytes of input below which a second process costs more time than it saves."""
 
 
-class Unit(Protocol):
-    """A picklable piece of work: an instance of a frozen dataclass of some module."""
+class WorkUnit(Protocol):
+    """A picklable unit of work: an instance of a frozen dataclass defined in a module."""
 
     @property
     def name(self) -> str:
-        """Names the unit's folder; unique among the units of a call."""
+        """Name of the unit's folder; unique among the units of a call."""
 
     def __call__(self, folder: Path) -> None:
-        """Write everything into `folder`, which is there and empty, and is kept only if this returns."""
+        """Write the result into `folder`, which exists, is empty, and is kept only if this returns."""
 
 
-def worked(units: Sequence[Unit], home: Path, processes: int) -> list[Path]:
-    """The finished folder of every unit, in their order; only units that are not finished in `home` are computed.
+def run_units(units: Sequence[WorkUnit], home: Path, processes: int) -> list[Path]:
+    """Compute the units that are not finished in `home`, and return the folders of all units in order.
 
-    Raises what the first unit that fails raises, and DataError when a process is killed. Other units are finished or left
-    undone; either way a later call goes on from there.
+    Raises the exception of the first unit that fails, and DataError when a process is killed. Other units may or may
+    not be finished; a later call computes the rest.
     """
     home.mkdir(parents=True, exist_ok=True)
-    for left in home.glob(".unfinished-*"):
-        shutil.rmtree(left)
+    for leftover in home.glob(".unfinished-*"):
+        shutil.rmtree(leftover)
     waiting = [unit for unit in units if not (home / unit.name).is_dir()]
     if processes <= 1 or len(waiting) <= 1:
         for unit in waiting:
-            finish(unit, home)
+            finish_unit(unit, home)
     else:
-        (_engine.get() or Engine.usually()).compute(waiting, home, processes)
+        (_engine.get() or Engine.default()).compute(waiting, home, processes)
     return [home / unit.name for unit in units]
 
 
 @contextmanager
-def computed_on(engine: Engine) -> Iterator[None]:
-    """Inside this block, units are computed on `engine`. It is of the machine, as joblib's backend is, and not of what calls."""
+def using_engine(engine: Engine) -> Iterator[None]:
+    """Compute units on `engine` within this block. Like joblib's backend, it belongs to the machine, not to the
+    caller."""
     before = _engine.set(engine)
     try:
         yield
@@ -70,21 +71,21 @@ def computed_on(engine: Engine) -> Iterator[None]:
 _engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 
-def finish(unit: Unit, home: Path) -> None:
-    """Compute one unit, and give its folder its name. Where another has done so meanwhile, as an engine that believes a
-    machine lost may let it, that one stays: both hold the same."""
-    aside = Path(tempfile.mkdtemp(prefix=f".unfinished-{unit.name}-", dir=home))
+def finish_unit(unit: WorkUnit, home: Path) -> None:
+    """Compute one unit and rename its folder. If another process has finished the same unit meanwhile, because the
+    engine believed a machine lost, that folder is kept: both have the same content."""
+    temporary = Path(tempfile.mkdtemp(prefix=f".unfinished-{unit.name}-", dir=home))
     try:
-        unit(aside)
-        for file in aside.rglob("*"):
+        unit(temporary)
+        for file in temporary.rglob("*"):
             if file.is_file():
                 flush(file)
         try:
-            os.replace(aside, home / unit.name)
+            os.replace(temporary, home / unit.name)
         except OSError:
             if not (home / unit.name).is_dir():
                 raise
-            shutil.rmtree(aside)
+            shutil.rmtree(temporary)
     except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise

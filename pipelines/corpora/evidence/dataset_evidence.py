@@ -1,8 +1,8 @@
-"""Everything that is measured of a prepared dataset before it is judged, in units of work.
+"""Evidence of a prepared dataset for its validation, gathered in units of work.
 
 files ─▶ MeasuredFile ─▶ RepeatedKeys ─▶ EvidenceOfFile ─▶ Study ─▶ frames, profile
-         34 bytes a row   a range of      rows that stand   of a sample
-         on disk          keys in memory  for the table
+         34 bytes a row   a range of      representative    of a sample
+         on disk          keys in memory  rows
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 RANKED = tuple(reversed(TABLES))
-"""Tables by how near they are to the test, itself the first."""
+"""Tables by rank, which says how near they are to the test: the test table has rank 0."""
 
 
 @dataclass(frozen=True)
 class DatasetEvidence:
-    """Where the measured rows of each table stand, file by file, and what the sample says."""
+    """Folders with the evidence of each table, file by file, and with the statistics of the sample."""
 
     evidence: Mapping[str, tuple[Path, ...]]
     study: Path
 
     def totals(self, table: str) -> dict[str, Any]:
-        """Documents, characters, lengths by bin and kinds (of answers, or collections) of a table; exact."""
+        """Exact documents, characters, lengths by bin and kinds (of answers, or collections) of a table."""
         counts: Counter[str] = Counter()
         lengths: Counter[str] = Counter()
         kinds: Counter[str] = Counter()
         for folder in self.evidence[table]:
-            told = read_json(folder / "totals.json")
-            counts.update(documents=told["documents"], characters=told["characters"])
-            lengths.update(told["lengths"])
-            kinds.update(told["kinds"])
+            part = read_json(folder / "totals.json")
+            counts.update(documents=part["documents"], characters=part["characters"])
+            lengths.update(part["lengths"])
+            kinds.update(part["kinds"])
         return {
             "documents": counts["documents"],
             "characters": counts["characters"],
@@ -59,7 +59,7 @@ class DatasetEvidence:
         }
 
     def frame(self, table: str) -> DataFrame:
-        """The rows that stand for a table: its own columns, what was measured, and what the study says of sampled rows."""
+        """Representative rows of a table: its own columns, the measures, and the study's columns for sampled rows."""
         import pandas as pd
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -69,18 +69,18 @@ class DatasetEvidence:
             part.append_column("file_number", pa.array([n] * len(part), pa.int32())) for n, part in enumerate(parts)
         ]
         rows = pa.concat_tables(numbered).to_pandas()
-        found: pd.DataFrame = rows.merge(
+        merged: pd.DataFrame = rows.merge(
             pq.read_table(self.study / f"{table}.parquet").to_pandas(), on=["file_number", "row_number"], how="left"
         )
-        return found
+        return merged
 
 
 def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEvidence:
-    """Measure all tables of a prepared dataset; what is done already is not done again."""
+    """Measure all tables of a prepared dataset; finished units of work are not computed again."""
     settings, family, labels = step.settings, step.settings.task.family, tuple(summary["labels"])
     files = {table: table_files(table_path(step.home, table)) for table in TABLES}
     size = sum(path.stat().st_size for paths in files.values() for path in paths)
-    # compressed text, which is three times its size when it is read
+    # compressed text takes three times its size in memory
     processes = step.processes if 3 * size > ALONE_BELOW else 1
     home = step.unfinished(_content(step.home))
     all_files = [(table, number, path) for table in RANKED for number, path in enumerate(files[table])]
@@ -102,24 +102,24 @@ def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEviden
         processes,
     )
     ranks = {table: rank for rank, table in enumerate(RANKED)}
-    same = {}
+    shared_ranks = {}
     if summary["task_text_from"].startswith("training texts"):
-        same["task_text"] = frozenset({ranks["train"]})
+        shared_ranks["task_text"] = frozenset({ranks["train"]})
     if summary["selection"]:
-        same["domain"] = frozenset({ranks["task_text"]})  # texts of the domain are task text too, on purpose
+        shared_ranks["domain"] = frozenset({ranks["task_text"]})  # selected domain texts are also task text, on purpose
     repeated = {
         table: tuple((name, member["most_copies"]) for member in members for name in member["collections"])
         for table, members in summary.get("mixtures", {}).items()
     }
     keys = tuple(
-        KeyFile(folder, ranks[table], same.get(table, frozenset()))
+        KeyFile(folder, ranks[table], shared_ranks.get(table, frozenset()))
         for (table, _, _), folder in zip(all_files, measured, strict=True)
     )
     rows = [_rows_in(path) for _, _, path in all_files]
     parts = ranges_of(sum(rows))
     repeats = run_units([RepeatedKeys(keys, part, parts) for part in range(parts)], home, processes)
     documents = {
-        table: sum(many for (of, _, _), many in zip(all_files, rows, strict=True) if of == table) for table in TABLES
+        table: sum(count for (of, _, _), count in zip(all_files, rows, strict=True) if of == table) for table in TABLES
     }
     limits = FailureLimits(settings.clean.max_characters, settings.decontaminate.overlap)
     evidence = run_units(
@@ -129,7 +129,7 @@ def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEviden
                 path,
                 folder,
                 tuple(repeats),
-                place,
+                index,
                 RANKED,
                 documents[table],
                 len(files[table]),
@@ -138,7 +138,7 @@ def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEviden
                 labels,
                 repeated.get(table, ()),
             )
-            for place, ((table, number, path), folder) in enumerate(zip(all_files, measured, strict=True))
+            for index, ((table, number, path), folder) in enumerate(zip(all_files, measured, strict=True))
         ],
         home,
         processes,
@@ -159,7 +159,7 @@ def _against(home: Path, table: str) -> tuple[Path, ...]:
 
 
 def _content(home: Path) -> str:
-    """Names what the tables hold; shards are known by the sha256 in their manifest."""
+    """Digest of the content of all tables; shards are identified by the sha256 in their manifest."""
     digests = {}
     for table in TABLES:
         path = table_path(home, table)
@@ -174,7 +174,7 @@ def _rows_in(path: Path) -> int:
 
 
 def columns_of(table: str, family: TaskFamily) -> dict[str, str]:
-    """Columns that a table must have, and their kinds in the words of a family."""
+    """Columns that a table must have → their types, as a task family names them."""
     if table not in LABELLED:
         return {"text": "string", "source": "string", "collection": "string"}
     kinds = {"text": "string"} | family.columns | {origin(family): "string"}

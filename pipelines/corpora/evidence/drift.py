@@ -1,4 +1,4 @@
-"""How far apart two distributions are, and whether chance explains it."""
+"""Drift between two categorical distributions: their distance, and whether sampling explains it."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass
 import numpy as np
 
 SIGNIFICANCE = 0.001
-"""Below this probability chance is no explanation."""
+"""Level of significance: below this p-value, sampling does not explain a difference."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """Of two distributions over the same kinds."""
+    """Drift between two distributions over the same categories."""
 
     distance: float
-    """Jensen-Shannon distance with logarithms to the base 2: 0 for the same shares, 1 where nothing is shared (Endres and
-    Schindelin 2003, doi:10.1109/TIT.2003.813506)."""
-    chance: float
-    """Probability of a difference at least as large between two draws from one distribution (chi-square of homogeneity)."""
+    """Jensen-Shannon distance with logarithms to the base 2: 0 for the same shares, 1 where nothing is shared (Endres
+    and Schindelin 2003, doi:10.1109/TIT.2003.813506)."""
+    p_value: float
+    """p-value of the chi-square test of homogeneity: that two samples of one distribution differ at least as much."""
 
     def exceeds(self, threshold: float) -> bool:
-        """Whether the difference is larger than `threshold`, and more than chance."""
-        return self.distance > threshold and self.chance < SIGNIFICANCE
+        """Whether the distance is larger than `threshold` and the difference is significant."""
+        return self.distance > threshold and self.p_value < SIGNIFICANCE
 
 
 def drift(before: Mapping[str, float], now: Mapping[str, float]) -> Drift:
-    """Between two tables of counts; no drift where one of them is empty."""
+    """Drift between two tables of counts; none where one of them is empty."""
     from scipy.spatial.distance import jensenshannon
     from scipy.stats import chi2_contingency
 
@@ -36,6 +36,6 @@ def drift(before: Mapping[str, float], now: Mapping[str, float]) -> Drift:
     if not kinds or not table.sum(axis=1).all():
         return Drift(0.0, 1.0)
     distance = float(jensenshannon(table[0], table[1], base=2))
-    # rounding may leave a tiny negative number under the root where both are the same
+    # rounding may leave a tiny negative number under the root when both are equal
     distance = 0.0 if np.isnan(distance) else distance
     return Drift(distance, float(chi2_contingency(table).pvalue) if len(kinds) > 1 else 1.0)

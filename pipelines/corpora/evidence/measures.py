@@ -1,10 +1,10 @@
-"""What is measured of every row of a table, one file at a time: numbers that fit on disk whatever the texts' size.
+"""Measures of every row of a table, one file at a time: fixed-size numbers on disk, whatever the size of the texts.
 
     general/00000.parquet ─▶ measures/general-00000/   characters int32, overlap float32, flags uint32, kinds int32
-                                                       keys uint64 [N, 2] ascending, order uint32   (34 bytes a row)
+                                                       keys uint64 [N, 2] ascending, order uint32   (34 bytes per row)
 
-A key is the same for texts that are the same to `deduplicate` (`Letters.text_keys`). Great Expectations asks about these
-numbers; the texts are read again only where a row is shown.
+Texts that are equal for `deduplicate` have the same key (`Letters.text_keys`). Great Expectations validates these
+numbers; the texts are read again only for rows that are shown.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from pipelines.corpora.shards.writing import read_json, write_json
 from pipelines.task_families import TaskFamily
 
 PROBLEM = np.uint32(1 << 30)
-"""Flag of a row that is no example of its family."""
+"""Flag of a row that is no valid example of its family."""
 UNKNOWN_LABEL = np.uint32(1 << 31)
-"""Flag of a row whose label training does not know."""
+"""Flag of a row whose label no training example has."""
 
 
 @dataclass(frozen=True)
 class MeasuredFile:
-    """A unit of work: the measures of one file of a table."""
+    """Unit of work: write the measures of one file of a table."""
 
     name: str
     path: Path
     family: TaskFamily | None
-    """None for plain text."""
+    """Task family of a labelled table; None for plain text."""
     labels: tuple[str, ...]
-    """What training knows."""
+    """Labels of the training examples."""
     against: tuple[Path, ...]
-    """The tables that no text here may overlap."""
+    """Tables that no text of this file may overlap."""
     words: int
-    """Length of the runs of words that overlap is counted in."""
+    """Length of the n-grams of which overlap is counted."""
 
     def __call__(self, folder: Path) -> None:
         index = _index(self.against, self.words) if self.against else None
         names = pq.read_schema(self.path).names
         known = set(self.labels)
         kinds = list[str | None]()
-        # of an array an item takes four bytes, of a list thirty-six
+        # an item takes four bytes in an array, thirty-six in a list
         characters, overlap, flagged = array("i"), array("f"), array("I")
         for row in rows_as_mappings(self.path):
             text = row["text"] if isinstance(row.get("text"), str) else ""
@@ -78,29 +78,29 @@ class MeasuredFile:
         for name, values in (("characters", characters), ("overlap", overlap), ("flags", flagged)):
             np.save(folder / f"{name}.npy", np.array(values))
         names_of_kinds = sorted({kind for kind in kinds if kind is not None})
-        place = {kind: number for number, kind in enumerate(names_of_kinds)}
-        codes = np.array([-1 if kind is None else place[kind] for kind in kinds], dtype=np.int32)
+        index_of_kind = {kind: number for number, kind in enumerate(names_of_kinds)}
+        codes = np.array([-1 if kind is None else index_of_kind[kind] for kind in kinds], dtype=np.int32)
         np.save(folder / "kinds.npy", codes)
         write_json(folder / "kinds.json", names_of_kinds)
 
 
 @dataclass(frozen=True)
 class Measures:
-    """What `MeasuredFile` wrote of the N rows of one file."""
+    """Measures of the N rows of one file, as `MeasuredFile` wrote them."""
 
     characters: NDArray[np.int32]
     overlap: NDArray[np.float32]
     flags: NDArray[np.uint32]
-    """Bit j: column j is null; `PROBLEM`; `UNKNOWN_LABEL`."""
+    """Bit j: column j is null; bits `PROBLEM` and `UNKNOWN_LABEL`."""
     kinds: NDArray[np.int32]
-    """Numbers of `names`: the kind of a labelled row's answer, the collection of a plain text; −1 where there is none."""
+    """Index into `names`: the kind of answer of a labelled row, the collection of a plain text; −1 for none."""
     names: list[str]
     order: NDArray[np.uint32]
-    """Row numbers in the order of their texts' keys, which is as good as a random one."""
+    """Row indices in the order of the keys of their texts: a pseudo-random order, since keys are hashes."""
 
     @classmethod
     def read(cls, folder: Path) -> Measures:
-        """The measures in a unit's folder."""
+        """Read the measures in the folder of a unit."""
         arrays = {
             name: np.load(folder / f"{name}.npy") for name in ("characters", "overlap", "flags", "kinds", "order")
         }
@@ -108,7 +108,7 @@ class Measures:
 
 
 def rows_as_mappings(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of a file by the names of its columns (None: all), one group in memory at a time."""
+    """Yield rows of a file as column → value for `columns` (None: all), one row group in memory at a time."""
     with pq.ParquetFile(path) as table:
         for batch in table.iter_batches(batch_size=ROWS_IN_A_GROUP, columns=columns):
             names = batch.schema.names
@@ -117,23 +117,23 @@ def rows_as_mappings(path: Path, columns: list[str] | None = None) -> Iterator[d
 
 
 def problem_of(family: TaskFamily, row: Mapping[str, Any]) -> str | None:
-    """What the family says is wrong with a row; a column that is null altogether has a question of its own."""
+    """Problem of a row as its family states it, None for a valid one; null columns have an expectation of their own."""
     if any(row[name] is None for name in family.columns):
         return None
     return family.problem(row)
 
 
 def unknown_label(family: TaskFamily, row: Mapping[str, Any], known: set[str]) -> str | None:
-    """A label of a sound row that is not among the `known`."""
+    """First label of a valid row that is not among the `known`; None when all are."""
     if any(row[name] is None for name in family.columns):
         return None
     return next((label for label in family.labels([row]) if label not in known), None)
 
 
 def kind_of_answer(family: TaskFamily, row: Mapping[str, Any]) -> str | None:
-    """An answer as one of few: a class, the nearest whole number, the kinds of entities, whether there is an answer.
+    """Kind of an answer: its class, the nearest integer, the types of its entities, or whether there is an answer.
 
-    None where answers are open, as in text generation.
+    None where answers are free text, as in text generation.
     """
     values = {name: row[name] for name in family.target if row[name] is not None}
     kinds = {name: family.columns[name] for name in values}
@@ -150,5 +150,5 @@ def kind_of_answer(family: TaskFamily, row: Mapping[str, Any]) -> str | None:
 
 @lru_cache(maxsize=2)
 def _index(tables: tuple[Path, ...], words: int) -> OverlapIndex:
-    """The texts of evaluation tables, put in order once a process."""
+    """Overlap index of evaluation tables, built once per process."""
     return OverlapIndex([row[0] or "" for table in tables for row in read_rows(table)], words)

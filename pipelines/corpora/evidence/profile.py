@@ -1,4 +1,4 @@
-"""What a dataset is like, in numbers: what the next version is compared with, and what its card shows."""
+"""Profile of a dataset: the statistics that its next version is compared with, and that its card shows."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from pipelines.corpora.shards.writing import read_json
 from pipelines.corpora.steps.step import TABLES
 
 
-def dataset_profile(found: DatasetEvidence) -> dict[str, Any]:
-    """By table: exact documents, characters, lengths by bin and answers; of a sample languages, tokens, word sequences."""
-    told = read_json(found.study / "study.json")
-    return {"tables": {table: found.totals(table) | _sampled(found, table) | told[table] for table in TABLES}}
+def dataset_profile(evidence: DatasetEvidence) -> dict[str, Any]:
+    """Statistics of each table.
+
+    Documents, characters, lengths by bin and answers are exact; languages, tokens and word sequences are those of a
+    sample.
+    """
+    samples = read_json(evidence.study / "study.json")
+    return {"tables": {table: evidence.totals(table) | _sampled(evidence, table) | samples[table] for table in TABLES}}
 
 
-def _sampled(found: DatasetEvidence, table: str) -> dict[str, Any]:
-    """Documents by language (`unknown`: too short to tell), and sums of tokens, unknown tokens and words."""
-    study = pq.read_table(found.study / f"{table}.parquet")
+def _sampled(evidence: DatasetEvidence, table: str) -> dict[str, Any]:
+    """Sampled documents by language (`unknown`: text too short), and totals of tokens, unknown tokens and words."""
+    study = pq.read_table(evidence.study / f"{table}.parquet")
     languages: dict[str, int] = {}
-    for language in study["told_language"].to_pylist():
+    for language in study["detected_language"].to_pylist():
         languages[language or "unknown"] = languages.get(language or "unknown", 0) + 1
     counts = {"tokens": "token_count", "unknown": "unknown_tokens", "words": "word_count"}
     tokens = {name: sum(many or 0 for many in study[column].to_pylist()) for name, column in counts.items()}

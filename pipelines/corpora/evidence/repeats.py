@@ -1,6 +1,6 @@
-"""Which texts stand in a dataset more than once, in bounded memory: one range of keys at a time.
+"""Find repeated texts of a dataset in bounded memory, one range of keys at a time.
 
-Every measured file holds its keys in ascending order, so that a range of them is one slice of it, read from disk without the
+Every measured file has its keys in ascending order, so that a range of keys is one slice, read from disk without the
 rest. The ranges divide the keys, which are hashes, evenly.
 """
 
@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEYS_AT_ONCE = 1_000_000
-"""Keys of one range: finding what is repeated among them takes about 100 bytes a key."""
+"""Keys in one range; finding repeats takes about 100 bytes of memory per key."""
 REPEATS = np.dtype([("file", "i4"), ("row", "u4"), ("copies", "i4"), ("also", "i1")])
-"""A row whose text stands elsewhere too: how often in its own table, and in which table nearer to the test (−1: none)."""
+"""A row whose text is repeated: its number of copies in its own table, and the rank of the table nearest to the test
+that also has it (−1: none)."""
 
 
 @dataclass(frozen=True)
 class KeyFile:
-    """The keys of one file, the rank of its table (0: the test), and the ranks that may hold the same texts."""
+    """Keys of one file, the rank of its table (0: the test), and the ranks of tables that may have the same texts."""
 
     folder: Path
     rank: int
@@ -29,7 +30,7 @@ class KeyFile:
 
 @dataclass(frozen=True)
 class RepeatedKeys:
-    """A unit of work: what is repeated among the keys of range `part` of `parts`."""
+    """Unit of work: find repeats among the keys of range `part` of `parts`."""
 
     files: tuple[KeyFile, ...]
     part: int
@@ -37,7 +38,7 @@ class RepeatedKeys:
 
     @property
     def name(self) -> str:
-        """Says which range."""
+        """Name of the unit's folder, unique for the range."""
         return f"keys-{self.part:04d}"
 
     def __call__(self, folder: Path) -> None:
@@ -45,12 +46,12 @@ class RepeatedKeys:
 
 
 def ranges_of(documents: int) -> int:
-    """How many ranges hold about `KEYS_AT_ONCE` keys each."""
+    """Number of ranges with about `KEYS_AT_ONCE` keys each."""
     return max(1, -(-documents // KEYS_AT_ONCE))
 
 
 def repeated(files: tuple[KeyFile, ...], part: int, parts: int) -> NDArray[np.void]:
-    """`REPEATS` [M], by file and row."""
+    """`REPEATS` [M], sorted by file and row."""
     keys, rows, owner = [], [], []
     for number, file in enumerate(files):
         mapped = np.load(file.folder / "keys.npy", mmap_mode="r")
@@ -75,23 +76,23 @@ def repeated(files: tuple[KeyFile, ...], part: int, parts: int) -> NDArray[np.vo
         holds = np.bincount(group[rank == near], minlength=int(group[-1]) + 1 if len(group) else 0) > 0
         may = np.array([near < file.rank and near not in file.sharing for file in files])
         also = np.where((also < 0) & holds[group] & may[file_of], np.int8(near), also)
-    found = np.flatnonzero((copies > 1) | (also >= 0))
-    table = np.empty(len(found), dtype=REPEATS)
-    table["file"], table["row"] = file_of[found], row[found]
-    table["copies"], table["also"] = copies[found], also[found]
+    selected = np.flatnonzero((copies > 1) | (also >= 0))
+    table = np.empty(len(selected), dtype=REPEATS)
+    table["file"], table["row"] = file_of[selected], row[selected]
+    table["copies"], table["also"] = copies[selected], also[selected]
     return table[np.lexsort((table["row"], table["file"]))]
 
 
 def repeats_of_file(folders: tuple[Path, ...], number: int) -> NDArray[np.void]:
-    """The repeats of file `number`, out of every range."""
-    found = []
+    """Repeats of file `number`, from all ranges."""
+    parts = []
     for folder in folders:
         table = np.load(folder / "repeats.npy", mmap_mode="r")
         begin, end = np.searchsorted(table["file"], [number, number + 1])
-        found.append(np.array(table[begin:end]))
-    return np.concatenate(found)
+        parts.append(np.array(table[begin:end]))
+    return np.concatenate(parts)
 
 
 def _range_begin(keys: NDArray[np.uint64], edge: int, parts: int) -> int:
-    """Where range `edge` begins among ascending first halves of keys."""
+    """Index at which range `edge` begins among the ascending first halves of keys."""
     return len(keys) if edge >= parts else int(np.searchsorted(keys, np.uint64((edge << 64) // parts)))

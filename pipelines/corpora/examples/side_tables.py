@@ -1,4 +1,5 @@
-"""The further files of a task, to whose rows its examples refer by a key: tables, entities, relations."""
+"""Read side tables: further files of a task whose rows examples refer to by key, such as tables, entities,
+relations."""
 
 from __future__ import annotations
 
@@ -8,33 +9,33 @@ from typing import Any
 
 from pipelines.corpora.examples.formats import example_records
 from pipelines.corpora.examples.values import EMPTY, READ
-from pipelines.corpora.reading import EXAMPLE_FORMATS, find_files, place
-from pipelines.corpora.reading.flaws import refused
+from pipelines.corpora.reading import EXAMPLE_FORMATS, find_files, location
+from pipelines.corpora.reading.flaws import refuse
 from pipelines.errors import DataError
 from pipelines.task_families import Problem, Row, SideTable, TaskFamily
 
 
 def read_side_tables(family: TaskFamily, paths: Mapping[str, str], root: Path) -> dict[str, dict[str, Row]]:
-    """The rows of every side table of a family by their key, from the file, folder or glob that `paths` names for it.
+    """Read every side table of a family, as rows by key, from its file, folder or glob in `paths`.
 
-    DataError for a file that cannot be read, for a row without a field or a key, and for two rows with one key.
+    DataError for an unreadable file, a row without a field or a key, and two rows with the same key.
     """
-    found: dict[str, dict[str, Row]] = {}
+    result: dict[str, dict[str, Row]] = {}
     for name, table in family.side_tables.items():
         rows: dict[str, Row] = {}
-        stands: dict[str, str] = {}
+        locations: dict[str, str] = {}
         for file, path in find_files(paths[name], root, EXAMPLE_FORMATS).items():
             least = len(table.fields) - len(table.optional)
-            for where, record in example_records(file, path, table.fields, refused, least):
-                row = _row(record, table, f"{place(path, where)}: {name}")
+            for where, record in example_records(file, path, table.fields, refuse, least):
+                row = _row(record, table, f"{location(path, where)}: {name}")
                 key = row[next(iter(table.fields))]
                 if key in rows:
                     raise DataError(
-                        f"{place(path, where)}: {name}: the key {key!r} stands there already, {stands[key]}"
+                        f"{location(path, where)}: {name}: the key {key!r} occurs already in {locations[key]}"
                     )
-                rows[key], stands[key] = row, where
-        found[name] = rows
-    return found
+                rows[key], locations[key] = row, where
+        result[name] = rows
+    return result
 
 
 def _row(record: dict[str, Any] | Problem, table: SideTable, where: str) -> Row:

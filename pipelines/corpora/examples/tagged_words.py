@@ -1,4 +1,5 @@
-"""Lines of `word/tag`, as the People's Daily corpus of Peking University is published: plain text, or sentences with names.
+"""Lines of `word/tag`, the format of Peking University's People's Daily corpus: as plain text, or as sentences with
+names.
 
 江/nr  泽民/nr  访问/v  美国/ns     ─▶  江 泽 民 访 问 美 国,  B-person I-person I-person O O B-place I-place
 """
@@ -9,28 +10,28 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 TaggedWord = tuple[str, str]
-"""A word and its part of speech."""
+"""Word and part of speech."""
 
 _ENDS = frozenset("。！？；!?")
 _CLOSES = frozenset("”’」』）)》")
 
 
 def tagged_line(line: str) -> list[TaggedWord]:
-    """The words of a line with their tags; a word without a tag has the tag ''."""
-    found = []
+    """Parse the words of a line with their tags; a word without a tag has the tag ''."""
+    words = []
     for item in line.split():
         word, slash, tag = item.rpartition("/")
-        found.append((word, tag) if slash and word else (item, ""))
-    return found
+        words.append((word, tag) if slash and word else (item, ""))
+    return words
 
 
 def sentences(words: Sequence[TaggedWord]) -> Iterator[Sequence[TaggedWord]]:
-    """The words, cut behind every mark that ends a sentence and what closes behind it."""
+    """Split words into sentences, after each sentence-ending mark and the closing marks that follow it."""
     begin, ended = 0, False
-    for number, (word, _) in enumerate(words):
+    for index, (word, _) in enumerate(words):
         if ended and word not in _CLOSES:
-            yield words[begin:number]
-            begin, ended = number, False
+            yield words[begin:index]
+            begin, ended = index, False
         ended = ended or word in _ENDS
     if begin < len(words):
         yield words[begin:]
@@ -39,10 +40,10 @@ def sentences(words: Sequence[TaggedWord]) -> Iterator[Sequence[TaggedWord]]:
 def named(
     words: Sequence[TaggedWord], kinds: Mapping[str, str], together: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """The characters of a sentence, and their IOB2 tags.
+    """The characters of a sentence and their IOB2 tags.
 
-    A word whose tag is in `kinds` is a name of that kind. Words side by side are one name when their tag is in `together`
-    and the first of them is one character: a family name and a given name.
+    A word whose tag is in `kinds` is an entity of that type. Neighbouring words are one entity if their tag is in
+    `together` and the first of them has one character: a family name and a given name.
     """
     tokens: list[str] = []
     tags: list[str] = []
@@ -50,12 +51,12 @@ def named(
     for word, tag in words:
         characters = [character for character in word if not re.match(r"\s", character)]
         kind = kinds.get(tag)
-        goes_on = tag in together and before[1] == tag and len(before[0]) == 1
+        continues = tag in together and before[1] == tag and len(before[0]) == 1
         tokens += characters
         if kind is None:
             tags += ["O"] * len(characters)
         else:
-            tags += [f"{'I' if goes_on or number else 'B'}-{kind}" for number in range(len(characters))]
+            tags += [f"{'I' if continues or number else 'B'}-{kind}" for number in range(len(characters))]
         # a given name ends the name, whatever its length
-        before = ("", "") if goes_on else (word, tag)
+        before = ("", "") if continues else (word, tag)
     return tokens, tags

@@ -1,6 +1,6 @@
-"""How a value of each kind is read from what stands in a file: typed, as in jsonl and parquet, or as text, as in csv and tsv.
+"""Read values of each field type from files: typed ones, as in jsonl and parquet, or text, as in csv and tsv.
 
-A ValueError says what was expected.
+The message of a ValueError is what was expected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _DECIMAL = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
 
 
 def class_label(value: Any, untyped: bool) -> str | None:
-    """A class, which a file may hold as a text or as a whole number; None where there is none."""
+    """A class, which a file may hold as text or as a whole number; None for an empty value."""
     if untyped and isinstance(value, str):
         text = value.strip()
         if whole := _WHOLE.fullmatch(text):
@@ -23,19 +23,19 @@ def class_label(value: Any, untyped: bool) -> str | None:
         if _DECIMAL.fullmatch(text):
             value = float(text)
     if isinstance(value, float) and not value.is_integer():
-        raise ValueError("a class: a text or a whole number; the family of texts with a score is pair_regression")
+        raise ValueError("a class: a text or a whole number; the family for scores is pair_regression")
     return answer_text(value)
 
 
 def answer_text(value: Any) -> str | None:
-    """A right answer as text, which a file may hold as a number; None where there is none."""
+    """A correct answer as text, which a file may hold as a number; None for an empty value."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(int(value) if isinstance(value, float) and value.is_integer() else value)
     return text(value).strip() or None
 
 
 def text(value: Any) -> str:
-    """Text; empty where there is none."""
+    """Text; empty for null."""
     if value is not None and not isinstance(value, str):
         raise ValueError("text")
     return value or ""
@@ -69,8 +69,8 @@ def _listed(value: Any, kind: type, meaning: str, deep: bool) -> list[Any]:
             raise ValueError(f"{expected}, as JSON") from None
     if not isinstance(value, list):
         raise ValueError(expected)
-    for inside in value if deep else [value]:
-        if not isinstance(inside, list) or any(not isinstance(one, kind) or isinstance(one, bool) for one in inside):
+    for inner in value if deep else [value]:
+        if not isinstance(inner, list) or any(not isinstance(item, kind) or isinstance(item, bool) for item in inner):
             raise ValueError(expected)
     return value
 
@@ -84,7 +84,7 @@ READ: dict[str, Callable[[Any], Any]] = {
     "list<list<string>>": lambda value: _listed(value, str, "texts", True),
     "list<list<int64>>": lambda value: _listed(value, int, "whole numbers", True),
 }
-"""Kind of a field → how it is read."""
+"""Type of a field → function that reads it."""
 
 EMPTY: dict[str, Any] = {"string": "", **{kind: [] for kind in READ if kind.startswith("list")}}
-"""Kind of a field → what stands for one that a file lacks."""
+"""Type of a field → default for a missing one."""

@@ -1,10 +1,10 @@
-"""Which rows of a labelled table stand elsewhere in their set, so that a score on the clean ones can be given.
+"""Rows of a labelled table that also occur in another part of their set, so that scores on the clean rows can be given.
 
-    decontaminated/leaks.parquet       every such row, by the part it overlaps and how
-    test.parquet                       its schema's metadata has `leaked`: the places of those rows, as JSON
+    decontaminated/leaks.parquet       every such row, with the part it overlaps and how
+    test.parquet                       the metadata of its schema has `leaked`: the indices of those rows, as JSON
 
-They ride on the table itself, so whoever is given it has them, and they are part of its identity. A set that was not kept as
-published has none: what overlapped went.
+The indices are stored in the table itself: they are available wherever the table is, and they are part of its identity.
+A set that was not kept as published has none, since its overlapping rows were dropped.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ LEAKS_COLUMNS = pa.schema(
     ]
 )
 LEAKED = b"leaked"
+"""Key of the schema metadata."""
 
 
 def with_leaked_rows(schema: pa.Schema, decontaminated: Path, part: str) -> pa.Schema:
-    """The schema of the table `part` with the places of its rows that leaked, if any did."""
-    found = pq.read_table(decontaminated / LEAKS, columns=["part", "row"]).to_pylist()
-    rows = sorted({row["row"] for row in found if row["part"] == part})
+    """Schema of the table `part`, with the indices of its leaked rows if there are any."""
+    leaks = pq.read_table(decontaminated / LEAKS, columns=["part", "row"]).to_pylist()
+    rows = sorted({row["row"] for row in leaks if row["part"] == part})
     return schema.with_metadata({LEAKED: json.dumps(rows)}) if rows else schema
 
 
 def leaked_rows(table: Path) -> list[int]:
-    """The places of the rows of a labelled table that stand elsewhere in its set."""
+    """Indices of the rows of a labelled table that also occur in another part of its set."""
     metadata = pq.read_schema(table).metadata or {}
-    found: list[int] = json.loads(metadata.get(LEAKED, b"[]"))
-    return found
+    indices: list[int] = json.loads(metadata.get(LEAKED, b"[]"))
+    return indices

@@ -1,6 +1,6 @@
-"""The leakage ledger: which texts of which table overlap which evaluation texts, and what was done about it.
+"""Leakage ledger: which texts of which table overlap which evaluation texts, and what was done about it.
 
-data/prepared/mine/decontaminated/ledger.parquet    one row a text, part and kind of overlap
+data/prepared/mine/decontaminated/ledger.parquet    one row per text, part and kind of overlap
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from pipelines.corpora.shards.tables import Row, write_rows
 
 LEDGER = "ledger.parquet"
 EXCERPT = 300
+"""Characters of an excerpt."""
 SHOWN = 5
+"""Overlaps that an error message quotes."""
 KINDS = ("exact", "ngram", "minhash")
 COLUMNS = pa.schema(
     [
@@ -33,15 +35,15 @@ COLUMNS = pa.schema(
     ]
 )
 EVALUATION = pa.schema([("text", pa.string()), ("source", pa.string()), ("part", pa.string())])
-"""Columns of the table of evaluation texts that units of work read."""
+"""Schema of the table of evaluation texts that units of work read."""
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """A text that overlaps an evaluation text.
+    """Row of the ledger: a text that overlaps an evaluation text.
 
-    `overlap` is 1 for `exact`, the overlap coefficient of runs of words for `ngram`, and the estimated Jaccard index of runs
-    of five words for `minhash`.
+    `overlap` is 1 for `exact`, the overlap coefficient of n-grams for `ngram`, and the estimated Jaccard index of
+    five-word shingles for `minhash`.
     """
 
     excerpt: str
@@ -56,30 +58,30 @@ class LedgerEntry:
 
     @property
     def row(self) -> Row:
-        """As it stands in the ledger."""
+        """Values in the order of COLUMNS."""
         return astuple(self)
 
 
 def excerpt(text: str) -> str:
-    """How a text begins, on one line."""
+    """Beginning of a text, on one line."""
     return " ".join(text[: 2 * EXCERPT].split())[:EXCERPT]
 
 
 def write_ledger(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows of a ledger in the order given."""
+    """Write ledger rows in the given order."""
     write_rows(path, COLUMNS, rows)
 
 
 def totals(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """How many texts of each table overlap each part, by kind and action."""
+    """Number of texts of each table that overlap each part, by kind and action."""
     names = ("table", "part", "kind", "action")
-    places = [COLUMNS.get_field_index(name) for name in names]
-    counts = Counter(tuple(row[place] for place in places) for row in rows)
+    columns = [COLUMNS.get_field_index(name) for name in names]
+    counts = Counter(tuple(row[column] for column in columns) for row in rows)
     return [dict(zip(names, key, strict=True)) | {"texts": count} for key, count in sorted(counts.items())]
 
 
 def overlap_message(dataset: str, rows: Iterable[Row]) -> str:
-    """What is wrong with a dataset whose plain text must not overlap its evaluation, with counts and examples."""
+    """Error message for plain text that overlaps evaluation texts, with counts and examples."""
     rows = list(rows)
     counts = ", ".join(f"{each['texts']} {each['table']}/{each['part']} ({each['kind']})" for each in totals(rows))
     shown = [LedgerEntry(*row) for row in rows[:SHOWN]]
@@ -88,6 +90,6 @@ def overlap_message(dataset: str, rows: Iterable[Row]) -> str:
         for each in shown
     )
     return (
-        f"{dataset}: plain text overlaps validation or test: {counts}; take it out of the sources, or set "
+        f"{dataset}: plain text overlaps validation or test: {counts}; remove it from the sources, or set "
         f"datasets.{dataset}.decontaminate.action to drop or warn{examples}"
     )

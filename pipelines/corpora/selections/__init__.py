@@ -1,4 +1,4 @@
-"""Selections: which texts of the domain corpus a task adapts to beside its own (Gururangan et al. 2020, §5.2)."""
+"""Selections: domain texts that join the task's own texts in task adaptation (Gururangan et al. 2020, §5.2)."""
 
 from __future__ import annotations
 
@@ -16,66 +16,66 @@ if TYPE_CHECKING:
 
 
 class SelectionUnit(Protocol):
-    """A picklable piece of work: an instance of a frozen dataclass of some module."""
+    """Picklable unit of work: an instance of a frozen dataclass defined at module level."""
 
     @property
     def name(self) -> str:
-        """Unique among the units of a call."""
+        """Name of the unit's folder, unique among the units of a call."""
 
     def __call__(self, folder: Path) -> None:
-        """Write everything into `folder`, which is there and empty."""
+        """Write all output into `folder`, which exists and is empty."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """What there is to select from, and how work is done.
+    """Texts to select from, and how units of work are computed.
 
-    Files are Parquet with a column `text`, of at most a shard of text each.
+    Files are Parquet with a column `text`, each at most one shard large.
     """
 
     domain: Mapping[Path, int]
-    """File → number of its texts, in the order in which texts are numbered."""
+    """File of the domain corpus → number of its texts, in the order in which texts are indexed."""
     own: Mapping[Path, int]
-    """The same of the task's own texts."""
-    worked: Callable[[Sequence[SelectionUnit], str, int], list[Path]]
-    """The finished folders of some units of work, in their order; the word names where they stand, the number says how
-    many bytes of memory each takes."""
+    """File of the task's own texts → number of its texts."""
+    run_units: Callable[[Sequence[SelectionUnit], str, int], list[Path]]
+    """Computes units of work and returns their finished folders, in order; called with the units, a name for their
+    parent folder, and the bytes of memory that each unit takes."""
     root: Path
-    """Paths of params.yaml are relative to it."""
+    """Folder that paths of params.yaml are relative to."""
 
     @property
     def documents(self) -> int:
-        """How many texts the domain has."""
+        """Number of texts in the domain corpus."""
         return sum(self.domain.values())
 
 
 @dataclass(frozen=True)
 class SelectionResult:
-    """What was selected, and what is to be known of it."""
+    """Selected texts, with statistics and examples."""
 
     chosen: NDArray[np.bool_]
-    """[documents]: a byte for each text of the domain, in its order."""
+    """bool [documents]: whether each text of the domain corpus is selected."""
     figures: dict[str, Any] = field(default_factory=dict)
-    """Counts and measures, for the summary."""
+    """Counts and statistics, for the summary."""
     shown: list[dict[str, Any]] = field(default_factory=list)
-    """A few of the task's texts with those that were selected for them, for eyes."""
+    """A few of the task's texts with the texts selected for them, for inspection."""
 
 
 class Selection(Component):
-    """A way of selecting. Each text is selected once, whatever number of times it is found."""
+    """Base class of selections. Each text is selected at most once, even if it matches several times."""
 
     @abstractmethod
     def select(self, pool: Pool) -> SelectionResult:
-        """The texts of the domain that join the task's own; DataError when that cannot be done."""
+        """Select the texts of the domain corpus that join the task's own. Raises DataError when that is impossible."""
 
     def parts(self) -> tuple[Component, ...]:
-        """This and the components inside it: their code shapes the result."""
+        """This component and those inside it, whose code affects the result."""
         return (self,)
 
     def libraries(self) -> set[str]:
-        """Installed distributions that shape the result."""
+        """Installed distributions whose versions affect the result."""
         return {"numpy"}
 
     def files(self, root: Path) -> dict[str, Path]:
-        """Files besides the corpus that shape the result, by name. RecipeError when they cannot be used."""
+        """Name → file, other than the corpus, that affects the result. Raises RecipeError when one cannot be used."""
         return {}

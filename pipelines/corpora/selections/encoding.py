@@ -1,9 +1,9 @@
-"""Texts of Parquet files as files of vectors: half-precision numbers, read again a block at a time.
+"""Encode texts of Parquet files as files of half-precision vectors, and read them in blocks.
 
-    Learned ─▶ a folder with what the vectors learned from a sample
-    Encoded ─▶ vectors.f16, shape.json: the texts of one file
+    LearnedVectors ─▶ a folder with what was fitted on a sample of texts
+    EncodedFile    ─▶ vectors.f16, shape.json: the vectors of one file's texts
 
-A vector takes two bytes a dimension on disk; in memory are a batch of texts, or a block of vectors.
+Vectors take two bytes per dimension on disk; in memory are one batch of texts, or one block of vectors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _VECTORS, _SHAPE = "vectors.f16", "shape.json"
 
 @dataclass(frozen=True)
 class LearnedVectors:
-    """A unit of work: the vectors learn from texts evenly drawn from `own` (at most half of them) and `domain`."""
+    """Unit of work: fit the vectors on texts drawn evenly from `own` (at most half of them) and `domain`."""
 
     name: str
     vectors: TextVectors
@@ -38,16 +38,16 @@ class LearnedVectors:
     domain: Mapping[Path, int]
 
     def __call__(self, folder: Path) -> None:
-        wanted = self.vectors.learns_from
-        of_own = evenly(sum(self.own.values()), wanted // 2)
-        of_domain = evenly(sum(self.domain.values()), wanted - len(of_own))
-        found = [*texts_at(self.own, of_own).values(), *texts_at(self.domain, of_domain).values()]
-        self.vectors.learn(found, folder)
+        size = self.vectors.learns_from
+        from_own = evenly(sum(self.own.values()), size // 2)
+        from_domain = evenly(sum(self.domain.values()), size - len(from_own))
+        sample = [*texts_at(self.own, from_own).values(), *texts_at(self.domain, from_domain).values()]
+        self.vectors.learn(sample, folder)
 
 
 @dataclass(frozen=True)
 class EncodedFile:
-    """A unit of work: the vectors of one file's `count` texts."""
+    """Unit of work: encode the `count` texts of one file."""
 
     name: str
     vectors: TextVectors
@@ -61,46 +61,46 @@ class EncodedFile:
         dimensions = 0
         with (folder / _VECTORS).open("wb") as file:
             for texts in batches(self.path):
-                found = encode(texts)
-                dimensions = found.shape[1]
-                file.write(found.astype(np.float16).tobytes())
+                encoded = encode(texts)
+                dimensions = encoded.shape[1]
+                file.write(encoded.astype(np.float16).tobytes())
         (folder / _SHAPE).write_text(json.dumps([self.count, dimensions]))
 
 
 def shape_of(encoded: Path) -> tuple[int, int]:
-    """Texts and dimensions of the folder of an `Encoded`; no dimensions where it has no text."""
+    """Number of texts, and of dimensions, in the folder of an `EncodedFile`; 0 dimensions without texts."""
     count, dimensions = json.loads((encoded / _SHAPE).read_text())
     return count, dimensions
 
 
 def blocks(encoded: Path, size: int = BLOCK) -> Iterator[NDArray[np.float32]]:
-    """The vectors in a folder of an `Encoded`, [N, D] with N at most `size`."""
+    """Yield the vectors in the folder of an `EncodedFile` as blocks [N, D], N at most `size`."""
     count, _ = shape_of(encoded)
     for begin in range(0, count, size):
         yield rows(encoded, begin, min(size, count - begin))
 
 
 def rows(encoded: Path, begin: int, count: int) -> NDArray[np.float32]:
-    """`count` vectors from number `begin` on, [count, D]."""
+    """Vectors `begin` to `begin` + `count`, [count, D]."""
     _, dimensions = shape_of(encoded)
     flat = np.fromfile(encoded / _VECTORS, np.float16, count * dimensions, offset=2 * begin * dimensions)
     return flat.reshape(count, dimensions).astype(np.float32)
 
 
 def rows_between(encoded: Sequence[Path], begin: int, end: int) -> NDArray[np.float32]:
-    """The vectors from number `begin` to `end` of several folders one after the other, [end − begin, D]."""
-    found, first = [], 0
+    """Vectors `begin` to `end` of the concatenation of several folders, [end − begin, D]."""
+    parts, first = [], 0
     for folder in encoded:
         count, _ = shape_of(folder)
         low, high = max(begin, first), min(end, first + count)
         if low < high:
-            found.append(rows(folder, low - first, high - low))
+            parts.append(rows(folder, low - first, high - low))
         first += count
-    return np.concatenate(found)
+    return np.concatenate(parts)
 
 
 def batches(path: Path) -> Iterator[list[str]]:
-    """The texts of a Parquet file, at most BATCH at once."""
+    """Yield the texts of a Parquet file in batches of at most BATCH."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as table:
@@ -109,21 +109,21 @@ def batches(path: Path) -> Iterator[list[str]]:
 
 
 def texts_at(files: Mapping[Path, int], numbers: Sequence[int]) -> dict[int, str]:
-    """The texts with these numbers, which ascend, counted through all files in order."""
-    found: dict[int, str] = {}
-    wanted = np.asarray(numbers, np.int64)
+    """Texts at ascending indices `numbers`, which count through all files in order."""
+    selected: dict[int, str] = {}
+    indices = np.asarray(numbers, np.int64)
     first = 0
     for path, count in files.items():
-        if np.any((wanted >= first) & (wanted < first + count)):
+        if np.any((indices >= first) & (indices < first + count)):
             begin = first
             for texts in batches(path):
-                here = wanted[(wanted >= begin) & (wanted < begin + len(texts))]
-                found |= {int(number): texts[number - begin] for number in here}
+                here = indices[(indices >= begin) & (indices < begin + len(texts))]
+                selected |= {int(number): texts[number - begin] for number in here}
                 begin += len(texts)
         first += count
-    return found
+    return selected
 
 
-def evenly(count: int, wanted: int) -> list[int]:
-    """At most `wanted` numbers below `count`, evenly apart."""
-    return sorted({number * count // wanted for number in range(wanted)}) if count else []
+def evenly(count: int, size: int) -> list[int]:
+    """At most `size` evenly spaced integers below `count`."""
+    return sorted({number * count // size for number in range(size)}) if count else []

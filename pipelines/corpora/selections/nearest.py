@@ -1,4 +1,4 @@
-"""Nearest: the neighbours of the task's own texts in the domain corpus."""
+"""Nearest: nearest neighbours of the task's own texts in the domain corpus."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from pipelines.errors import DataError
 
 
 class Nearest(Selection, name="nearest"):
-    """The k nearest texts of each of the task's texts, by the cosine of their vectors (kNN-TAPT; 50, 150, 500 there).
+    """Select the k nearest texts of each of the task's texts, by cosine similarity (kNN-TAPT; the paper has 50, 150, 500).
 
-    Gururangan et al. 2020 (§5.2) embed sentences with VAMPIRE and search a flat faiss index. Here a text of the corpus is
-    what is embedded, by any `vectors`. A text without words has no neighbours and is none.
+    Gururangan et al. 2020 (§5.2) embed sentences with VAMPIRE and search a flat faiss index. Here whole texts of the
+    corpus are embedded, with any `vectors`. A text without words has no neighbours, and is never one.
     """
 
     paper = "arXiv:2004.10964"
 
     neighbours: int = Field(default=50, ge=1, le=2000)
-    """Of each text of the task; one that is near to several is selected once."""
+    """Neighbours of each text of the task; a neighbour of several is selected once."""
     vectors: SerializeAsAny[TextVectors] = Field(default_factory=TextVectors.default)
-    """What makes two texts near."""
+    """Vectors whose cosine is the similarity of two texts."""
     index: Literal["flat", "inverted_lists"] | None = None
-    """Compare with every text, or only with those in the nearest of the lists that the domain is cut into. None: lists
-    where that saves work, for hundreds of thousands of texts and thousands of questions."""
+    """Compare with every text (`flat`), or only with those in the nearest inverted lists. None: inverted lists where
+    they save work, for hundreds of thousands of domain texts and thousands of queries."""
 
     def select(self, pool: Pool) -> SelectionResult:
         from pipelines.corpora.selections.neighbourhood import Neighbourhood

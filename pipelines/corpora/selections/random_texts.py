@@ -1,4 +1,4 @@
-"""Random texts: the control. If neighbours are worth nothing, as many texts drawn blindly do as well."""
+"""Random texts: the control for other selections. If neighbours do not help, as many random texts do as well."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from pipelines.errors import DataError
 
 
 class RandomTexts(Selection, name="random_texts"):
-    """Texts drawn without looking at them, all alike (RAND-TAPT in Gururangan et al. 2020, §5.2).
+    """Select texts uniformly at random (RAND-TAPT in Gururangan et al. 2020, §5.2).
 
-    `matching` makes a control of equal size: as many texts as that selection selects, by number of texts.
+    `matching` makes a control of equal size: as many texts as that selection selects.
     """
 
     paper = "arXiv:2004.10964"
 
     texts: int | None = Field(default=None, ge=1)
-    """How many; or say `matching`."""
+    """Number of texts; alternatively give `matching`."""
     matching: SerializeAsAny[Selection] | None = None
-    """A selection that is made only to count what it selects."""
+    """A selection that is computed only to count the texts it selects."""
     seed: int = Field(default=0, ge=0)
-    """Another draw."""
+    """Seed of the random draw."""
 
     @model_validator(mode="after")
-    def _says_how_many(self) -> Self:
+    def _one_size(self) -> Self:
         if (self.texts is None) == (self.matching is None):
-            raise ValueError("say either texts (a number) or matching (the selection whose size it takes)")
+            raise ValueError("give either texts (a number) or matching (the selection whose size is used)")
         return self
 
     def select(self, pool: Pool) -> SelectionResult:
         import numpy as np
 
         figures = {}
-        wanted = self.texts
+        size = self.texts
         if self.matching is not None:
             other = self.matching.select(pool)
-            wanted = int(other.chosen.sum())
-            figures = {"matching": {"name": self.matching.name, "texts": wanted}}
-        assert wanted is not None
-        if wanted > pool.documents:
+            size = int(other.chosen.sum())
+            figures = {"matching": {"name": self.matching.name, "texts": size}}
+        assert size is not None
+        if size > pool.documents:
             raise DataError(
-                f"task_text.selection: random_texts asks for {wanted} texts, but the domain corpus has {pool.documents}; "
-                "ask for fewer"
+                f"task_text.selection: random_texts requests {size} texts, but the domain corpus has {pool.documents}; "
+                "request fewer"
             )
         draw = np.random.default_rng(self.seed)
         sizes = list(pool.domain.values())
-        # how many of each file, then which: no more than a file's numbers are in memory
-        shares = draw.multivariate_hypergeometric(sizes, wanted, method="marginals")
+        # first the number of texts per file, then which: the indices of one file at a time are in memory
+        shares = draw.multivariate_hypergeometric(sizes, size, method="marginals")
         chosen = np.zeros(pool.documents, bool)
         begin = 0
-        for size, share in zip(sizes, shares, strict=True):
-            chosen[begin + draw.choice(size, int(share), replace=False)] = True
-            begin += size
+        for count, share in zip(sizes, shares, strict=True):
+            chosen[begin + draw.choice(count, int(share), replace=False)] = True
+            begin += count
         return SelectionResult(chosen, figures)
 
     def parts(self) -> tuple[Component, ...]:

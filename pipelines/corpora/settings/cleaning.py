@@ -1,4 +1,4 @@
-"""How texts are cleaned, as params.yaml spells it under `clean:`, and what the result depends on besides these words.
+"""Settings under `clean:` in params.yaml, and the identity of their result.
 
 clean:
   repairs: [unicode, markup]
@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from pipelines.corpora.cleaning import Cleaner, Filter, Mask, Repair
-from pipelines.corpora.settings.sources import Strict
+from pipelines.corpora.settings.sources import StrictSettings
 from pipelines.errors import DataError
 from pipelines.lineage.source import source_hash
 
@@ -28,17 +28,18 @@ def _of_kind(kind: type[Cleaner]) -> BeforeValidator:
     def build(value: Any) -> Cleaner:
         cleaner = Cleaner.model_validate(value)
         if not isinstance(cleaner, kind):
-            right = next(key for other, key in _KEYS.items() if isinstance(cleaner, other))
-            raise ValueError(f"{cleaner.name!r} belongs under {right!r}, not under {_KEYS[kind]!r}")
+            key = next(key for other, key in _KEYS.items() if isinstance(cleaner, other))
+            raise ValueError(f"{cleaner.name!r} belongs under {key!r}, not under {_KEYS[kind]!r}")
         return cleaner
 
     return BeforeValidator(build)
 
 
-class CleanSettings(Strict):
-    """What is done to texts, in the order of these keys; `filters` look at unlabelled text only.
+class CleanSettings(StrictSettings):
+    """Cleaners in the order of application; `filters` apply to unlabelled text only.
 
-    Unlabelled texts shorter than `min_characters` go; texts longer than `max_characters` are cut.
+    Unlabelled texts shorter than `min_characters` are dropped; texts longer than `max_characters` are split or
+    truncated.
     """
 
     repairs: tuple[SerializeAsAny[Annotated[Repair, _of_kind(Repair)]], ...] = Field(
@@ -50,24 +51,24 @@ class CleanSettings(Strict):
     max_characters: int = Field(default=50_000, ge=100)
 
     def cleaners(self) -> Iterator[Cleaner]:
-        """All of them, in the order in which they see a text."""
+        """All cleaners, in the order of application."""
         yield from self.repairs
         yield from self.filters
         yield from self.masks
 
     def problem(self, language: str) -> str | None:
-        """Which cleaner cannot clean texts in a language, and why; None when all can."""
+        """The first cleaner that does not support a language, and why; None when all do."""
         for cleaner in self.cleaners():
             if problem := cleaner.problem(language):
                 return f"{cleaner.name}: {problem}"
         return None
 
     def identity(self, language: str, root: Path) -> dict[str, Any]:
-        """All that cleaned texts depend on: settings, language, the cleaners' code, their libraries and files.
+        """Everything that cleaned texts depend on: settings, language, the cleaners' code, their libraries and files.
 
-        DataError when a file that a cleaner reads is not there.
+        DataError when a file that a cleaner reads is missing.
         """
-        # members of a family are found by name, so no import of ours leads to their code
+        # members of a family are discovered by name, so that their code is not reached through imports
         code = source_hash(type(cleaner).__module__ for cleaner in self.cleaners())
         libraries = sorted({library for cleaner in self.cleaners() for library in cleaner.libraries})
         files = sorted({file for cleaner in self.cleaners() for file in cleaner.files})

@@ -1,4 +1,4 @@
-"""What a user may write under `datasets:` in params.yaml, checked before anything is read.
+"""Settings under `datasets:` in params.yaml, validated before any data is read.
 
 load_settings(root)["docstrings"].task.labels_per_class        # 20
 """
@@ -15,25 +15,25 @@ from pydantic import Field, ValidationError, model_validator
 from pipelines.components import did_you_mean
 from pipelines.components.plain_yaml import refuse_tags
 from pipelines.corpora.settings.cleaning import CleanSettings
-from pipelines.corpora.settings.like import LIKE, NoSuchExample, keys_of
+from pipelines.corpora.settings.like import LIKE, InvalidLikeError, keys_of
 from pipelines.corpora.settings.mixture import Mixtures, check_mixture
 from pipelines.corpora.settings.overlap import DecontaminateSettings, DeduplicateSettings
 from pipelines.corpora.settings.quality import QualitySettings
-from pipelines.corpora.settings.sources import Sources, Strict
+from pipelines.corpora.settings.sources import Sources, StrictSettings
 from pipelines.corpora.settings.task import KINDS, Task
 from pipelines.corpora.settings.task_text import TaskTextSettings
 from pipelines.errors import RecipeError
 
 FILE = "params.yaml"
 _TAGS = ("files", "package", "columns")
-"""Parts of the place of a mistake that no user wrote."""
+"""Parts of an error's location that come from pydantic's union tags, not from the user."""
 
 
-class DatasetSettings(Strict):
-    """One entry of `datasets:`. `recipe`, `variants` and `budget` say what to train, and never move the data."""
+class DatasetSettings(StrictSettings):
+    """One entry of `datasets:`. `recipe`, `variants` and `budget` concern training and do not affect the data."""
 
     like: str | None = None
-    """Another dataset, whose keys these are but for those that are said here."""
+    """Another dataset, from which all keys are taken that are not set here."""
     language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
     general: Sources
     domain: Sources
@@ -52,22 +52,22 @@ class DatasetSettings(Strict):
     def _parts_fit(self) -> Self:
         if problem := self.clean.problem(self.language):
             raise ValueError(f"clean: {problem}")
-        for corpus, mixture in self.mixtures.of_corpora().items():
+        for corpus, mixture in self.mixtures.by_corpus().items():
             check_mixture(mixture, corpus, getattr(self, corpus), self.language)
         return self
 
 
 def load_settings(root: Path) -> dict[str, DatasetSettings]:
-    """The datasets of `root`/params.yaml by name. RecipeError names the line and the key of the first mistake."""
+    """Datasets of `root`/params.yaml by name. RecipeError names the line and the key of the first error."""
     document = read_params(root)
     blocks = document.get("datasets")
     if not isinstance(blocks, Mapping) or not blocks:
-        raise RecipeError(f"{FILE}: there is no block 'datasets:'; add one, docs/data.md shows how")
+        raise RecipeError(f"{FILE}: the block 'datasets:' is missing or empty; docs/data.md shows how to write one")
     return {str(name): _validated(str(name), block, document) for name, block in blocks.items()}
 
 
 def load_dataset(dataset: str, root: Path) -> DatasetSettings:
-    """The settings of one dataset. RecipeError when params.yaml has no such dataset."""
+    """Settings of one dataset. RecipeError when params.yaml has no such dataset."""
     settings = load_settings(root)
     if dataset not in settings:
         raise RecipeError(f"{FILE}: no dataset is called {dataset!r}.{did_you_mean(dataset, settings)}")
@@ -75,7 +75,7 @@ def load_dataset(dataset: str, root: Path) -> DatasetSettings:
 
 
 def read_params(root: Path) -> Any:
-    """params.yaml as a mapping that remembers its lines. RecipeError when it is missing or is no YAML mapping."""
+    """Read params.yaml as a mapping with line numbers. RecipeError when it is missing or is not a YAML mapping."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -93,7 +93,7 @@ def read_params(root: Path) -> Any:
 
 
 def line_of(dataset: str, root: Path, *keys: str) -> str:
-    """`params.yaml:12`: where a key of a dataset is said, by the dataset itself or the one it is like."""
+    """`params.yaml:12`: the line of a key of a dataset, in the dataset itself or in the one under `like`."""
     document = read_params(root)
     return _line(document, (dataset, *keys), keys_of(dataset, document["datasets"]))
 
@@ -102,25 +102,25 @@ def _validated(name: str, block: Any, document: Any) -> DatasetSettings:
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
         where = _line(document, (name,))
         raise RecipeError(f"{where}: dataset {name!r}: use lower-case letters, digits, '-' and '_' (it names a folder)")
-    said: dict[str, tuple[str, Any]] | None = None
+    sources: dict[str, tuple[str, Any]] | None = None
     try:
         if isinstance(block, Mapping):
-            said = keys_of(name, document["datasets"])
-            block = {key: value for key, (_, value) in said.items()}
+            sources = keys_of(name, document["datasets"])
+            block = {key: value for key, (_, value) in sources.items()}
         return DatasetSettings.model_validate(_plain(block))
-    except NoSuchExample as wrong:
+    except InvalidLikeError as wrong:
         raise RecipeError(f"{_line(document, (name, LIKE))}: datasets.{name}.{LIKE}: {wrong}") from None
     except ValidationError as invalid:
         error = invalid.errors()[0]
         context = error.get("ctx", {})
-        place = (*error["loc"], *context.get("place", ()), *([context["key"]] if "key" in context else ()))
-        keys = [str(part) for part in (*error["loc"], *context.get("place", ())) if part not in (*KINDS, *_TAGS)]
-        where = _line(document, (name, *place), said)
+        path = (*error["loc"], *context.get("path", ()), *([context["key"]] if "key" in context else ()))
+        keys = [str(part) for part in (*error["loc"], *context.get("path", ())) if part not in (*KINDS, *_TAGS)]
+        where = _line(document, (name, *path), sources)
         raise RecipeError(f"{where}: {'.'.join(['datasets', name, *keys])}: {error['msg']}") from None
 
 
 def _plain(value: Any) -> Any:
-    """The document without ruamel's line-keeping types."""
+    """Convert ruamel's types, which keep line numbers, to plain ones."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -128,20 +128,20 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _line(document: Any, place: tuple[Any, ...], said: Mapping[str, tuple[str, Any]] | None = None) -> str:
-    """`params.yaml:12`: the line of the deepest key of `place` (a dataset, its keys) that the file really has.
+def _line(document: Any, path: tuple[Any, ...], sources: Mapping[str, tuple[str, Any]] | None = None) -> str:
+    """`params.yaml:12`: the line of the deepest key of `path` (a dataset, then keys) that exists in the file.
 
-    `said` tells which dataset says a key that another takes from it.
+    `sources` maps each key of the dataset to the dataset it is taken from.
     """
-    if said and len(place) > 1 and place[1] in said:
-        place = (said[place[1]][0], *place[1:])
+    if sources and len(path) > 1 and path[1] in sources:
+        path = (sources[path[1]][0], *path[1:])
     line, node = 0, document
-    for part in ("datasets", *place):
+    for part in ("datasets", *path):
         if isinstance(node, Mapping) and part in node:
-            line = node.lc.key(part)[0]  # type: ignore[attr-defined]  # ruamel's mappings know their lines
+            line = node.lc.key(part)[0]  # type: ignore[attr-defined]  # ruamel's mappings have line numbers
         elif isinstance(node, list) and isinstance(part, int) and part < len(node):
             line = node.lc.item(part)[0]  # type: ignore[attr-defined]
         else:
-            continue  # a tag of a union, or a key that is missing
+            continue  # a tag of a union, or a missing key
         node = node[part]
     return f"{FILE}:{line + 1}"

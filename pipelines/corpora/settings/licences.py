@@ -1,4 +1,4 @@
-"""Under which licence a dataset's sources stand, as far as they, or the packages they come with, say."""
+"""Licences of a dataset's sources, as stated in params.yaml or in the metadata of packages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pipelines.corpora.settings.sources import DocumentationSource, PackageSourc
 
 UNSTATED = "not stated"
 LONGEST = 60
-"""Characters beyond which a package's licence field holds the whole licence, not its name."""
+"""Characters above which a package's licence field holds the full text instead of a name."""
 
 
 def licence_of(source: Source, pinned: Mapping[str, Any]) -> str:
-    """What the user states as `licence:`, else what the package states; `pinned` are the sources of the pin."""
+    """The user's `licence:`, else that of the package; `pinned` are the sources of the pin."""
     if source.licence:
         return source.licence
     if isinstance(source, DocumentationSource):
@@ -28,10 +28,14 @@ def _of_package(package: str) -> str:
     """`MIT (metadata of snownlp)`"""
     try:
         name = packages_distributions().get(package, [package])[0]
-        told = metadata(name)
+        fields = metadata(name)
     except (PackageNotFoundError, IndexError):
         return UNSTATED
-    named = [str(told.json.get(key, "")) for key in ("license_expression", "license")]
-    classified = [line.rpartition(" :: ")[2] for line in told.get_all("Classifier") or [] if line.startswith("License")]
-    found = next((text for text in [*named, *classified] if text and text != "UNKNOWN" and len(text) <= LONGEST), None)
-    return f"{found} (metadata of {name})" if found else UNSTATED
+    named = [str(fields.json.get(key, "")) for key in ("license_expression", "license")]
+    classified = [
+        line.rpartition(" :: ")[2] for line in fields.get_all("Classifier") or [] if line.startswith("License")
+    ]
+    licence = next(
+        (text for text in [*named, *classified] if text and text != "UNKNOWN" and len(text) <= LONGEST), None
+    )
+    return f"{licence} (metadata of {name})" if licence else UNSTATED

@@ -1,6 +1,6 @@
-"""A dataset that says only how it differs from another: `like: docstrings` takes every key that it does not say itself.
+"""Datasets that inherit from another: `like: docstrings` takes every key that the dataset does not set itself.
 
-A key is taken or said whole: `task: {...}` replaces the other's task, it does not change a part of it.
+Keys are inherited whole: `task: {...}` replaces the other dataset's task instead of merging with it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from pipelines.components import did_you_mean
 LIKE = "like"
 
 
-class NoSuchExample(ValueError):
-    """`like` names what cannot be taken from; the message says why."""
+class InvalidLikeError(ValueError):
+    """`like` names a dataset that cannot be inherited from; the message says why."""
 
 
 def keys_of(name: str, blocks: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
-    """Every key of the dataset `name` → the dataset that says it, and its value. NoSuchExample when `like` is wrong."""
+    """Key of the dataset `name` → the dataset that sets it, and its value. InvalidLikeError for an invalid `like`."""
     block = blocks[name]
     own = {str(key): (name, value) for key, value in block.items()}
     if LIKE not in block:
         return own
     other = block[LIKE]
     if other not in blocks or other == name:
-        raise NoSuchExample(f"no other dataset is called {other!r}.{did_you_mean(str(other), set(blocks) - {name})}")
-    example = blocks[other]
-    if not isinstance(example, Mapping):
-        raise NoSuchExample(f"{other!r} is no dataset")
-    if LIKE in example:
-        raise NoSuchExample(f"{other!r} is itself like {example[LIKE]!r}; name a dataset that says everything")
-    return {str(key): (other, value) for key, value in example.items()} | own
+        raise InvalidLikeError(f"no other dataset is called {other!r}.{did_you_mean(str(other), set(blocks) - {name})}")
+    base = blocks[other]
+    if not isinstance(base, Mapping):
+        raise InvalidLikeError(f"{other!r} is not a mapping of dataset keys")
+    if LIKE in base:
+        raise InvalidLikeError(f"{other!r} itself has 'like: {base[LIKE]}'; name a dataset without 'like'")
+    return {str(key): (other, value) for key, value in base.items()} | own

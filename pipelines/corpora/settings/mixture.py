@@ -1,4 +1,4 @@
-"""In which proportions the sources of a corpus are mixed, as params.yaml spells it.
+"""Settings under `mixtures:` in params.yaml: the proportions in which the sources of a corpus are mixed.
 
 mixtures:
   general: {weights: {wikipedia: 0.7, novels: 0.3}}      # by the name of the source
@@ -14,45 +14,45 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from pipelines.components import did_you_mean
-from pipelines.corpora.settings.sources import Source, Strict
+from pipelines.corpora.settings.sources import Source, StrictSettings
 
 
-class MixtureSettings(Strict):
-    """The shares of the sources of one corpus; exactly one of `weights` and `temperature`."""
+class MixtureSettings(StrictSettings):
+    """Shares of the sources of one corpus; exactly one of `weights` and `temperature`."""
 
     weights: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = None
     """Source (or language) → its share, in any scale: 7 and 3 are 0.7 and 0.3."""
     temperature: float | None = Field(default=None, ge=0, le=1)
-    """The exponent α of p ∝ n^α over the natural sizes n: 1 is natural, 0 the same for all (Conneau & Lample 2019 §3.1: 0.5)."""
+    """Exponent α of p ∝ n^α over the natural sizes n: 1 is natural, 0 uniform (Conneau & Lample 2019 §3.1: 0.5)."""
     by: Literal["source", "language"] = "source"
-    """What has a share; the sources of one language keep their natural proportions among themselves."""
+    """Unit that gets a share; sources of one language keep their natural proportions among themselves."""
     unit: Literal["documents", "characters"] = "documents"
-    """What shares are shares of, and what n counts."""
+    """Unit in which sizes and shares are measured."""
     size: float = Field(default=1.0, gt=0, le=100)
-    """How much there is in the end: times what all sources together hold."""
+    """Size of the mixture, relative to all sources together."""
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
+    def _has_weights_or_temperature(self) -> Self:
         if self.weights is not None and self.temperature is not None:
-            raise ValueError("weights and temperature both say how much of each source there is; keep one of them")
+            raise ValueError("weights and temperature are mutually exclusive; keep one of them")
         if self.weights is None and self.temperature is None:
-            raise ValueError("say weights (source → share) or temperature (0 to 1), or leave the mixture out")
+            raise ValueError("set weights (source → share) or temperature (0 to 1), or remove the mixture")
         return self
 
 
-class Mixtures(Strict):
-    """A mixture of each corpus that has one; the sources of the others keep their natural proportions."""
+class Mixtures(StrictSettings):
+    """Mixtures by corpus; without one, sources keep their natural proportions."""
 
     general: MixtureSettings | None = None
     domain: MixtureSettings | None = None
 
-    def of_corpora(self) -> dict[str, MixtureSettings]:
-        """Corpus → its mixture, where there is one."""
+    def by_corpus(self) -> dict[str, MixtureSettings]:
+        """Corpus → mixture, for corpora that have one."""
         return {name: mixture for name in type(self).model_fields if (mixture := getattr(self, name)) is not None}
 
 
 def check_mixture(mixture: MixtureSettings, corpus: str, sources: Sequence[Source], language: str) -> None:
-    """ValueError, with its place in the dataset, when a mixture does not fit the sources of its corpus."""
+    """Raise ValueError, with the path of the key, when a mixture does not fit the sources of its corpus."""
     members = members_of(mixture, sources, language)
     if len(members) < 2:
         (only,) = members
@@ -63,27 +63,32 @@ def check_mixture(mixture: MixtureSettings, corpus: str, sources: Sequence[Sourc
         if name not in members:
             message = f"no {mixture.by} of {corpus!r} is called {name!r}.{did_you_mean(name, members)}"
             _refuse(message, corpus, "weights", name)
-    if left := [name for name in members if name not in mixture.weights]:
-        _refuse(f"there is no weight for {', '.join(map(repr, left))}; give every {mixture.by} one", corpus, "weights")
+    if missing := [name for name in members if name not in mixture.weights]:
+        _refuse(
+            f"there is no weight for {', '.join(map(repr, missing))}; every {mixture.by} needs one", corpus, "weights"
+        )
 
 
 def members_of(mixture: MixtureSettings, sources: Sequence[Source], language: str) -> dict[str, list[str]]:
-    """What has a share → its collections."""
-    found: dict[str, dict[str, None]] = {}
+    """Member (source or language) → its collections."""
+    collections: dict[str, dict[str, None]] = {}
     for source in sources:
         member = source.collection if mixture.by == "source" else source.language or language
-        found.setdefault(member, {})[source.collection] = None
+        collections.setdefault(member, {})[source.collection] = None
     of_collection: Mapping[str, set[str]] = {
-        name: {member for member, names in found.items() if name in names} for names in found.values() for name in names
+        name: {member for member, names in collections.items() if name in names}
+        for names in collections.values()
+        for name in names
     }
     for name, members in of_collection.items():
         if len(members) > 1:
             raise ValueError(
-                f"sources called {name!r} have several languages ({', '.join(sorted(members))}); name them apart"
+                f"sources called {name!r} have several languages ({', '.join(sorted(members))}); give them different "
+                "names"
             )
-    return {member: list(names) for member, names in found.items()}
+    return {member: list(names) for member, names in collections.items()}
 
 
-def _refuse(message: str, *place: str) -> None:
-    context = {"message": message, "place": ("mixtures", *place)}
+def _refuse(message: str, *path: str) -> None:
+    context = {"message": message, "path": ("mixtures", *path)}
     raise PydanticCustomError("mixture", "{message}", context)

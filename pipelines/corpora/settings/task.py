@@ -1,4 +1,4 @@
-"""Where labelled examples may come from, as params.yaml spells it; every kind says of which task family they are."""
+"""Settings under `task:` of a dataset: kinds of labelled tasks and the sources of their examples."""
 
 from __future__ import annotations
 
@@ -9,41 +9,40 @@ from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, mode
 from pydantic_core import PydanticCustomError
 
 from pipelines.components import did_you_mean, discover
-from pipelines.corpora.settings.sources import Source, Sources, Strict, as_list
+from pipelines.corpora.settings.sources import Source, Sources, StrictSettings, as_list
 from pipelines.task_families import TaskFamily
 
 
 def has_classes(family: TaskFamily) -> bool:
-    """Whether an example has one label out of few, so that examples can be counted label by label."""
+    """Whether an example has one label of a closed set, so that examples can be counted per class."""
     return family.columns.get("label") == "string"
 
 
-class LabelledTask(Strict):
-    """What every kind of task says."""
+class LabelledTask(StrictSettings):
+    """Keys common to all kinds of tasks."""
 
-    family: TaskFamily = Field(default_factory=TaskFamily.usually)
+    family: TaskFamily = Field(default_factory=TaskFamily.default)
     licence: str | None = Field(default=None, min_length=1, exclude=True)
-    """Of the labelled examples, for the dataset's card; no step depends on it."""
+    """Licence of the labelled examples, for the dataset's card; no step depends on it."""
     labels_per_class: int | None = Field(default=None, ge=1)
-    """Keep this many labelled examples of each class for training; the other training texts lose their labels."""
+    """Labelled training examples to keep per class; the other training texts lose their labels."""
     labelled_examples: int | None = Field(default=None, ge=1)
-    """Keep this many labelled examples for training, every label among them; the other training texts lose theirs."""
+    """Labelled training examples to keep in total, every label among them; the other training texts lose their
+    labels."""
 
     @model_validator(mode="after")
-    def _counts_one_way(self) -> Self:
+    def _has_one_limit(self) -> Self:
         if self.labels_per_class is not None and self.labelled_examples is not None:
-            raise ValueError("labels_per_class and labelled_examples both say how many to keep; keep one of them")
+            raise ValueError("labels_per_class and labelled_examples are mutually exclusive; keep one of them")
         if self.labels_per_class is not None and not has_classes(self.family):
-            raise ValueError(
-                f"labels_per_class: {self.family.name} has no classes; labelled_examples counts without them"
-            )
+            raise ValueError(f"labels_per_class: {self.family.name} has no classes; use labelled_examples")
         return self
 
 
 class FileTask(LabelledTask):
-    """A labelled task in files. Without `validation`, a share of the training examples is held out, label by label.
+    """A labelled task in files. Without `validation`, a stratified share of the training examples is held out.
 
-    The family's columns are also keys here, for files that call them otherwise: `text: sentence`. So are its side tables:
+    Columns of the family are keys too, for files with other column names: `text: sentence`. So are its side tables:
     `tables: tables.jsonl`.
     """
 
@@ -53,7 +52,7 @@ class FileTask(LabelledTask):
     unlabelled: Annotated[list[Source], BeforeValidator(as_list)] = Field(default=[])
     validation_share: float = Field(default=0.1, gt=0, lt=1)
     bad_rows: Literal["refuse", "drop"] = "refuse"
-    """Whether a row that is no example of its family ends the preparation, or is left out and counted in the summary."""
+    """Whether an invalid row is an error, or is dropped and counted in the summary."""
     columns: dict[str, str] = Field(default={})
     """The family's column → the column of the files."""
     side_tables: dict[str, str] = Field(default={})
@@ -64,12 +63,12 @@ class FileTask(LabelledTask):
     def _known_keys(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        family = _family_of(value.get("family", TaskFamily.usual))
+        family = _family_of(value.get("family", TaskFamily.default_name))
         if family is None:
-            return value  # the family itself is what is wrong
+            return value  # the family itself is invalid; its own validator reports it
         known = [key for key in cls.model_fields if key not in ("columns", "side_tables")]
         own = {"columns": [*(family.fields or family.columns)], "side_tables": [*family.side_tables]}
-        named = {kind: {key: value[key] for key in keys if key in value} for kind, keys in own.items()}
+        renamed = {kind: {key: value[key] for key in keys if key in value} for kind, keys in own.items()}
         rest = {key: item for key, item in value.items() if not any(key in keys for keys in own.values())}
         for key in rest:
             if key not in known:
@@ -77,7 +76,7 @@ class FileTask(LabelledTask):
                     f"unknown key {str(key)!r}.{did_you_mean(str(key), [*known, *own['columns'], *own['side_tables']])}"
                 )
                 raise PydanticCustomError("unknown_key", "{message}", {"message": message, "key": str(key)})
-        return rest | named
+        return rest | renamed
 
     @model_validator(mode="after")
     def _has_its_side_tables(self) -> Self:
@@ -89,12 +88,12 @@ class FileTask(LabelledTask):
 
     @property
     def files(self) -> list[str]:
-        """Every file, folder or glob that the task reads examples or side tables from."""
+        """Paths of all files, folders and globs from which the task reads examples or side tables."""
         return [path for path in (self.train, self.validation, self.test, *self.side_tables.values()) if path]
 
 
 class SplitTask(LabelledTask):
-    """A task whose examples stand in one place, and are held out from there."""
+    """A task with a single pool of examples, from which validation and test are held out."""
 
     validation_share: float = Field(default=0.15, gt=0, lt=1)
     test_share: float = Field(default=0.45, gt=0, lt=1)
@@ -102,23 +101,23 @@ class SplitTask(LabelledTask):
     @model_validator(mode="after")
     def _leaves_training_text(self) -> Self:
         if self.validation_share + self.test_share >= 1:
-            raise ValueError("validation_share and test_share leave nothing to train on; lower one of them")
+            raise ValueError("validation_share and test_share leave no training examples; lower one of them")
         return self
 
 
 class DocumentationTask(SplitTask):
-    """Examples of any family from SciPy's documentation strings. Parts are made of whole modules."""
+    """Examples of any family from SciPy's documentation strings, split into parts by module."""
 
     documentation: Literal["scipy"]
     classes: int = Field(default=10, ge=2)
-    """How many subpackages: those with most documents."""
+    """Number of subpackages: those with the most documents."""
 
 
 class TextsOfLabelTask(SplitTask):
-    """Texts that stand apart by their label: which of the places is a text from?"""
+    """Texts in separate sources by label: from which source is a text?"""
 
     texts_of_label: dict[str, Sources] = Field(min_length=2)
-    """Label → where its texts stand."""
+    """Label → sources of its texts."""
 
     @model_validator(mode="after")
     def _are_classified(self) -> Self:
@@ -128,15 +127,15 @@ class TextsOfLabelTask(SplitTask):
 
 
 class TaggedWordsTask(SplitTask):
-    """Sentences of words with part-of-speech tags, some of which mean names: which characters are a name?"""
+    """Sentences of words with part-of-speech tags, some of which mark names: which characters belong to a name?"""
 
     family: TaskFamily = Field(default_factory=lambda: TaskFamily.model_validate("tagging"))
     tagged_words: Sources
-    """Files of `word/tag` with spaces between; their `format` need not be given."""
+    """Files of space-separated `word/tag`; `format` is optional."""
     entities: dict[str, str] = Field(min_length=1)
-    """Tag in the files → kind of name."""
+    """Tag in the files → entity type."""
     joined: list[str] = Field(default=[])
-    """Tags of which words side by side are one name, as a family name and a given name are."""
+    """Tags whose neighbouring words form one name, such as a family name and a given name."""
 
     @model_validator(mode="after")
     def _are_tagged(self) -> Self:
@@ -146,7 +145,7 @@ class TaggedWordsTask(SplitTask):
 
 
 def _family_of(family: Any) -> type[TaskFamily] | None:
-    """The family that is spelled as a name or a mapping; None where there is no such family."""
+    """The family given as a name or a mapping; None for an unknown family."""
     discover("pipelines.task_families")
     name = family.get("name") if isinstance(family, Mapping) else family
     member = TaskFamily.members.get(str(name))
@@ -154,7 +153,7 @@ def _family_of(family: Any) -> type[TaskFamily] | None:
 
 
 KINDS = ("documentation", "texts_of_label", "tagged_words")
-"""The key that tells a kind of task; files have none of them."""
+"""Keys that distinguish the kinds of tasks; tasks in files have none of them."""
 
 
 def _kind(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What the text for task adaptation is made of, as params.yaml spells it.
+"""Settings under `task_text:` of a dataset: the text for task adaptation.
 
 task_text: {own: true, selection: {name: nearest, neighbours: 50, vectors: hashed_ngrams}}
 """
@@ -10,18 +10,18 @@ from typing import Self
 from pydantic import SerializeAsAny, model_validator
 
 from pipelines.corpora.selections import Selection
-from pipelines.corpora.settings.sources import Strict
+from pipelines.corpora.settings.sources import StrictSettings
 
 
-class TaskTextSettings(Strict):
-    """The task's own texts without labels, and what is selected from the domain corpus to stand beside them."""
+class TaskTextSettings(StrictSettings):
+    """The task's own texts without labels, and further texts that are selected from the domain corpus."""
 
     own: bool = True
-    """Whether the task's own texts are in it; what is selected is like them in either case."""
+    """Whether the task's own texts are included; the selection resembles them in either case."""
     selection: SerializeAsAny[Selection] | None = None
 
     @model_validator(mode="after")
-    def _holds_something(self) -> Self:
+    def _is_not_empty(self) -> Self:
         if not self.own and self.selection is None:
-            raise ValueError("without its own texts and without a selection there is no text; say one of them")
+            raise ValueError("the task text is empty without its own texts and without a selection; set one of them")
         return self

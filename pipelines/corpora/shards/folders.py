@@ -1,11 +1,11 @@
-"""Tables too large for memory: a folder of Parquet shards, and a manifest that says what is in them.
+"""Tables too large for memory: a folder of Parquet shards with a manifest of their contents.
 
     data/prepared/mine/cleaned/general/
       00000.parquet, 00001.parquet, …       at most SHARD_BYTES of text each, and one document
-      _manifest.json                        documents, characters, bytes and sha256 of every shard; what was left out, and why
+      _manifest.json                        documents, characters, bytes, sha256 per shard; what was dropped, and why
 
-A step that changes a table is a `Change`: a picklable callable from the rows of one shard to rows. `mapped` runs it over
-all shards in several processes, and after an interruption over those that are missing.
+A step that changes a table is a `ShardChange`: a picklable callable from the rows of one shard to rows. `map_shards`
+applies it to all shards in several processes, and after an interruption to the missing ones.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.corpora.engines.work import ALONE_BELOW, worked
+from pipelines.corpora.engines.work import ALONE_BELOW, run_units
 from pipelines.corpora.shards.tables import Row, TableWriter, read_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
 from pipelines.errors import DataError
 
 SHARD_BYTES = 64 * 2**20
-"""UTF-8 bytes of text after which a new shard begins."""
+"""UTF-8 bytes of text at which a new shard is started."""
 MANIFEST = "_manifest.json"
-"""pyarrow and pandas read the folder as one table: they pass over names that begin with an underscore."""
+"""pyarrow and pandas skip names with a leading underscore when they read the folder as one table."""
 
-Change = Callable[[Iterator[Row], Tally], Iterable[Row]]
-"""The rows of one shard → the rows that take their place; what is left out or changed is told to the tally."""
+ShardChange = Callable[[Iterator[Row], Tally], Iterable[Row]]
+"""Rows of one shard → the rows that replace them; what is dropped or changed is counted in the tally."""
 
 
 def table_files(table: Path) -> list[Path]:
-    """The Parquet files of a table, in order: those its manifest names, or the table itself when it is one file.
+    """Parquet files of a table, in order: those in its manifest, or the table itself when it is one file.
 
-    DataError when the folder is no table.
+    DataError when the folder is not a table.
     """
     if not table.is_dir():
         return [table]
@@ -46,23 +46,23 @@ def table_files(table: Path) -> list[Path]:
 
 
 def manifest(table: Path) -> dict[str, Any]:
-    """What is known of a table in a folder. DataError when there is no manifest: the folder is no table, or not whole."""
+    """Read the manifest of a table folder. DataError without one: the folder is not a table, or incomplete."""
     try:
-        known: dict[str, Any] = read_json(table / MANIFEST)
+        content: dict[str, Any] = read_json(table / MANIFEST)
     except FileNotFoundError:
         raise DataError(
-            f"{table}: there is no {MANIFEST}: this is no table; run the step that writes it again"
+            f"{table}: no {MANIFEST}, so this is not a complete table; run the step that writes it again"
         ) from None
-    return known
+    return content
 
 
 def write_shards(folder: Path, schema: pa.Schema, rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Write rows into `folder` as one shard after another, at least one, and return what each of them holds."""
-    found: list[dict[str, Any]] = []
+    """Write rows into `folder` as consecutive shards, at least one; return the manifest entry of each."""
+    shards: list[dict[str, Any]] = []
     waiting = iter(rows)
     more = True
     while more:
-        path = folder / f"{len(found):05d}.parquet"
+        path = folder / f"{len(shards):05d}.parquet"
         with TableWriter(path, schema) as writer:
             more = False
             for row in waiting:
@@ -70,16 +70,16 @@ def write_shards(folder: Path, schema: pa.Schema, rows: Iterable[Row]) -> list[d
                 if writer.counts["bytes"] >= SHARD_BYTES:
                     more = True
                     break
-        if found and not writer.counts["documents"]:
-            path.unlink()  # the rows before ended with their shard
+        if shards and not writer.counts["documents"]:
+            path.unlink()  # the rows ended exactly with the previous shard
         else:
-            found.append({"file": path.name, **writer.counts, "sha256": _sha256(path)})
-    return found
+            shards.append({"file": path.name, **writer.counts, "sha256": _sha256(path)})
+    return shards
 
 
 @dataclass(frozen=True)
-class Written:
-    """A unit of work that writes rows: `make(tally)` gives them."""
+class WriteShards:
+    """Unit of work that writes the rows of `make(tally)` as shards."""
 
     name: str
     schema: pa.Schema
@@ -92,40 +92,45 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Changed:
-    """The rows of one shard, changed."""
+class ChangeShard:
+    """Rows of one shard after a change."""
 
     path: Path
-    change: Change
+    change: ShardChange
 
     def __call__(self, tally: Tally) -> Iterable[Row]:
         return self.change(read_rows(self.path), tally)
 
 
-def mapped(
-    table: Path, destination: Path, schema: pa.Schema, change: Change, home: Path, processes: int
+def map_shards(
+    table: Path, destination: Path, schema: pa.Schema, change: ShardChange, home: Path, processes: int
 ) -> dict[str, Any]:
-    """Write `destination` from `table`, shard by shard; unfinished work stands in `home`. Returns its manifest."""
-    units = [Written(f"{number:05d}", schema, Changed(path, change)) for number, path in enumerate(table_files(table))]
-    return joined(units, destination, home, processes, manifest(table)["bytes"])
+    """Write `destination` from `table`, shard by shard; finished units are kept in `home`. Returns its manifest."""
+    units = [
+        WriteShards(f"{number:05d}", schema, ChangeShard(path, change))
+        for number, path in enumerate(table_files(table))
+    ]
+    return table_from_units(units, destination, home, processes, manifest(table)["bytes"])
 
 
-def joined(units: Sequence[Written], destination: Path, home: Path, processes: int, size: int) -> dict[str, Any]:
-    """Write the table `destination` from units of work, in their order. Returns its manifest.
+def table_from_units(
+    units: Sequence[WriteShards], destination: Path, home: Path, processes: int, size: int
+) -> dict[str, Any]:
+    """Compute units of work and write their shards, in order, as the table `destination`. Returns its manifest.
 
-    `size` is how many bytes there are to read: little is read by one process.
+    `size` is the input size in bytes: a small input is read by one process.
     """
-    return sealed(worked(units, home, processes if size > ALONE_BELOW else 1), destination)
+    return table_from_folders(run_units(units, home, processes if size > ALONE_BELOW else 1), destination)
 
 
-def sealed(folders: Sequence[Path], destination: Path) -> dict[str, Any]:
-    """The table `destination` of finished folders as `Written` makes them, in their order. Returns its manifest."""
+def table_from_folders(folders: Sequence[Path], destination: Path) -> dict[str, Any]:
+    """Write the table `destination` from finished folders of `WriteShards`, in order. Returns its manifest."""
     destination.mkdir(parents=True)
     tally = Tally()
     parts = [(folder, read_json(folder / MANIFEST)) for folder in folders]
-    written = [(folder / shard["file"], shard) for folder, part in parts for shard in part["shards"]]
-    # an empty table still says what its columns are
-    kept = [pair for pair in written if pair[1]["documents"]] or written[:1]
+    entries = [(folder / shard["file"], shard) for folder, part in parts for shard in part["shards"]]
+    # an empty table keeps one empty shard for its schema
+    kept = [entry for entry in entries if entry[1]["documents"]] or entries[:1]
     shards: list[dict[str, Any]] = []
     for path, shard in kept:
         file = f"{len(shards):05d}.parquet"
@@ -139,8 +144,8 @@ def sealed(folders: Sequence[Path], destination: Path) -> dict[str, Any]:
     return whole
 
 
-def written(destination: Path, schema: pa.Schema, rows: Iterable[Row], tally: Tally) -> dict[str, Any]:
-    """Write the table `destination` from one stream of rows, whose maker tells `tally`. Returns its manifest."""
+def write_table(destination: Path, schema: pa.Schema, rows: Iterable[Row], tally: Tally) -> dict[str, Any]:
+    """Write the table `destination` from one stream of rows, whose producer counts in `tally`. Returns its manifest."""
     destination.mkdir(parents=True)
     shards = write_shards(destination, schema, rows)
     totals = {key: sum(shard[key] for shard in shards) for key in ("documents", "characters", "bytes")}
@@ -150,7 +155,7 @@ def written(destination: Path, schema: pa.Schema, rows: Iterable[Row], tally: Ta
 
 
 def _link(path: Path, other: Path) -> None:
-    """The same file under another name: finished work stays where a later call would look for it."""
+    """Hard-link a file, so that a later call still finds the finished unit in its folder."""
     try:
         os.link(path, other)
     except OSError:  # a file system without links

@@ -1,8 +1,8 @@
-"""General text that nothing trains on, so that what later stages forget can be measured on it.
+"""General text that is never trained on, to measure forgetting in later stages.
 
-A hundredth of the general corpus, and a megabyte at most: the texts with the smallest hashes, so that the choice depends on
-no order and stays the same whatever is trained. They have been cleaned, deduplicated and decontaminated like the rest. A
-corpus under a mebibyte keeps all of its text: a hundredth of it would measure nothing.
+One percent of the general corpus, one megabyte at most: the texts with the smallest hashes, so that the selection does
+not depend on order or on what is trained. They are cleaned, deduplicated and decontaminated like the rest. Nothing is
+held out of a corpus under one mebibyte: one percent of it would be too little to measure anything.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.corpora.engines.work import ALONE_BELOW, worked
+from pipelines.corpora.engines.work import ALONE_BELOW, run_units
 from pipelines.corpora.shards.folders import manifest, table_files
 from pipelines.corpora.shards.tables import ROWS_IN_A_GROUP, TEXTS, Row
 
 HELD_OUT = "general_heldout"
 """Name of the table."""
 SHARE = 0.01
-"""Of the bytes of the general corpus."""
+"""Held-out share of the general corpus, in bytes."""
 MOST_BYTES = 10**6
 LEAST_BYTES = 2**20
-"""Bytes of a general corpus that is large enough to hold something out."""
+"""Minimum size in bytes of a general corpus of which text is held out."""
 REASON = "held out to measure forgetting"
 _PURPOSE = b"held out"
 _KEY = "key"
@@ -35,13 +35,13 @@ _KEYED = TEXTS.append(pa.field(_KEY, pa.uint64()))
 
 
 def key_of(text: str) -> int:
-    """Decides whether a text is held out: 64 bits of a hash that serves nothing else."""
+    """64-bit hash, used for nothing else, by which texts are held out."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8, person=_PURPOSE).digest(), "big")
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """A unit of work: the texts of one shard with the smallest keys, as many as could be held out were it the only one."""
+class HeldOutCandidates:
+    """Unit of work: the texts of one shard with the smallest keys, as many as the whole budget allows."""
 
     name: str
     path: Path
@@ -70,18 +70,18 @@ class Candidates:
 
 
 def held_out(table: Path, home: Path, processes: int) -> tuple[int, list[Row]]:
-    """The largest key of the texts of `table`, a folder of shards, that are held out (−1: none), and their rows by key.
+    """Largest key of the texts of `table`, a folder of shards, that are held out (−1: none), and their rows by key.
 
-    Unfinished work stands in `home`. Of equal texts one row is given; all of them have its key.
+    Finished units are kept in `home`. Equal texts have the same key and are returned as one row.
     """
     size = int(manifest(table)["bytes"])
     if size < LEAST_BYTES:
         return -1, []
     budget = min(MOST_BYTES, int(size * SHARE))
-    units = [Candidates(f"{number:05d}", path, budget) for number, path in enumerate(table_files(table))]
-    folders = worked(units, home, processes if size > ALONE_BELOW else 1)
+    units = [HeldOutCandidates(f"{number:05d}", path, budget) for number, path in enumerate(table_files(table))]
+    folders = run_units(units, home, processes if size > ALONE_BELOW else 1)
     kept = _KEYED.empty_table()
-    # one after the other: what could be held out of each shard of a large corpus fits no memory
+    # one shard at a time: the candidates of all shards of a large corpus do not fit into memory
     for folder in folders:
         kept = _smallest(pa.concat_tables([kept, pq.read_table(folder / _ROWS)]), budget)
     if not len(kept):
@@ -90,7 +90,7 @@ def held_out(table: Path, home: Path, processes: int) -> tuple[int, list[Row]]:
 
 
 def _smallest(rows: pa.Table, budget: int) -> pa.Table:
-    """Of `rows` with their keys those with the smallest, each key once, until their texts have `budget` bytes."""
+    """Rows with the smallest keys, each key once, up to `budget` bytes of text."""
     rows = rows.sort_by([(name, "ascending") for name in (_KEY, *TEXTS.names)])
     keys = rows[_KEY].to_numpy()
     rows = rows.filter(pa.array(np.append(True, keys[1:] != keys[:-1])[: len(keys)]))

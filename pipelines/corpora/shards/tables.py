@@ -1,10 +1,10 @@
-"""Tables of text on disk: deterministic Parquet, written aside and moved into place.
+"""Tables of text on disk: deterministic Parquet, replaced atomically.
 
-with written_aside(root / "data/prepared/mine/cleaned") as folder:
+with replaced_atomically(root / "data/prepared/mine/cleaned") as folder:
     count = write_rows(folder / "general.parquet", TEXTS, rows)
 
-A row of a labelled table is `text`, the family's other columns, and where it stands; while parts are kept together, `part`
-is last. Where it stands is the column `source`, or `origin` when the family has a `source` of its own.
+A row of a labelled table is `text`, the family's other columns and the row's location; while all parts are in one
+table, `part` is last. The location column is `source`, or `origin` when the family has a column `source` of its own.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pipelines.task_families import TaskFamily
 
 ROWS_IN_A_GROUP = 8192
 BYTES_IN_A_GROUP = 8 * 2**20
-"""UTF-8 bytes of text after which a group is written, whatever its rows: what a reader holds in memory."""
+"""UTF-8 bytes of text at which a row group is written, whatever its rows: readers hold one group in memory."""
 
 TEXTS = pa.schema([("text", pa.string()), ("source", pa.string()), ("collection", pa.string())])
-"""Plain text: where it stands, and the name of the source of params.yaml that it came by."""
+"""Plain text, its location, and the name of its source in params.yaml."""
 
 Row = tuple[Any, ...]
 
@@ -39,41 +39,42 @@ _TYPES = {
 
 
 def labelled(family: TaskFamily) -> pa.Schema:
-    """The columns of the tables `train`, `validation` and `test`."""
-    own = [(name, _TYPES[family.columns[name]]) for name in other_columns(family)]
-    return pa.schema([("text", pa.string()), *own, (origin(family), pa.string())])
+    """Schema of the tables `train`, `validation` and `test`."""
+    columns = [(name, _TYPES[family.columns[name]]) for name in other_columns(family)]
+    return pa.schema([("text", pa.string()), *columns, (origin(family), pa.string())])
 
 
 def labelled_parts(family: TaskFamily) -> pa.Schema:
-    """The columns of the table that holds all parts of a task."""
+    """Schema of the table that holds all parts of a task."""
     return labelled(family).append(pa.field("part", pa.string()))
 
 
 def origin(family: TaskFamily) -> str:
-    """The column that says where a row of a labelled table stands."""
+    """Name of the location column of a labelled table."""
     return "origin" if "source" in family.columns else "source"
 
 
 def other_columns(family: TaskFamily) -> list[str]:
-    """The family's columns that stand between `text` and where the row stands."""
+    """The family's columns between `text` and the location."""
     return [name for name in family.columns if name != "text"]
 
 
 def example_of(family: TaskFamily, row: Row) -> dict[str, Any]:
-    """The family's columns of a row of one of its tables."""
+    """Convert a row of a labelled table to the family's columns."""
     values = dict(zip(["text", *other_columns(family)], row, strict=False))
     return {name: values[name] for name in family.columns}
 
 
 def row_of(family: TaskFamily, example: dict[str, Any], *rest: str) -> Row:
-    """A row of a table of the family: the example, then where it stands, and its part where parts are together."""
+    """Convert an example to a row of a labelled table; `rest` is its location and, in the table of all parts, its
+    part."""
     return (family.text(example), *(example[name] for name in other_columns(family)), *rest)
 
 
 class TableWriter:
-    """A Parquet file of rows, written in groups of a fixed number of rows or bytes; `text` is the first column.
+    """Writes rows to a Parquet file, in groups of a fixed number of rows or bytes; `text` is the first column.
 
-    Use it in a `with` block. `counts` says how many documents, characters and UTF-8 bytes of text were written.
+    A context manager. `counts` holds the number of documents, characters and UTF-8 bytes of text written.
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
@@ -84,7 +85,7 @@ class TableWriter:
         self._bytes = 0
 
     def write(self, row: Row) -> None:
-        """Add a row."""
+        """Write a row."""
         size = len(row[0].encode())
         self._group.append(row)
         self._bytes += size
@@ -113,7 +114,7 @@ class TableWriter:
 
 
 def write_rows(path: Path, schema: pa.Schema, rows: Iterable[Row]) -> dict[str, int]:
-    """Write rows in the order given. Returns how many documents, characters and UTF-8 bytes of text were written."""
+    """Write rows in order. Returns the number of documents, characters and UTF-8 bytes of text."""
     with TableWriter(path, schema) as writer:
         for row in rows:
             writer.write(row)
@@ -121,7 +122,7 @@ def write_rows(path: Path, schema: pa.Schema, rows: Iterable[Row]) -> dict[str, 
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a table, one group in memory at a time."""
+    """Read the rows of a table, one group in memory at a time."""
     with pq.ParquetFile(path) as table:
         for batch in table.iter_batches(batch_size=ROWS_IN_A_GROUP):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

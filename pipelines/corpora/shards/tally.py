@@ -1,4 +1,4 @@
-"""What a step leaves out or changes: counted by reason, with a few samples of each for eyes."""
+"""Counts, by reason, of what a step drops or changes, with a few samples of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXCERPT = 300
 
 
 class Tally:
-    """Counts by reason. Samples are those with the smallest hashes, so that they do not depend on order or parts."""
+    """Counts by reason. Samples are those with the smallest hashes, independent of order and parts."""
 
     def __init__(self) -> None:
         self.dropped: Counter[str] = Counter()
@@ -20,17 +20,17 @@ class Tally:
         self._samples: dict[str, dict[bytes, dict[str, str]]] = {}
 
     def drop(self, reason: str, text: str = "", where: str = "") -> None:
-        """A text is left out; `where` it stands, `text` what it says."""
+        """Count a dropped text; `where` is its location, `text` its content."""
         self.dropped[reason] += 1
         self._keep(reason, text, where)
 
     def change(self, reason: str, count: int = 1) -> None:
-        """Something in a text was changed `count` times; the text stays."""
+        """Count `count` changes in a text that is kept."""
         if count:
             self.changed[reason] += count
 
     def add(self, counts: Mapping[str, Any]) -> None:
-        """What another tally said of itself."""
+        """Add the `counts()` of another tally."""
         self.dropped.update(counts["dropped"])
         self.changed.update(counts["changed"])
         for reason, samples in counts["samples"].items():
@@ -38,7 +38,7 @@ class Tally:
                 self._keep(reason, sample["excerpt"], sample["source"])
 
     def counts(self) -> dict[str, Any]:
-        """Everything as JSON: `dropped` and `changed` by reason, `samples` (source, excerpt) of what was dropped."""
+        """All counts as JSON: `dropped` and `changed` by reason, `samples` (source, excerpt) of dropped texts."""
         return {
             "dropped": dict(sorted(self.dropped.items())),
             "changed": dict(sorted(self.changed.items())),

@@ -1,4 +1,4 @@
-"""Vectors: texts as points, so that near ones can be looked for."""
+"""Text vectors: embeddings of texts for nearest-neighbour search."""
 
 from __future__ import annotations
 
@@ -14,34 +14,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Encode = Callable[[Sequence[str]], NDArray[np.float32]]
-    """N texts → [N, D]: rows of length one, whose inner product is their cosine; zeros for a text that says nothing."""
+    """N texts → float32 [N, D]: rows of unit length, whose inner product is the cosine; zeros for a text without
+    content."""
 
 
 class TextVectors(Component):
-    """A way of turning texts into vectors. The same texts give the same vectors, however many are asked at once."""
+    """Base class of text embeddings. A text has the same vector whatever other texts are encoded with it."""
 
     default_name: ClassVar[str] = "hashed_ngrams"
     libraries: ClassVar[tuple[str, ...]] = ("numpy",)
-    """Installed distributions that shape the vectors."""
+    """Installed distributions whose versions affect the vectors."""
 
     memory: ClassVar[int] = 320 * 2**20
-    """Bytes that a process which encodes takes."""
+    """Bytes of memory that an encoding process takes."""
 
     @property
     def learns_from(self) -> int:
-        """How many texts `learn` wants to see; 0: none."""
+        """Number of texts that `learn` is called with; 0: none."""
         return 0
 
     def learn(self, texts: Sequence[str], folder: Path) -> None:
-        """Write into `folder` what `encoder` needs to know of such texts: nothing, where vectors learn from none."""
+        """Fit on `texts` and write the result into `folder`, for `encoder`; does nothing unless overridden."""
 
     @abstractmethod
     def encoder(self, folder: Path, root: Path) -> Encode:
-        """What encodes, with what was learned into `folder`. It runs on one thread, so that sums have one order.
+        """Function that encodes texts, with what `learn` wrote into `folder`.
 
-        Paths of params.yaml are relative to `root`.
+        It runs on one thread, so that sums have a fixed order. Paths of params.yaml are relative to `root`.
         """
 
     def files(self, root: Path) -> dict[str, Path]:
-        """Files that shape the vectors, by their names. RecipeError when they cannot be used."""
+        """Name → file that affects the vectors. Raises RecipeError when one cannot be used."""
         return {}

@@ -1,4 +1,4 @@
-"""Encoder: the mean of what a pre-trained Transformer makes of a text's tokens."""
+"""Encoder: mean-pooled hidden states of a pre-trained Transformer."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _TOKENIZERS = (
 
 
 class EncoderVectors(TextVectors, name="encoder"):
-    """The last hidden states of a checkpoint, averaged over the tokens of a text (Reimers & Gurevych 2019, §3).
+    """Last hidden states of a checkpoint, averaged over the tokens of a text (Reimers & Gurevych 2019, §3).
 
-    Any folder that transformers opens as a model with a tokenizer: the checkpoint that is to be adapted, or one that was
-    trained to compare sentences, such as MiniLM.
+    The checkpoint is any folder that transformers opens as a model with a tokenizer: the one that is to be adapted, or
+    one trained for sentence similarity, such as MiniLM.
     """
 
     paper = "arXiv:1908.10084"
@@ -40,9 +40,9 @@ class EncoderVectors(TextVectors, name="encoder"):
     memory: ClassVar[int] = 1536 * 2**20
 
     checkpoint: str = Field(min_length=1)
-    """A folder in the format of Hugging Face, absolute or relative to the checkout."""
+    """Hugging Face model folder; an absolute path, or relative to the checkout."""
     length: int = Field(default=128, ge=8)
-    """Tokens of a text that are read; what comes after them is not seen."""
+    """Tokens of a text that are encoded; the rest is truncated."""
     batch: int = Field(default=32, ge=1)
     """Texts encoded at once."""
 
@@ -50,18 +50,19 @@ class EncoderVectors(TextVectors, name="encoder"):
         folder = root / Path(self.checkpoint).expanduser()
         if not folder.is_dir():
             raise RecipeError(
-                f"checkpoint: {folder} is no folder; name one that holds config.json, weights and a tokenizer"
+                f"checkpoint: {folder} is no folder; give a folder with config.json, weights and a tokenizer"
             )
         names = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
         if "config.json" not in names:
-            raise RecipeError(f"checkpoint: {folder} has no config.json; name the folder of a Hugging Face checkpoint")
+            raise RecipeError(f"checkpoint: {folder} has no config.json; give the folder of a Hugging Face checkpoint")
         if not any(name.endswith(".safetensors") for name in names):
             raise RecipeError(
                 f"checkpoint: {folder} has no weights in safetensors; save the model with save_pretrained"
             )
         if not set(_TOKENIZERS) & set(names):
             raise RecipeError(
-                f"checkpoint: {folder} has no tokenizer (one of {', '.join(_TOKENIZERS)}); save the tokenizer there too: "
+                f"checkpoint: {folder} has no tokenizer (one of {', '.join(_TOKENIZERS)}); save the tokenizer there "
+                "too: "
                 "tokenizer.save_pretrained(folder)"
             )
         refuse_unsafe(folder)
@@ -77,11 +78,11 @@ class EncoderVectors(TextVectors, name="encoder"):
         register()
         where = root / Path(self.checkpoint).expanduser()
         refuse_unsafe(where)
-        safely: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-        tokenizer = AutoTokenizer.from_pretrained(where, **safely)
-        network, loaded = AutoModel.from_pretrained(where, use_safetensors=True, output_loading_info=True, **safely)
+        local_only: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+        tokenizer = AutoTokenizer.from_pretrained(where, **local_only)
+        network, loaded = AutoModel.from_pretrained(where, use_safetensors=True, output_loading_info=True, **local_only)
         if missing := sorted(name for name in loaded["missing_keys"] if "pooler" not in name):
-            raise RecipeError(f"checkpoint: {where} has no weights for {missing[0]}; name a checkpoint that is whole")
+            raise RecipeError(f"checkpoint: {where} has no weights for {missing[0]}; give a complete checkpoint")
         network.eval()
         torch.set_num_threads(1)
 

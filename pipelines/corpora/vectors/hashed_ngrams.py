@@ -1,4 +1,4 @@
-"""Hashed n-grams: a text as the words and pairs of words in it, weighted by how rare they are, in few dimensions."""
+"""Hashed n-grams: tf-idf of the words and word pairs of a text, reduced to few dimensions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ WORD = rf"[{_HAN_AND_KANA}]|[^\W_{_HAN_AND_KANA}]+"
 
 
 class HashedNgrams(TextVectors, name="hashed_ngrams"):
-    """Counts of hashed n-grams, tf-idf, and the directions in which they vary most (latent semantic analysis).
+    """Counts of hashed n-grams, tf-idf, and latent semantic analysis.
 
-    Hashing (Weinberger et al. 2009) needs no vocabulary, and the singular vectors of a sample (Deerwester et al. 1990) put
-    texts side by side that share no word. Like the VAMPIRE of Gururangan et al. 2020 it sees a bag of words and is cheap
-    enough for millions of texts; VAMPIRE is a variational autoencoder, and must be trained first.
+    Hashing (Weinberger et al. 2009) needs no vocabulary; projection on the singular vectors of a sample (Deerwester et
+    al. 1990) makes related texts similar that share no word. Like VAMPIRE in Gururangan et al. 2020 this is a
+    bag-of-words embedding, cheap enough for millions of texts; VAMPIRE is a variational autoencoder, and must be
+    trained first.
     """
 
     paper = "Deerwester et al. 1990"
@@ -38,9 +39,9 @@ class HashedNgrams(TextVectors, name="hashed_ngrams"):
     buckets: int = Field(default=2**15, ge=2**8, le=2**22)
     """Values of the hash."""
     dimensions: int = Field(default=128, ge=2, le=1024)
-    """Of a vector: how many singular vectors are kept."""
+    """Dimensions of a vector: number of singular vectors."""
     sample: int = Field(default=4096, ge=100)
-    """Texts that weights and singular vectors are learned from, evenly drawn from the task's and the domain's."""
+    """Texts on which weights and singular vectors are fitted, drawn evenly from the task's and the domain's texts."""
 
     @property
     def learns_from(self) -> int:
@@ -55,10 +56,10 @@ class HashedNgrams(TextVectors, name="hashed_ngrams"):
         times = np.asarray((counts > 0).sum(axis=0)).ravel()
         rarity = (np.log((1 + len(texts)) / (1 + times)) + 1).astype(np.float32)
         weighted = self._weighted(counts, rarity)
-        # there are no more directions than texts
-        kept = max(1, min(self.dimensions, len(texts) - 1, self.buckets - 1))
+        # there are no more singular vectors than texts
+        components = max(1, min(self.dimensions, len(texts) - 1, self.buckets - 1))
         with threadpool_limits(1):
-            directions = TruncatedSVD(kept, random_state=0, n_iter=4).fit(weighted).components_
+            directions = TruncatedSVD(components, random_state=0, n_iter=4).fit(weighted).components_
         np.save(folder / "rarity.npy", rarity)
         np.save(folder / "directions.npy", directions.astype(np.float32))
 
@@ -91,7 +92,7 @@ class HashedNgrams(TextVectors, name="hashed_ngrams"):
         return hashed.transform(texts)
 
     def _weighted(self, counts: csr_matrix, rarity: NDArray[np.float32]) -> csr_matrix:
-        """(1 + log tf) · idf, rows of length one."""
+        """(1 + log tf) · idf, rows normalised to unit length."""
         import numpy as np
         from sklearn.preprocessing import normalize
 

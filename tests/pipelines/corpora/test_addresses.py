@@ -23,7 +23,7 @@ def test_settings_that_only_sound_like_secrets_are_none() -> None:
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ({"storage": {"secret": "x"}}, "storage.secret: secrets are never written here.*AWS_SECRET_ACCESS_KEY"),
+        ({"storage": {"secret": "x"}}, "storage.secret: secrets must not be written here.*AWS_SECRET_ACCESS_KEY"),
         (
             {"storage": {"client_kwargs": {"aws_session_token": "x"}}},
             "storage.client_kwargs.aws_session_token: secrets",
@@ -31,7 +31,7 @@ def test_settings_that_only_sound_like_secrets_are_none() -> None:
         ({"storage": {"key": "x"}}, "storage.key: secrets"),
         ({"path": "https://me:word@host/a.jsonl"}, "the user and password before '@' of the address is a secret"),
         ({"path": "https://host/a.jsonl?X-Amz-Signature=5f"}, "the query 'X-Amz-Signature' of the address is a secret"),
-        ({"path": "a.jsonl", "storage": {"anon": True}}, "storage: the path is on this machine"),
+        ({"path": "a.jsonl", "storage": {"anon": True}}, "storage: the path is local"),
     ],
 )
 def test_secrets_do_not_stand_in_settings(source: dict[str, Any], says: str) -> None:

@@ -38,7 +38,7 @@ def test_bad_rows_are_counted_by_reason_with_samples(tmp_path: Path) -> None:
         "train: tokens is not a list of texts": 1,
         "train: no column 'tags'": 1,
     }
-    assert reader.places["train: tags begins an entity with I-"] == 3, "one row has two such places"
+    assert reader.value_counts["train: tags begins an entity with I-"] == 3, "one row has two such places"
     samples = tally.counts()["samples"]["train: not as many tags as tokens"]
     assert [sample["source"] for sample in samples] == ["a.jsonl:3"]
     assert samples[0]["excerpt"].startswith("the column 'tags' holds 1 tags for 3 tokens | {")

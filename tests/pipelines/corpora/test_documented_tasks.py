@@ -57,12 +57,15 @@ def examples(name: str) -> list[tuple[dict[str, Any], str, str]]:
 def test_a_documentation_string_is_taken_apart() -> None:
     parts = parse_docstring(TEXT)
     assert parts.summary == "Solve a thing on two lines."
-    assert parts.body == "A longer description.\n\nThe description goes on."
+    assert parts.description == "A longer description.\n\nThe description goes on."
     assert [(each.names, each.type, each.description) for each in parts.parameters] == [
         (("x", "*args"), "array_like, shape (n,)", "What they are. More words."),
         (("mode",), "{'a', 'b'}, optional", "After a blank line."),
     ]
-    assert parse_docstring("Only a summary.") == parse_docstring("Only a summary.\n") and parse_docstring("Only a summary.").body == ""
+    assert (
+        parse_docstring("Only a summary.") == parse_docstring("Only a summary.\n")
+        and parse_docstring("Only a summary.").description == ""
+    )
 
 
 @pytest.mark.parametrize("name", sorted(ASKED))

@@ -62,7 +62,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("pair_regression", {"label": float("inf")}, "expected a finite number"),
     ("tagging", {"tags": "B-PER O"}, "expected a list of texts, as JSON"),
     ("tagging", {"tags": ["O", "I-PER", "O"]}, "'I-PER' after 'O'"),
-    ("span_extraction", {"answer_starts": [4, 5]}, "the answer '1815' does not stand at character 4"),
+    ("span_extraction", {"answer_starts": [4, 5]}, "the answer '1815' is not at character 4"),
     ("multiple_choice", {"answer": 1.5}, "expected an index, counted from 0"),
     ("multiple_choice", {"answer": 2}, "expected an index from 0 to 1"),
     ("text_generation", {"target": " "}, "the column 'target' is empty"),
@@ -72,10 +72,10 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
         "the column 'label' holds 0.37, expected a class: a text or a whole number",
     ),
     ("text_classification", {"label": float("nan")}, "expected a class"),
-    ("span_pair_classification", {"span2_index": 4}, "'span2' holds '他', which does not stand at character 4"),
+    ("span_pair_classification", {"span2_index": 4}, "'span2' holds '他', which is not at character 4"),
     ("minimal_pairs", {"sentences": ["one"]}, "the column 'sentences' holds 1, expected two"),
     ("dependency_parsing", {"heads": [2, 3, 2, 2]}, "the column 'heads' has 0 roots"),
-    ("dependency_parsing", {"heads": [2, 0, 4, 3]}, "the column 'heads' runs in a circle: word 3 → 4 → 3"),
+    ("dependency_parsing", {"heads": [2, 0, 4, 3]}, "the column 'heads' contains a cycle: word 3 → 4 → 3"),
     (
         "dependency_parsing",
         {"heads": [2, 0, 2, 5]},
@@ -221,7 +221,7 @@ def test_squad_1_and_2_give_questions_with_and_without_answers(tmp_path: Path) -
     [
         (
             squad({"id": "q7", "question": "?", "answers": [{"text": "1815", "answer_start": 4}]}),
-            ":q7: the answer '1815' does",
+            ":q7: the answer '1815' is not",
         ),
         (
             squad({"id": "q7", "question": "?", "answers": []}),

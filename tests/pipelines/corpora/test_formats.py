@@ -75,7 +75,7 @@ def test_trees_with_ranges_empty_nodes_and_comments(tmp_path: Path, text: str, e
         ("\t1\tobl", "\t1 obl", "line 24 has 9 columns separated by tabs, expected 10"),
         ("\t1\tobl", "\t7\tobl", "the column 'heads' holds 7 for word 5, expected 0 (the root) to 6"),
         ("\t1\tobl", "\t0\tobl", "the column 'heads' has 2 roots (words whose head is 0): words 1, 5; a tree has one"),
-        ("\t1\tobl", "\t3\tobl", "the column 'heads' runs in a circle: word 3 → 5 → 3"),
+        ("\t1\tobl", "\t3\tobl", "the column 'heads' contains a cycle: word 3 → 5 → 3"),
         ("\t1\tobl", "\t1\t ", "the column 'relations' holds nothing for word 5"),
         ("s2", "s1", "the id 's1' is also that of another record, a.conllu:1"),
     ],
@@ -214,7 +214,7 @@ def test_facts_take_names_from_side_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("Q1\tAda\nQ1\tGrace\n", r"entities\.tsv:2: entities: the key 'Q1' stands there already, entities\.tsv:1"),
+        ("Q1\tAda\nQ1\tGrace\n", r"entities\.tsv:2: entities: the key 'Q1' occurs already in entities\.tsv:1"),
         ("Q1\n", r"entities\.tsv:1: the line has 1 fields, expected 2 or more: id, name, description"),
         ("\tAda\n", r"entities\.tsv:1: entities: the column 'id' is empty"),
     ],

@@ -110,7 +110,7 @@ def test_a_change_counts_as_drift_when_it_is_large_and_no_chance() -> None:
     few, many = drift({"a": 5, "b": 5}, {"a": 8, "b": 2}), drift({"a": 500, "b": 500}, {"a": 800, "b": 200})
     assert few.distance == pytest.approx(many.distance) and not few.exceeds(0.2) and many.exceeds(0.2)
     small = drift({"a": 50_000, "b": 50_000}, {"a": 52_000, "b": 48_000})
-    assert small.chance < 0.001 and not small.exceeds(0.2)
+    assert small.p_value < 0.001 and not small.exceeds(0.2)
     assert not drift({}, {"a": 1}).exceeds(0.2)
 
 

@@ -1,4 +1,5 @@
-"""Mixtures: shares as asked, epochs counted, the same choice for any order; what cannot be mixed is told with its line."""
+"""Mixtures: shares as asked, epochs counted, the same choice for any order; what cannot be mixed is told with its
+line."""
 
 from __future__ import annotations
 
@@ -125,8 +126,8 @@ SOURCES = "general: [{path: texts/general, name: old}, {path: texts/new, name: n
         ("{weights: {old: 1}}", 5, "there is no weight for 'new'; give every source one"),
         ("{weights: {old: 1, nwe: 2, new: 1}}", 5, "no source of 'general' is called 'nwe'. Did you mean 'new'?"),
         ("{weights: {old: 1, new: 0}}", 5, "greater than 0"),
-        ("{weights: {old: 1, new: 1}, temperature: 0.5}", 5, "weights and temperature both say how much"),
-        ("{by: language}", 5, "say weights (source → share) or temperature"),
+        ("{weights: {old: 1, new: 1}, temperature: 0.5}", 5, "weights and temperature are mutually exclusive"),
+        ("{by: language}", 5, "set weights (source → share) or temperature"),
         ("{temperature: 2}", 5, "less than or equal to 1"),
         ("{temprature: 0.5}", 5, "Did you mean 'temperature'?"),
         ("{weights: {en: 1, fr: 2}, by: language}", 5, "no language of 'general' is called 'fr'"),

@@ -211,9 +211,9 @@ def test_globs_find_what_the_standard_library_finds(names: set[str], pattern: li
     ("path", "says"),
     [
         ("none.txt", "no such file or folder"),
-        ("*.csv", "no file with one of the endings"),
+        ("*.csv", "no file with one of the extensions"),
         ("a.docx", "unknown file extension"),
-        ("packed", "b.jsonl.bz2: .bz2 is not unpacked here; pack the file with gzip or zstd"),
+        ("packed", "b.jsonl.bz2: .bz2 is not supported; compress the file with gzip or zstd"),
         ("p.parquet.gz", "unknown file extension; known: .*: parquet compresses its columns itself"),
     ],
 )

@@ -171,7 +171,7 @@ def test_a_dataset_like_another_differs_in_what_it_says(root: Path) -> None:
         ("near: {like: small, task_text: {selection: random_texts}}", "say either texts .a number. or matching"),
         (
             "near: {like: small}\n  far: {like: near}",
-            "params.yaml:12: datasets.far.like: 'near' is itself like 'small'",
+            "params.yaml:12: datasets.far.like: 'near' itself has 'like: small'",
         ),
         ("near: {like: small, mixtures: {domain: {temperature: 1}}}", "params.yaml:11: .*there is nothing to mix"),
     ],

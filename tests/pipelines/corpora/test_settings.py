@@ -40,7 +40,7 @@ def test_a_path_may_stand_alone_and_defaults_are_filled_in(tmp_path: Path) -> No
         ("labels_per_class: none", "labels_per_class: 8", 10, "valid integer"),
         ("family: pair_clasification\n      train:", "train:", 6, "Did you mean 'pair_classification'?"),
         ("columns: {text: sentence}\n      train:", "train:", 6, "unknown key 'columns'"),
-        ("labels_per_class: 8\n      labelled_examples: 5", "labels_per_class: 8", 5, "both say how many to keep"),
+        ("labels_per_class: 8\n      labelled_examples: 5", "labels_per_class: 8", 5, "are mutually exclusive"),
         ("task: []\n    nothing:", "task:", 5, "unknown key 'nothing'"),
     ],
 )
@@ -75,7 +75,7 @@ def test_every_family_takes_its_own_columns_and_counts_its_own_way(tmp_path: Pat
     task = load_dataset("small", tmp_path).task
     assert isinstance(task, FileTask) and task.columns == {"text_a": "premise"} and task.labelled_examples == 8
     (tmp_path / "params.yaml").write_text(pairs)
-    with pytest.raises(RecipeError, match="labels_per_class: pair_regression has no classes; labelled_examples counts"):
+    with pytest.raises(RecipeError, match="labels_per_class: pair_regression has no classes; use labelled_examples"):
         load_settings(tmp_path)
     (tmp_path / "params.yaml").write_text(PARAMS.replace("text: sentence", "text_a: sentence"))
     with pytest.raises(RecipeError, match="unknown key 'text_a'. Did you mean 'text'?"):

@@ -1,4 +1,5 @@
-"""Tables of shards: the same bytes for any number of processes, nothing lost when the work is killed, nothing dropped unseen."""
+"""Tables of shards: the same bytes for any number of processes, nothing lost when the work is killed, nothing dropped
+unseen."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ def test_an_empty_table_still_has_its_columns(tmp_path: Path) -> None:
     map_shards(tmp_path / "in", tmp_path / "out", TEXTS, WithoutShort(1), tmp_path / "u", 1)
     assert pq.read_table(tmp_path / "out").schema.equals(TEXTS) and list(table_rows(tmp_path / "out")) == []
     (tmp_path / "out" / MANIFEST).unlink()
-    with pytest.raises(DataError, match="this is no table; run the step that writes it again"):
+    with pytest.raises(DataError, match="so this is not a complete table; run the step that writes it again"):
         table_files(tmp_path / "out")
 
 
@@ -168,7 +169,9 @@ def test_a_mistake_ends_the_work_and_leaves_nothing_half_written(tmp_path: Path)
     with pytest.raises(DataError, match="^b: the file is damaged$"):
         run_units([Slow("a", 0), Failing("b"), Failing("c")], tmp_path / "one", 2)
     assert {path.name for path in (tmp_path / "one").iterdir()} == {"a"}
-    with pytest.raises(DataError, match=r"was killed, most likely for want of memory: lower runtime\.processes"):
+    with pytest.raises(
+        DataError, match=r"was killed, most likely because it ran out of memory: lower runtime\.processes"
+    ):
         run_units([Slow("a", 0), Failing("b", killed=True)], tmp_path / "two", 2)
     assert [read_json(path) for path in (tmp_path / "two").glob("b/*")] == []
 

@@ -1,4 +1,5 @@
-"""Scores of real predictions, with ties, empty answers and classes that nobody gives, against other people's counting."""
+"""Scores of real predictions, with ties, empty answers and classes that nobody gives, against other people's
+counting."""
 
 from __future__ import annotations
 
@@ -95,7 +96,8 @@ def test_numbers_with_many_ties_are_ranked_as_scipy_does() -> None:
 
 
 def squad(right: str, given: str) -> tuple[float, float]:
-    """F1 and exact match by the rules of SQuAD's evaluation, from their description: drop case, punctuation, articles."""
+    """F1 and exact match by the rules of SQuAD's evaluation, from their description: drop case, punctuation,
+    articles."""
 
     def words(text: str) -> list[str]:
         plain = "".join(one for one in text.lower() if one not in set(string.punctuation))
@@ -110,7 +112,8 @@ def squad(right: str, given: str) -> tuple[float, float]:
 
 
 def cmrc(right: str, given: str) -> tuple[float, float]:
-    """F1 and exact match by the rules of CMRC 2018's evaluation: characters and words, the longest run that both share."""
+    """F1 and exact match by the rules of CMRC 2018's evaluation: characters and words, the longest run that both
+    share."""
     dropped = set("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
 
     def plain(text: str) -> str:

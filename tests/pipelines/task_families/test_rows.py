@@ -80,8 +80,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("tagging", {"tags": ["B-x", "I-y", *"OOOOO"]}, "'I-y' after 'B-x'"),
     ("tagging", {"tags": ["E-x", *"OOOOOO"]}, "expected O, B-… or I-…"),
     ("span_extraction", {"question": ""}, "the column 'question' is empty"),
-    ("span_extraction", {"answer_starts": [15]}, "'London' does not stand at character 15 of 'context'"),
-    ("span_extraction", {"answer_starts": []}, "'answer_starts' holds 0 places for 1 answers"),
+    ("span_extraction", {"answer_starts": [15]}, "'London' is not at character 15 of 'context'"),
+    ("span_extraction", {"answer_starts": []}, "'answer_starts' holds 0 offsets for 1 answers"),
     ("span_extraction", {"answer_texts": [""]}, "holds an empty answer"),
     ("multiple_choice", {"answer": 2}, "'answer' holds 2, expected an index from 0 to 1"),
     ("multiple_choice", {"choices": ["one"]}, "'choices' holds 1, expected two or more"),
@@ -89,8 +89,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("multiple_choice", {"question": "", "context": None}, "are both empty"),
     ("text_generation", {"target": ""}, "the column 'target' is empty"),
     ("span_pair_classification", {"span1": ""}, "the column 'span1' is empty"),
-    ("span_pair_classification", {"span2_index": 20}, "'span2' holds 'she', which does not stand at character 20"),
-    ("span_pair_classification", {"span1_index": -1}, "'span1' holds 'Grace', which does not stand at character -1"),
+    ("span_pair_classification", {"span2_index": 20}, "'span2' holds 'she', which is not at character 20"),
+    ("span_pair_classification", {"span1_index": -1}, "'span1' holds 'Grace', which is not at character -1"),
     ("minimal_pairs", {"sentences": ["They walk."] * 2}, "holds 'They walk.' twice"),
     ("minimal_pairs", {"sentences": ["They walk.", " "]}, "an empty sentence"),
     ("minimal_pairs", {"answer": 2}, "'answer' holds 2, expected 0 or 1"),
@@ -100,8 +100,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("dependency_parsing", {"heads": [2, 0, 2, -1]}, "holds -1 for word 4"),
     ("dependency_parsing", {"heads": [2, 3, 2, 2]}, "has 0 roots"),
     ("dependency_parsing", {"heads": [0, 0, 2, 2]}, "has 2 roots (words whose head is 0): words 1, 2; a tree has one"),
-    ("dependency_parsing", {"heads": [2, 0, 4, 3]}, "runs in a circle: word 3 → 4 → 3"),
-    ("dependency_parsing", {"heads": [1, 0, 2, 2]}, "runs in a circle: word 1 → 1"),
+    ("dependency_parsing", {"heads": [2, 0, 4, 3]}, "contains a cycle: word 3 → 4 → 3"),
+    ("dependency_parsing", {"heads": [1, 0, 2, 2]}, "contains a cycle: word 1 → 1"),
     ("dependency_parsing", {"relations": ["nsubj", "root", "", "punct"]}, "'relations' holds nothing for word 3"),
     ("link_prediction", {"tail": ""}, "the column 'tail' is empty"),
     ("link_prediction", {"tail_name": ""}, "the column 'tail' holds 'Q84', which has no name in 'entities'"),
@@ -170,13 +170,13 @@ def test_a_written_answer_is_read_back_as_the_right_one(name: str) -> None:
 def test_a_wrong_row_is_told_by_its_column(name: str, change: dict[str, Any], says: str) -> None:
     told = family(name).problem(ROWS[name] | change)
     assert told is not None and says in told
-    assert told.reason and "'" not in told.reason and told.places >= 1
+    assert told.reason and "'" not in told.reason and told.value_count >= 1
 
 
 def test_a_mistake_has_one_reason_whatever_the_values() -> None:
     tagging, row = family("tagging"), ROWS["tagging"]
     found = [tagging.problem(row | {"tags": tags}) for tags in (["I-x", *"OOOOOO"], ["B-x", "I-y", "I-z", *"OOOO"])]
-    assert [(one.reason, one.places) for one in found if one is not None] == [
+    assert [(one.reason, one.value_count) for one in found if one is not None] == [
         ("tags begins an entity with I-", 1),
         ("tags begins an entity with I-", 2),
     ]
@@ -244,7 +244,7 @@ def test_facts_know_of_the_other_answers_and_training_does_not() -> None:
         return {**blank, **ids, "head_name": names[head], "tail_name": names[tail]}
 
     parts = {"train": [fact("a", "c"), fact("b", "c")], "validation": [fact("a", "d")], "test": [fact("b", "d")]}
-    links.completed(parts)
+    links.complete(parts)
     assert [row["head_name"] for row in parts["train"]] == ["A. Smith (a)", "a smith (b)"], "their words are the same"
     assert parts["train"][0]["tail_name"] == "Rome"
     assert all(row["other_heads"] == row["other_tails"] == "" for row in parts["train"])
@@ -258,11 +258,11 @@ def test_answers_of_tables_are_cells_where_that_is_asked_for() -> None:
     cells = TaskFamily.model_validate({"name": "table_questions", "answers_from": "cells"})
     assert cells.problem(ROWS["table_questions"]) is None
     told = cells.problem(ROWS["table_questions"] | {"answers": ["2 women"]})
-    assert told == "the column 'answers' holds '2 women', which is no cell of the table 't1'"
+    assert told == "the column 'answers' holds '2 women', which is not a cell of the table 't1'"
     assert family("table_questions").problem(ROWS["table_questions"] | {"answers": ["2 women"]}) is None
 
 
 def test_a_span_is_found_again_in_the_repaired_text() -> None:
     spans, row = family("span_pair_classification"), ROWS["span_pair_classification"]
     wide = row | {"context": f"  {row['context']}", "span1_index": 10, "span2_index": 21}
-    assert spans.problem(wide) is None and spans.repaired(wide, str.strip) == row
+    assert spans.problem(wide) is None and spans.repair_texts(wide, str.strip) == row

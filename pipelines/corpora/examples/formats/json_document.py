@@ -1,4 +1,4 @@
-"""A file that is one JSON value: the articles of SQuAD, a list of records, or a page of FUNSD."""
+"""Files that are a single JSON value: the articles of SQuAD, a list of records, or a page of FUNSD."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 from pipelines.errors import DataError
 from pipelines.task_families import Problem
 
-Placed = tuple[str, "dict[str, Any] | Problem"]
+KeyedRecord = tuple[str, "dict[str, Any] | Problem"]
+"""Id or number of a record, and its fields or why it is invalid."""
 
 
-def read(path: Path, content: bytes) -> Iterator[Placed]:
-    """The questions of SQuAD 1.1 or 2.0 by their ids, the records of a list by their number from 0, or the one page.
+def read(path: Path, content: bytes) -> Iterator[KeyedRecord]:
+    """Read the questions of SQuAD 1.1 or 2.0 by id, the records of a list by number from 0, or the single page.
 
-    DataError for a file that is no JSON, or of another form.
+    DataError for a file that is not JSON or has another structure.
     """
     try:
         document = json.loads(content)
@@ -33,26 +34,26 @@ def read(path: Path, content: bytes) -> Iterator[Placed]:
         yield from _squad(path, document)
 
 
-def _squad(path: Path, document: Any) -> Iterator[Placed]:
+def _squad(path: Path, document: Any) -> Iterator[KeyedRecord]:
     try:
         for article in document["data"]:
             for paragraph in article["paragraphs"]:
-                for asked in paragraph["qas"]:
-                    yield str(asked["id"]), _question(paragraph["context"], asked)
+                for question in paragraph["qas"]:
+                    yield str(question["id"]), _question(paragraph["context"], question)
     except (KeyError, TypeError, AttributeError) as error:
         forms = "a json file holds SQuAD's articles, a list of records, or a page of FUNSD"
         raise DataError(f"{path}: not in the form of SQuAD: {type(error).__name__} {error}; {forms}") from None
 
 
-def _question(context: Any, asked: dict[str, Any]) -> dict[str, Any] | Problem:
-    answers = [] if asked.get("is_impossible") else asked["answers"]
-    if not answers and not asked.get("is_impossible"):
-        told = "the question has no answer; mark it 'is_impossible' if there is none"
-        return Problem("the question has no answer", told)
+def _question(context: Any, question: dict[str, Any]) -> dict[str, Any] | Problem:
+    answers = [] if question.get("is_impossible") else question["answers"]
+    if not answers and not question.get("is_impossible"):
+        message = "the question has no answer; mark it 'is_impossible' if there is none"
+        return Problem("the question has no answer", message)
     return {
-        "id": asked["id"],
+        "id": question["id"],
         "context": context,
-        "question": asked["question"],
+        "question": question["question"],
         "answer_texts": [answer["text"] for answer in answers],
         "answer_starts": [answer["answer_start"] for answer in answers],
     }

@@ -105,5 +105,5 @@ def test_lines_of_the_user_and_lines_that_repeat() -> None:
     own = Boilerplate(repeated=4, lines=(r"paragraph 2\.",))
     assert own.make_repair("en")(pages) == "Paragraph 0.\nParagraph 1.\nParagraph 3."
     assert Boilerplate(repeated=5).make_repair("en")(pages) == pages
-    with pytest.raises(ValidationError, match=r"'\(' is no regular expression"):
+    with pytest.raises(ValidationError, match=r"'\(' is not a regular expression"):
         Cleaner.model_validate({"name": "boilerplate", "lines": ["("]})

@@ -34,8 +34,8 @@ def test_a_word_or_a_mapping_is_a_cleaner(tmp_path: Path) -> None:
         ("{filters: [{name: c4, min_sentences: many}]}", "en", "cleaner 'c4', min_sentences: Input should be a valid integer"),
         ("{filters: [email]}", "en", "'email' belongs under 'masks', not under 'filters'"),
         ("{masks: [unicode]}", "en", "'unicode' belongs under 'repairs', not under 'masks'"),
-        ("{repairs: [simplified]}", "en", "clean: simplified: it is for Chinese, not for 'en'"),
-        ("{filters: [gopher]}", "ja", "clean: gopher: it counts words, and those of 'ja' cannot be found"),
+        ("{repairs: [simplified]}", "en", "clean: simplified: it supports Chinese only, not 'en'"),
+        ("{filters: [gopher]}", "ja", "clean: gopher: it counts words, and text in 'ja' cannot be segmented"),
         ("{repair: [unicode]}", "en", "unknown key 'repair'. Did you mean 'repairs'"),
     ],
 )  # fmt: skip

@@ -119,7 +119,8 @@ def test_vectors_are_read_back_by_number(tmp_path: Path) -> None:
     vectors = TextVectors.model_validate(VECTORS)
     (learned,) = where.worked([LearnedVectors("l", vectors, where.own, where.domain)], "l", 0)
     units = [
-        EncodedFile(f"{n}", vectors, learned, tmp_path, path, count) for n, (path, count) in enumerate(where.domain.items())
+        EncodedFile(f"{n}", vectors, learned, tmp_path, path, count)
+        for n, (path, count) in enumerate(where.domain.items())
     ]
     folders = where.worked(units, "e", 0)
     encode = vectors.encoder(learned, tmp_path)
