@@ -60,7 +60,7 @@ def _unfit(probe: Probe, probed: Stage) -> str | None:
     if probed.backbone is None:
         return None
     backbone = probed.backbone
-    for ability, instead in probe.cannot.items():
+    for ability, instead in probe.incompatible_abilities.items():
         if ability in backbone.offers:
             return f"its backbone ({backbone.described}) has {instead}"
     if lacking := probe.needs_abilities - backbone.offers:

@@ -1,9 +1,9 @@
-"""Probes: what is written in the hidden states of finished models, layer by layer.
+"""Probes: what the hidden states of finished models encode, layer by layer.
 
-    each model of a stage ──▶ look: what the probe sees in it ──▶ record: estimates by stage and layer, and what changed
+    each model of a stage ──▶ observe: statistics of hidden states ──▶ record: estimates by stage and layer, changes
 
-A probe trains nothing of the model it looks at. Its own small parts are trained on the labelled table `train` and judged on
-`test`, so that its figures say what is easy to read off, not what the model could be taught.
+A probe does not train the model it reads. Its own small classifiers are trained on the labelled table `train` and
+scored on `test`, so that their scores show what is easily read off the hidden states, not what the model could learn.
 """
 
 from __future__ import annotations
@@ -30,71 +30,72 @@ LAYERS = "layers"
 
 @dataclass(frozen=True)
 class Observation:
-    """What a probe saw in one model."""
+    """Result of a probe on one model."""
 
     statistics: Mapping[str, NDArray[np.float64]]
-    """Name → one row an item (sentence, text, document) along the last axis but one, from which scores of any resample of the
-    items are computed; under `LAYERS` those of every layer, [layers, items, K]."""
+    """Name → statistics with one row per item (sentence, text, document) along the last axis but one, from which scores
+    of any resample of the items are computed; under `LAYERS` those of every layer, [layers, items, K]."""
     first_layer: int = 0
-    """Number of the first layer of `LAYERS`: 0 is what the first layer reads, the embeddings."""
+    """Number of the first layer of `LAYERS`; 0 is the input of the first layer, the embeddings."""
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values that have no interval."""
+    """JSON values without intervals."""
 
 
 @dataclass(frozen=True)
 class ProbedStage:
-    """The models of one stage, seeds ascending."""
+    """Observations of the models of one stage, seeds ascending."""
 
     name: str
     seeds: tuple[int, ...]
-    seen: tuple[Observation, ...]
+    observations: tuple[Observation, ...]
 
     def layer(self, number: int) -> list[NDArray[np.float64]]:
-        """The statistics [items, K] of a layer of each model, counted from the first one reported."""
-        return [one.statistics[LAYERS][number] for one in self.seen]
+        """Statistics [items, K] of a layer of each model; `number` counts from the first reported layer."""
+        return [one.statistics[LAYERS][number] for one in self.observations]
 
     @property
     def layers(self) -> range:
-        """The numbers of the layers."""
-        first = self.seen[0].first_layer
-        return range(first, first + len(self.seen[0].statistics[LAYERS]))
+        """Numbers of the reported layers."""
+        first = self.observations[0].first_layer
+        return range(first, first + len(self.observations[0].statistics[LAYERS]))
 
 
 class Probe(Component):
-    """A question to the hidden states of a model."""
+    """A measurement on the hidden states of a model."""
 
     reads: ClassVar[frozenset[str] | None] = None
-    """Names of the task families whose examples it asks about; None for all, of which it then reads nothing."""
+    """Names of the task families whose examples it reads; None for a probe that reads no labelled examples."""
     tables: ClassVar[tuple[str, ...]] = ("train", "test")
     """The tables it reads."""
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset({Ability.ONE_STACK})
-    """Abilities that the body of each subject must offer."""
-    cannot: ClassVar[Mapping[Ability, str]] = {
-        Ability.STATIC: "one vector a word, whatever stands around it, so that there are no hidden states to look at",
+    """Abilities that the backbone of each subject must offer."""
+    incompatible_abilities: ClassVar[Mapping[Ability, str]] = {
+        Ability.STATIC: "one vector per word whatever its context, so it has no hidden states to probe",
     }
-    """Abilities of bodies that have nothing for it to look at → what they have instead."""
+    """Abilities of backbones that the probe cannot read → what such backbones have instead."""
     metrics: ClassVar[tuple[str, ...]]
-    """Names of what it scores, the first of which is the one to look at."""
+    """Names of its metrics, the primary one first."""
 
     def tiny(self) -> Self:
-        """The same probe at the smallest size that still has all its parts, for smoke runs."""
+        """The same probe at its smallest complete size, for smoke runs."""
         return self
 
     @property
     def examples_read(self) -> int:
-        """Examples of each table that it reads at most: the first of a random order that all probes of a stage share."""
+        """Maximum number of examples read per table: the first of a random order that all probes of a stage share."""
         return 0
 
     @abstractmethod
-    def look(self, model: ProbedModel) -> Observation:
-        """What is seen in one model. Deterministic in the model, the tables and the seed of the stage."""
+    def observe(self, model: ProbedModel) -> Observation:
+        """Statistics of one model. Deterministic in the model, the tables and the seed of the stage."""
 
     @abstractmethod
     def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
         """`metric` over the rows of the `statistics` [n, K] of any items."""
 
     def record(self, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:
-        """The probe's section of `probes.json`: estimates by stage and layer, and what changed from one stage to the next."""
+        """The probe's section of `probes.json`: estimates by stage and layer, and changes from one stage to
+        the next."""
         from pipelines.judging.probes.records import layer_record
 
         return layer_record(self, stages, seed)
@@ -104,7 +105,7 @@ class ExampleProbe(Probe):
     """A probe that reads labelled examples."""
 
     examples: PositiveInt = 500
-    """Sentences or texts that are read of each table, at most."""
+    """Maximum number of sentences or texts read per table."""
 
     def tiny(self) -> Self:
         return self.model_copy(update={"examples": min(self.examples, 24)})

@@ -1,4 +1,4 @@
-"""Which attention heads point from a word to its syntactic head."""
+"""Attention heads that attend from a word to its syntactic head."""
 
 from __future__ import annotations
 
@@ -20,45 +20,48 @@ if TYPE_CHECKING:
     from pipelines.judging.probes.model import ProbedModel
 
 OFFSETS = (*range(-10, 0), *range(1, 11))
-"""Places beside a word that the baseline tries."""
+"""Relative positions that the baseline tries."""
 BEST, BASELINE = "best", "baseline"
 
 
 class AttentionRelationsProbe(ExampleProbe, name="attention_relations"):
-    """How often the word that a head attends to most is the head of the dependent, by relation (Clark et al. 2019, §4.2).
+    """How often the word that an attention head attends to most is the dependent's syntactic head, by relation (Clark
+    et al. 2019, §4.2).
 
-    The attention head of a relation, and the fixed offset that it is compared with, are chosen on the training table and scored
-    on the test table, so that the best of many is not praised for luck. The frame of a sentence and the word itself do not
-    count as attended. A layer scores the mean over relations of its best heads.
+    The attention head of each relation, and the fixed offset it is compared with, are chosen on the training table and
+    scored on the test table, so that selection among many heads does not inflate the score. Special tokens and the word
+    itself do not count as attended. A layer's score is the mean over relations of its best heads.
     """
 
     paper = "arXiv:1906.04341"
     reads = frozenset({"dependency_parsing"})
-    cannot: ClassVar[Mapping[Ability, str]] = {
-        Ability.STATIC: "one vector a word, whatever stands around it, and no attention",
-        Ability.RECURRENT: "a state that goes from word to word, and no attention weights",
+    incompatible_abilities: ClassVar[Mapping[Ability, str]] = {
+        Ability.STATIC: "one vector per word whatever its context, and no attention",
+        Ability.RECURRENT: "a recurrent state, and no attention weights",
     }
     metrics = ("accuracy",)
 
     least: PositiveInt = 20
-    """Words of a relation in the training sentences from which it is looked at."""
+    """Minimum number of training words of a relation."""
 
     def tiny(self) -> Self:
         return super().tiny().model_copy(update={"least": 1})
 
-    def look(self, model: ProbedModel) -> Observation:
+    def observe(self, model: ProbedModel) -> Observation:
         rows, others = (model.examples.rows(table)[: self.examples] for table in self.tables)
-        known, asked = (_arcs(model, part) for part in (rows, others))
+        known, test_arcs = (_arcs(model, part) for part in (rows, others))
         counted = Counter(relation for arcs in known for _, _, relation in arcs)
         relations = sorted(relation for relation, number in counted.items() if number >= self.least)
         if not relations:
-            raise DataError(f"probe attention_relations: no relation has {self.least} words; lower `least`")
+            raise DataError(
+                f"probe attention_relations: no relation has {self.least} words in the training table; lower `least`"
+            )
         hits, offsets = self._hits(model, rows, known, relations)
-        # [layers, heads, relations] of all sentences
+        # summed over sentences: [layers, heads, relations] and [offsets, relations]
         best_head = hits.sum(0).argmax(1)
         best_offset = offsets.sum(0).argmax(0)
-        tested, tested_offsets = self._hits(model, others, asked, relations)
-        words = _words(asked, relations)
+        tested, tested_offsets = self._hits(model, others, test_arcs, relations)
+        words = _words(test_arcs, relations)
         layers, every = tested.shape[1], np.arange(len(relations))
         of_layers = np.stack([tested[:, layer, best_head[layer], every] for layer in range(layers)])
         top = hits.sum(0).max(1).argmax(0)
@@ -84,33 +87,33 @@ class AttentionRelationsProbe(ExampleProbe, name="attention_relations"):
 
     def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
         right, words = np.split(statistics.sum(axis=0), 2)
-        asked = words > 0
-        return float((right[asked] / words[asked]).mean()) if asked.any() else 0.0
+        present = words > 0
+        return float((right[present] / words[present]).mean()) if present.any() else 0.0
 
     def record(self, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:
         from pipelines.judging.certainty.resampling import interval, paired_difference
 
-        found = super().record(stages, seed)
-        for entry, stage in zip(found["stages"], stages, strict=True):
-            best, baseline = ([one.statistics[name] for one in stage.seen] for name in (BEST, BASELINE))
+        section = super().record(stages, seed)
+        for entry, stage in zip(section["stages"], stages, strict=True):
+            best, baseline = ([one.statistics[name] for one in stage.observations] for name in (BEST, BASELINE))
             entry["relations"], family = [], []
-            for number, relation in enumerate(stage.seen[0].notes["relations"]):
+            for number, relation in enumerate(stage.observations[0].notes["relations"]):
                 columns = [number, number + best[0].shape[1] // 2]
-                mine, other = ([one[:, columns] for one in each] for each in (best, baseline))
+                of_head, of_offset = ([one[:, columns] for one in each] for each in (best, baseline))
                 entry["relations"].append(
                     {
                         "relation": relation,
-                        "words": stage.seen[0].notes["words"][number],
-                        "heads": [one.notes["heads"][number] for one in stage.seen],
-                        "accuracy": interval(_share, mine, seed).record(),
-                        "offset": stage.seen[0].notes["offsets"][number],
-                        "offset_accuracy": interval(_share, other[:1], seed).record(),
+                        "words": stage.observations[0].notes["words"][number],
+                        "heads": [one.notes["heads"][number] for one in stage.observations],
+                        "accuracy": interval(_share, of_head, seed).record(),
+                        "offset": stage.observations[0].notes["offsets"][number],
+                        "offset_accuracy": interval(_share, of_offset[:1], seed).record(),
                     }
                 )
-                family.append(paired_difference(_share, other[:1], mine, seed))
+                family.append(paired_difference(_share, of_offset[:1], of_head, seed))
             for relation_entry, above in zip(entry["relations"], holm_corrected(family), strict=True):
                 relation_entry["above_offset"] = above
-        return found
+        return section
 
     def _hits(
         self,
@@ -119,8 +122,8 @@ class AttentionRelationsProbe(ExampleProbe, name="attention_relations"):
         arcs: Sequence[Sequence[tuple[int, int, str]]],
         relations: Sequence[str],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Words whose head is found: by each attention head [sentences, layers, heads, relations], and by each offset
-        [sentences, offsets, relations]."""
+        """Words whose syntactic head is predicted: by each attention head [sentences, layers, heads, relations], and by
+        each offset [sentences, offsets, relations]."""
         number = {relation: index for index, relation in enumerate(relations)}
         hits: NDArray[np.float64] | None = None
         offsets = np.zeros((len(rows), len(OFFSETS), len(relations)))
@@ -140,17 +143,20 @@ class AttentionRelationsProbe(ExampleProbe, name="attention_relations"):
 
 
 def most_attended(attention: NDArray[np.float32]) -> NDArray[np.int64]:
-    """[layers, heads, words]: the other word that each attends to most, of `attention` [layers, heads, words, words]; −1
-    where it attends to none, as the first word of a body that reads from left to right does."""
+    """The other word that each word attends to most, [layers, heads, words], of `attention` [layers, heads, words,
+    words].
+
+    −1 if it attends to no other word, as the first word of an autoregressive model does.
+    """
     others = attention.copy()
     size = attention.shape[-1]
     others[..., np.arange(size), np.arange(size)] = 0.0
-    found: NDArray[np.int64] = np.where(others.max(-1) > 0, others.argmax(-1), -1)
-    return found
+    attended: NDArray[np.int64] = np.where(others.max(-1) > 0, others.argmax(-1), -1)
+    return attended
 
 
 def _arcs(model: ProbedModel, rows: Sequence[Mapping[str, Any]]) -> list[list[tuple[int, int, str]]]:
-    """Word, head and relation of every arc of each sentence, words counted from 0; the root has none."""
+    """(word, head, relation) of every arc of each sentence, words counted from 0; the root has no arc."""
     return [
         [(word, head - 1, relation) for word, (head, relation) in enumerate(model.family.gold(row)) if head > 0]
         for row in rows
@@ -158,7 +164,7 @@ def _arcs(model: ProbedModel, rows: Sequence[Mapping[str, Any]]) -> list[list[tu
 
 
 def _words(arcs: Sequence[Sequence[tuple[int, int, str]]], relations: Sequence[str]) -> NDArray[np.float64]:
-    """[sentences, relations]: words of each relation."""
+    """Number of words of each relation, [sentences, relations]."""
     counts = np.zeros((len(arcs), len(relations)))
     number = {relation: index for index, relation in enumerate(relations)}
     for sentence, own in enumerate(arcs):

@@ -1,4 +1,5 @@
-"""Edge probing: what two spans of a sentence are to each other, and from which layers it is read."""
+"""Edge probing: labels of spans, or of pairs of spans, predicted from hidden states, and the layers that they are read
+from."""
 
 from __future__ import annotations
 
@@ -20,27 +21,27 @@ if TYPE_CHECKING:
     from pipelines.task_families import Row, TaskFamily
 
 BATCH = 64
-"""Spans, or pairs of them, in a step of training."""
+"""Spans, or pairs of spans, per training step."""
 
 
 @dataclass(frozen=True)
 class Spans:
-    """What is asked about, one a row."""
+    """Labelled spans, or pairs of spans, one per row."""
 
     sentences: NDArray[np.int64]
-    """[N]"""
+    """Index of the sentence of each, [N]."""
     words: NDArray[np.int64]
-    """[N, spans, widest]: the rows of the words of each span, −1 behind its last."""
+    """Rows of the words of each span, [N, spans, widest]; −1 is padding."""
     labels: list[str]
 
 
 class EdgeProbe(ExampleProbe, name="edge"):
-    """Types of entities, or relations of words to their heads, told from their spans alone (Tenney et al. 2019).
+    """Entity types, or relations between words and their heads, predicted from their spans alone (Tenney et al. 2019).
 
-    A learned mixture of the layers (Peters et al. 2018, eq. 1) is projected, pooled over each span by self-attention, and
-    classified by a perceptron with one hidden layer; labels exclude each other, so that its accuracy is the paper's micro-F1.
-    Layer ℓ is scored by a probe that mixes layers 0 to ℓ only: what ℓ adds gives the expected layer (arXiv:1905.05950, §3.2),
-    the weights of the probe of all layers the centre of gravity.
+    A learned mixture of the layers (Peters et al. 2018, eq. 1) is projected, pooled over each span by self-attention,
+    and classified by a perceptron with one hidden layer; labels are mutually exclusive, so accuracy equals the paper's
+    micro-F1. Layer ℓ is scored by a probe that mixes layers 0 to ℓ only: the gains by layer give the expected layer
+    (arXiv:1905.05950, §3.2), the weights of the probe over all layers the centre of gravity.
     """
 
     paper = "arXiv:1905.06316"
@@ -52,115 +53,117 @@ class EdgeProbe(ExampleProbe, name="edge"):
     epochs: PositiveInt = 10
     """Passes over the training spans."""
     lr: float = Field(3e-3, gt=0)
-    """Rate of Adam, which falls linearly to zero."""
+    """Adam's learning rate, with linear decay to zero."""
 
     def tiny(self) -> Self:
         return super().tiny().model_copy(update={"epochs": min(self.epochs, 2)})
 
-    def look(self, model: ProbedModel) -> Observation:
-        train, test = (model.vectors(table, self.examples) for table in self.tables)
+    def observe(self, model: ProbedModel) -> Observation:
+        train, test = (model.word_states(table, self.examples) for table in self.tables)
         widths = sorted({layer.shape[1] for layer in train.layers})
         if len(widths) > 1:
             raise RecipeError(
-                f"stage {model.subject.stage!r}: its layers are {', '.join(map(str, widths))} wide and cannot be mixed; leave "
-                "it out of the probe edge"
+                f"stage {model.subject.stage!r}: its layers have the widths {', '.join(map(str, widths))} and cannot "
+                "be mixed; remove it from the probe edge"
             )
-        known, asked = (
+        known, tested = (
             spans_of(model.family, model.examples.rows(table)[: self.examples], vectors)
             for table, vectors in zip(self.tables, (train, test), strict=True)
         )
-        if not known.labels or not asked.labels:
-            raise DataError("probe edge: no span of the examples is covered; raise budget.length")
+        if not known.labels or not tested.labels:
+            raise DataError("probe edge: no span of the examples fits into the row; raise budget.length")
         labels = sorted(set(known.labels))
         sentences = len(test.begins) - 1
         statistics = np.zeros((len(test.layers), sentences, 2))
-        statistics[..., 1] = np.bincount(asked.sentences, minlength=sentences)
+        statistics[..., 1] = np.bincount(tested.sentences, minlength=sentences)
         shares: list[float] = []
         for layer in range(len(test.layers)):
             network = self.fit(train.layers[: layer + 1], known, labels, model.seed)
-            said = answers(network, test.layers[: layer + 1], asked.words)
-            hits = [labels[choice] == label for choice, label in zip(said, asked.labels, strict=True)]
-            statistics[layer, :, 0] = np.bincount(asked.sentences, hits, sentences)
+            predicted = predictions(network, test.layers[: layer + 1], tested.words)
+            hits = [labels[choice] == label for choice, label in zip(predicted, tested.labels, strict=True)]
+            statistics[layer, :, 0] = np.bincount(tested.sentences, hits, sentences)
             shares = network.mix.shares
         gains = np.diff([self.score("accuracy", one) for one in statistics])
         numbers = np.arange(len(shares))
         notes = {
-            "spans": len(asked.labels),
+            "spans": len(tested.labels),
             "labels": len(labels),
             "mix": shares,
             "centre_of_gravity": float(numbers @ np.asarray(shares)),
-            # where nothing is gained, or as much lost, no layer is expected
+            # undefined without a gain over all layers
             "expected_layer": float(numbers[1:] @ gains / gains.sum()) if gains.sum() > 0 else None,
         }
         return Observation({LAYERS: statistics}, notes=notes)
 
     def fit(self, layers: Sequence[NDArray[np.float32]], spans: Spans, labels: Sequence[str], seed: int) -> Any:
-        """The probe's network over a mixture of `layers`, each [words, H], trained on `spans` from a seeded start."""
+        """The probe's network over a mixture of `layers`, each [words, H], trained on `spans` with a seeded
+        initialisation."""
         import torch
         from torch.nn.functional import cross_entropy
 
         generator = torch.Generator().manual_seed(seed)
-        number = {label: index for index, label in enumerate(labels)}
-        wanted = torch.tensor([number[label] for label in spans.labels])
+        indices = {label: index for index, label in enumerate(labels)}
+        targets = torch.tensor([indices[label] for label in spans.labels])
         states = [torch.from_numpy(layer) for layer in layers]
         words = torch.from_numpy(spans.words)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = span_network(len(layers), layers[0].shape[1], self.projected, words.shape[1], len(labels))
         optimizer = torch.optim.Adam(network.parameters(), lr=self.lr)
-        steps = self.epochs * -(-len(wanted) // BATCH)
+        steps = self.epochs * -(-len(targets) // BATCH)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
         for _ in range(self.epochs):
-            for chosen in torch.split(torch.randperm(len(wanted), generator=generator), BATCH):
+            for chosen in torch.split(torch.randperm(len(targets), generator=generator), BATCH):
                 optimizer.zero_grad()
-                loss: Any = cross_entropy(network(states, words[chosen]), wanted[chosen])
+                loss: Any = cross_entropy(network(states, words[chosen]), targets[chosen])
                 loss.backward()
                 optimizer.step()
                 schedule.step()
         return network.eval()
 
     def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
-        right, asked = statistics.sum(axis=0)
-        return float(right / asked) if asked else 0.0
+        right, total = statistics.sum(axis=0)
+        return float(right / total) if total else 0.0
 
 
-def answers(network: nn.Module, layers: Sequence[NDArray[np.float32]], words: NDArray[np.int64]) -> list[int]:
-    """The label of each row of `words` [N, spans, widest]."""
+def predictions(network: nn.Module, layers: Sequence[NDArray[np.float32]], words: NDArray[np.int64]) -> list[int]:
+    """Predicted label index of each row of `words` [N, spans, widest]."""
     import torch
 
     states = [torch.from_numpy(layer) for layer in layers]
     with torch.inference_mode():
         parts = [network(states, part).argmax(-1) for part in torch.split(torch.from_numpy(words), 16 * BATCH)]
-    found: list[int] = torch.cat(parts).tolist()
-    return found
+    labels: list[int] = torch.cat(parts).tolist()
+    return labels
 
 
-def spans_of(family: TaskFamily, rows: Sequence[Row], vectors: WordStates) -> Spans:
-    """Entities with their types, or words before their heads with their relations; what is not covered whole is left out."""
+def spans_of(family: TaskFamily, rows: Sequence[Row], states: WordStates) -> Spans:
+    """Entities with their types, or pairs of word and head with their relations; spans that are not fully covered are
+    omitted."""
     from pipelines.task_families.tagging import entities
 
-    found: list[tuple[int, list[list[int]], str]] = []
+    covered: list[tuple[int, list[list[int]], str]] = []
     for sentence, row in enumerate(rows):
-        first = int(vectors.begins[sentence])
+        first = int(states.begins[sentence])
         gold: Any = family.gold(row)
         if "heads" in family.columns:
-            asked = [([[word], [head - 1]], label) for word, (head, label) in enumerate(gold) if head > 0]
+            labelled = [([[word], [head - 1]], label) for word, (head, label) in enumerate(gold) if head > 0]
         else:
-            asked = [([list(range(begin, end))], label) for begin, end, label in entities(gold)]
-        for spans, label in asked:
-            places = [[first + word for word in span] for span in spans]
-            if all(vectors.covered[place] for span in places for place in span):
-                found.append((sentence, places, label))
-    widest = max((len(span) for _, places, _ in found for span in places), default=1)
-    words = np.full((len(found), len(found[0][1]) if found else 1, widest), -1, dtype=np.int64)
-    for index, (_, places, _) in enumerate(found):
-        for number, span in enumerate(places):
+            labelled = [([list(range(begin, end))], label) for begin, end, label in entities(gold)]
+        for spans, label in labelled:
+            rows_of_words = [[first + word for word in span] for span in spans]
+            if all(states.covered[row] for span in rows_of_words for row in span):
+                covered.append((sentence, rows_of_words, label))
+    widest = max((len(span) for _, spans, _ in covered for span in spans), default=1)
+    words = np.full((len(covered), len(covered[0][1]) if covered else 1, widest), -1, dtype=np.int64)
+    for index, (_, spans, _) in enumerate(covered):
+        for number, span in enumerate(spans):
             words[index, number, : len(span)] = span
-    return Spans(np.asarray([one[0] for one in found], dtype=np.int64), words, [one[2] for one in found])
+    return Spans(np.asarray([one[0] for one in covered], dtype=np.int64), words, [one[2] for one in covered])
 
 
 def span_network(layers: int, width: int, projected: int, spans: int, labels: int) -> Any:
-    """(states of each layer [words, H], words of each span [B, spans, widest]) → scores [B, labels]."""
+    """(states of each layer [words, H], words of each span [B, spans, widest]) → logits [B, labels]."""
     import torch
     from torch import nn
 
@@ -173,8 +176,8 @@ def span_network(layers: int, width: int, projected: int, spans: int, labels: in
 
         @property
         def shares(self) -> list[float]:
-            found: list[float] = self.weights.detach().double().softmax(0).tolist()
-            return found
+            shares: list[float] = self.weights.detach().double().softmax(0).tolist()
+            return shares
 
         def forward(self, states: Sequence[Tensor], words: Tensor) -> Tensor:
             shares = self.weights.softmax(0)

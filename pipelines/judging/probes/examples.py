@@ -1,4 +1,5 @@
-"""The labelled examples that probes read: words or texts, and their labels, whatever the task family calls them."""
+"""The labelled examples that probes read: words or texts, and their labels, independent of the task family's column
+names."""
 
 from __future__ import annotations
 
@@ -17,49 +18,50 @@ WORDS = ("tokens", "words")
 
 
 class Examples:
-    """The tables of a stage, each in a random order that the seed fixes: fewer examples are the first of more."""
+    """The tables of a stage, each in a random order that depends on the seed only: fewer examples are a prefix
+    of more."""
 
     def __init__(self, tables: Mapping[str, Path], family: TaskFamily, seed: int, most: int) -> None:
         self._tables, self.family, self._seed, self.most = tables, family, seed, most
         self._rows: dict[str, list[Row]] = {}
 
     def rows(self, table: str) -> list[Row]:
-        """Up to `most` examples of a table. DataError when it is empty."""
+        """Up to `most` examples of a table. Raises DataError if it is empty."""
         from pyarrow import parquet
 
         if table not in self._rows:
             rows: list[Row] = parquet.read_table(self._tables[table]).to_pylist()
             if not rows:
-                raise DataError(f"{self._tables[table]}: empty, there is nothing to probe with")
+                raise DataError(f"{self._tables[table]}: the table is empty; a probe needs at least one example")
             order = np.random.default_rng([self._seed, 7]).permutation(len(rows))[: self.most]
-            self._rows[table] = [rows[int(number)] for number in order]
+            self._rows[table] = [rows[int(index)] for index in order]
         return self._rows[table]
 
     @property
-    def of_words(self) -> bool:
+    def word_level(self) -> bool:
         """Whether labels belong to words rather than to texts."""
         return word_column(self.family) is not None
 
     def texts(self, table: str) -> list[str]:
-        """All texts of a table of plain text, in its order."""
+        """All texts of a table of plain text, in table order."""
         from pyarrow import parquet
 
         return [str(text) for text in parquet.read_table(self._tables[table], columns=["text"])["text"].to_pylist()]
 
 
 def word_column(family: TaskFamily) -> str | None:
-    """The column that holds the words of an example; None where an example is a text."""
+    """The column that holds the words of an example; None if an example is a text."""
     return next((name for name in WORDS if name in family.columns), None)
 
 
 def words_of(family: TaskFamily, row: Row) -> list[str]:
-    """The words of an example, or its text as the only one."""
+    """The words of an example, or its text as a single element."""
     column = word_column(family)
     return [family.text(row)] if column is None else list(row[column])
 
 
 def labels_of(family: TaskFamily, row: Row) -> list[str]:
-    """The label of each of `words_of`: a tag, the relation to a head, or the class of the text."""
+    """The label of each of `words_of`: a tag, the relation to the head, or the class of the text."""
     gold: Any = family.gold(row)
     if word_column(family) is None:
         return [str(gold)]
@@ -67,8 +69,10 @@ def labels_of(family: TaskFamily, row: Row) -> list[str]:
 
 
 def types_of(family: TaskFamily, row: Row) -> list[str]:
-    """The word type of each of `words_of`, whose label a control task draws; of a text its first word, or character where
-    words are written without spaces."""
+    """The word type of each of `words_of`, for which a control task draws a label.
+
+    For a text this is its first word, or its first character in scripts without spaces.
+    """
     words = words_of(family, row)
     if word_column(family) is not None:
         return words
@@ -77,5 +81,5 @@ def types_of(family: TaskFamily, row: Row) -> list[str]:
 
 
 def flat(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The values of all rows, one behind the other."""
+    """The values of all rows, concatenated."""
     return [value for row in rows for value in row]

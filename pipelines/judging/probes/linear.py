@@ -1,4 +1,4 @@
-"""Linear probes of every layer, beside control tasks that only a table of words could solve."""
+"""Linear probes of every layer, with control tasks that only memorisation of word types could solve."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 
 class LinearProbe(ExampleProbe, name="linear"):
-    """How well a linear map of a layer tells the labels of words or texts, and how much better than labels drawn by lot.
+    """Accuracy of a linear classifier of words or texts on each layer, and its selectivity against randomly drawn
+    labels.
 
-    The control task gives every word type a label drawn from the distribution of the real ones (Hewitt & Liang 2019, §2); of
-    a text, its first word decides. A probe that solves it has memory of its own; selectivity is accuracy on the task minus
-    accuracy on the control. Softmax regression with an L2 penalty on features of unit variance, by L-BFGS.
+    The control task gives every word type a label drawn from the distribution of the real ones (Hewitt & Liang 2019,
+    §2); for a text, its first word is the type. A probe that solves it memorises; selectivity is accuracy on the task
+    minus accuracy on the control. Softmax regression with an L2 penalty on features of unit variance, by L-BFGS.
     """
 
     paper = "arXiv:1909.03368"
@@ -34,32 +35,32 @@ class LinearProbe(ExampleProbe, name="linear"):
     metrics = ("accuracy", "selectivity", "control")
 
     penalty: float = Field(1.0, gt=0)
-    """Weight of the squared norm of the map, whose half is added to the summed loss."""
+    """Weight of half the squared norm of the coefficients, added to the summed loss."""
 
-    def look(self, model: ProbedModel) -> Observation:
-        train, test = (model.vectors(table, self.examples) for table in self.tables)
+    def observe(self, model: ProbedModel) -> Observation:
+        train, test = (model.word_states(table, self.examples) for table in self.tables)
         rows = [model.examples.rows(table)[: self.examples] for table in self.tables]
-        known, asked = (flat([labels_of(model.family, row) for row in part]) for part in rows)
+        known, expected = (flat([labels_of(model.family, row) for row in part]) for part in rows)
         types = [flat([types_of(model.family, row) for row in part]) for part in rows]
         drawn = control_labels([*types[0], *types[1]], Counter(known), model.seed)
-        tasks = [(known, asked), ([drawn[one] for one in types[0]], [drawn[one] for one in types[1]])]
+        tasks = [(known, expected), ([drawn[one] for one in types[0]], [drawn[one] for one in types[1]])]
         if len(set(np.asarray(known)[train.covered])) < 2:
-            raise DataError("probe linear: the training examples have one label; there is nothing to tell apart")
+            raise DataError("probe linear: the training examples have a single label; the probe needs at least two")
         sentences = len(test.begins) - 1
         statistics = np.zeros((len(test.layers), sentences, 3))
         owners = test.owners[test.covered]
         statistics[..., 2] = np.bincount(owners, minlength=sentences)
         for layer, (states, others) in enumerate(zip(train.layers, test.layers, strict=True)):
-            for column, (right, wanted) in enumerate(tasks):
-                said = fit_softmax_regression(
+            for column, (right, targets) in enumerate(tasks):
+                predicted = fit_softmax_regression(
                     states[train.covered], np.asarray(right)[train.covered], self.penalty
                 ).predict(others[test.covered])
-                hits = (said == np.asarray(wanted)[test.covered]).astype(np.float64)
+                hits = (predicted == np.asarray(targets)[test.covered]).astype(np.float64)
                 statistics[layer, :, column] = np.bincount(owners, hits, sentences)
-        told = Counter(np.asarray(asked)[test.covered].tolist())
+        counts = Counter(np.asarray(expected)[test.covered].tolist())
         notes = {
             "labels": len(set(known)),
-            "majority": told[Counter(known).most_common(1)[0][0]] / max(1, sum(told.values())),
+            "majority": counts[Counter(known).most_common(1)[0][0]] / max(1, sum(counts.values())),
             "words": int(test.covered.sum()),
             "not_covered": int((~test.covered).sum()),
         }
@@ -73,7 +74,7 @@ class LinearProbe(ExampleProbe, name="linear"):
 
 
 def control_labels(types: Sequence[str], labels: Mapping[str, int], seed: int) -> dict[str, str]:
-    """The label of every word type: drawn by itself, from a hash of the type and the seed, in the proportions of `labels`."""
+    """The control label of every word type: drawn by a hash of type and seed, in the proportions of `labels`."""
     names = sorted(labels)
     ends = np.cumsum([labels[name] for name in names]) / sum(labels.values())
     drawn = {}

@@ -1,8 +1,9 @@
-"""One saved model as probes see it: frozen, in evaluation mode, float32, its hidden states read once for all of them.
+"""A saved model as probes read it: frozen, in evaluation mode, float32; its hidden states are computed once for all
+probes.
 
-A word is the mean of its pieces (Hewitt & Manning 2019, §3.2), wherever the tokenizer cuts it; a text is the mean of its own
-tokens. What frames a text ([CLS], [SEP]) is part of neither. Words beyond the row, and those of which the tokenizer leaves
-nothing, are not covered.
+A word's state is the mean over its pieces (Hewitt & Manning 2019, §3.2), whatever the tokenizer; a text's state is the
+mean over its own tokens. Special tokens ([CLS], [SEP]) belong to neither. Words beyond the row, and words without a
+token, are not covered.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from pipelines.errors import RecipeError
 from pipelines.judging.probes.examples import Examples, words_of
 from pipelines.judging.subjects import Subject
-from pipelines.task_families.encoding import attention_mask_of, pad_rows
+from pipelines.task_families.encoding import attention_masks, pad_rows
 from pipelines.task_families.writing_systems import with_leading_spaces
 
 if TYPE_CHECKING:
@@ -26,50 +27,50 @@ if TYPE_CHECKING:
     from pipelines.models.opening import OpenedModel
 
 BATCH = 32
-"""Sentences that are read at a time."""
+"""Sentences per batch."""
 
 
 @dataclass(frozen=True)
 class WordStates:
-    """What the layers say of the words of some sentences, or of texts, each then one word long."""
+    """Hidden states of the words of some sentences, or of texts, each then a single word."""
 
     layers: tuple[NDArray[np.float32], ...]
-    """Of each layer, embeddings first, [words, H]; rows of words that are not covered are 0."""
+    """States of each layer, embeddings first, [words, H]; rows of words that are not covered are 0."""
     begins: NDArray[np.int64]
-    """[sentences + 1]: the row of the first word of each, and the number of all words."""
+    """Row of the first word of each sentence, and the number of all words, [sentences + 1]."""
     covered: NDArray[np.bool_]
-    """[words]"""
+    """Whether each word is covered, [words]."""
 
     def first(self, sentences: int) -> WordStates:
-        """Those of the first sentences alone."""
+        """The states of the first `sentences` sentences."""
         begins = self.begins[: sentences + 1]
         return WordStates(tuple(one[: begins[-1]] for one in self.layers), begins, self.covered[: begins[-1]])
 
     @property
     def owners(self) -> NDArray[np.int64]:
-        """[words]: the sentence of each."""
+        """Index of each word's sentence, [words]."""
         return np.repeat(np.arange(len(self.begins) - 1), np.diff(self.begins))
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """A sentence as tokens."""
+    """A tokenised sentence."""
 
     ids: NDArray[np.int64]
     words: NDArray[np.int64]
-    """The word that each token is of; −1 for what frames the sentence."""
+    """Index of each token's word; −1 for special tokens."""
 
 
 class ProbedModel:
-    """A model and the examples it is shown."""
+    """A model and the examples that it reads."""
 
     def __init__(self, subject: Subject, examples: Examples, length: int, seed: int, language: str) -> None:
-        """Raises RecipeError for a folder that is no model with weights."""
+        """Raises RecipeError for a folder that is not a model with weights."""
         from pipelines.models.opening import open_model
 
         self.subject, self.examples, self.length, self.seed, self.language = subject, examples, length, seed, language
         self.opened: OpenedModel = open_model(subject.folder, "cpu")
-        self._vectors: dict[str, WordStates] = {}
+        self._word_states: dict[str, WordStates] = {}
 
     @property
     def family(self) -> Any:
@@ -80,21 +81,21 @@ class ProbedModel:
         """Id of the padding token."""
         return int(self.opened.tokenizer.pad_token_id or 0)
 
-    def vectors(self, table: str, sentences: int) -> WordStates:
-        """The vectors of the words, or of the texts, of the first `sentences` examples of `table`. Read once."""
-        if table not in self._vectors:
+    def word_states(self, table: str, sentences: int) -> WordStates:
+        """States of the words, or of the texts, of the first `sentences` examples of `table`. Computed once."""
+        if table not in self._word_states:
             rows = [words_of(self.family, row) for row in self.examples.rows(table)]
-            self._vectors[table] = self.read(rows, of_words=self.examples.of_words)
-        return self._vectors[table].first(sentences)
+            self._word_states[table] = self.read(rows, word_level=self.examples.word_level)
+        return self._word_states[table].first(sentences)
 
-    def read(self, rows: Sequence[Sequence[str]], *, of_words: bool = True) -> WordStates:
-        """The vectors of the words of `rows`; without `of_words` each row is one text, which the tokenizer cuts as it likes."""
-        encodings = self.encode(rows, of_words=of_words)
+    def read(self, rows: Sequence[Sequence[str]], *, word_level: bool = True) -> WordStates:
+        """States of the words of `rows`; without `word_level`, each row is one text."""
+        encodings = self.encode(rows, word_level=word_level)
         begins = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         covered = np.zeros(int(begins[-1]), dtype=bool)
         layers: list[NDArray[np.float32]] = []
-        for chosen, said in self._batches(encodings):
-            states = self._states(said)
+        for chosen, outputs in self._batches(encodings):
+            states = self._states(outputs)
             if not layers:
                 layers = [np.zeros((int(begins[-1]), state.shape[-1]), np.float32) for state in states]
             for line, row in enumerate(chosen):
@@ -106,17 +107,20 @@ class ProbedModel:
         return WordStates(tuple(layers), begins, covered)
 
     def attention(self, rows: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Of each sentence its number, how much every word attends to every other, [layers, heads, words, words].
-        Attention to a word is the sum over its pieces, attention from one the mean (Clark et al. 2019,
-        §4.1); what goes to the frame of a sentence is left out, so that rows sum to less than one.
+        """Index of each sentence, and how much every word attends to every other, [layers, heads, words, words].
 
-        Raises RecipeError for a body without attention.
+        Attention to a word is the sum over its pieces, attention from a word the mean over its pieces (Clark et al.
+        2019, §4.1); attention to special tokens is dropped, so rows sum to less than one.
+
+        Raises RecipeError for a backbone without attention.
         """
         encodings = self.encode(rows)
-        for chosen, said in self._batches(encodings, attentions=True):
-            weights = getattr(said, "attentions", None)
+        for chosen, outputs in self._batches(encodings, attentions=True):
+            weights = getattr(outputs, "attentions", None)
             if not weights or weights[0] is None:
-                raise RecipeError(f"stage {self.subject.stage!r} says no attention weights; leave it out of this probe")
+                raise RecipeError(
+                    f"stage {self.subject.stage!r} returns no attention weights; remove it from this probe"
+                )
             stacked = np.stack([layer.numpy() for layer in weights], axis=1)
             for line, row in enumerate(chosen):
                 words = encodings[row].words
@@ -125,15 +129,15 @@ class ProbedModel:
                 inner = stacked[line, :, :, : len(words), : len(words)]
                 yield row, mean @ inner @ whole.T
 
-    def encode(self, rows: Sequence[Sequence[str]], *, of_words: bool = True) -> list[Encoding]:
-        """`rows` as tokens, cut to the length of the stage."""
+    def encode(self, rows: Sequence[Sequence[str]], *, word_level: bool = True) -> list[Encoding]:
+        """`rows` as tokens, truncated to the row length of the stage."""
         fast = self.opened.tokenizer.backend_tokenizer
         frame = fast.num_special_tokens_to_add(False)
         if self.length <= frame:
-            raise RecipeError(f"budget.length: {self.length} tokens hold only the {frame} that frame a text; raise it")
+            raise RecipeError(f"budget.length: {self.length} tokens only hold the {frame} special tokens; raise it")
         fast.no_padding()
         fast.enable_truncation(self.length)
-        if of_words:
+        if word_level:
             encodings = fast.encode_batch([with_leading_spaces(words) for words in rows], is_pretokenized=True)
             words = [[-1 if word is None else word for word in one.word_ids] for one in encodings]
         else:
@@ -146,34 +150,34 @@ class ProbedModel:
         ]
 
     def _batches(self, encodings: Sequence[Encoding], attentions: bool = False) -> Iterator[tuple[list[int], Any]]:
-        """The rows of each batch, and what the body says of it."""
+        """Indices of the rows of each batch, and the backbone's outputs."""
         import torch
 
         order = sorted(
             (row for row, one in enumerate(encodings) if len(one.ids)), key=lambda row: len(encodings[row].ids)
         )
-        wanted = {"output_attentions": True} if attentions else {"output_hidden_states": True}
+        options = {"output_attentions": True} if attentions else {"output_hidden_states": True}
         for first in range(0, len(order), BATCH):
             chosen = order[first : first + BATCH]
             ids = [encodings[row].ids for row in chosen]
             tokens = pad_rows(ids, self.padding)
             with torch.inference_mode():
-                said = self.opened.network.base_model(
+                outputs = self.opened.network.base_model(
                     input_ids=torch.from_numpy(tokens),
-                    attention_mask=torch.from_numpy(attention_mask_of(ids, tokens.shape[1])),
-                    **wanted,
+                    attention_mask=torch.from_numpy(attention_masks(ids, tokens.shape[1])),
+                    **options,
                 )
-            yield chosen, said
+            yield chosen, outputs
 
-    def _states(self, said: Any) -> list[NDArray[np.float32]]:
-        states = getattr(said, "hidden_states", None)
+    def _states(self, outputs: Any) -> list[NDArray[np.float32]]:
+        states = getattr(outputs, "hidden_states", None)
         if not states:
-            raise RecipeError(f"stage {self.subject.stage!r} says no hidden states; leave it out of this probe")
+            raise RecipeError(f"stage {self.subject.stage!r} returns no hidden states; remove it from this probe")
         return [state.float().numpy() for state in states]
 
 
 def pooling(words: NDArray[np.int64], number: int) -> NDArray[np.float32]:
-    """float32 [number, tokens]: what each token weighs in the mean of each word; rows of words without a token are 0."""
+    """Weight of each token in the mean of each word, float32 [number, tokens]; rows of words without a token are 0."""
     mean = np.zeros((number, len(words)), dtype=np.float32)
     tokens = np.flatnonzero(words >= 0)
     mean[words[tokens], tokens] = 1.0

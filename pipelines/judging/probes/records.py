@@ -1,11 +1,11 @@
-"""What probes saw, as records: estimates with intervals for every stage and layer, and the changes between stages.
+"""Records of probes: estimates with intervals for every stage and layer, and the changes between stages.
 
 {"metric": the first, "metrics": [...], "layers": [numbers], "items": N,
  "stages": [{"stage", "seeds", "layers": [{"layer", metric: estimate, ...}], "notes": [of each seed]}],
  "changes": [{"from", "to", "layers": [{"layer", metric: difference, ...}]}]}
 
-A difference has its own interval, and in `p` and `verdict` what is left of it when all comparisons of a probe's metric are
-counted as one family.
+A difference has its own interval; its `p` and `verdict` are corrected over all comparisons of a probe's metric as one
+family.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ DIGITS = 6
 
 
 def layer_record(probe: Probe, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:
-    """The section of a probe that scores layers. `changes` compares neighbours in the order in which the recipe names the
-    stages, on the same items; stages with another number of layers are not compared."""
+    """The section of a probe that scores layers.
+
+    `changes` compares consecutive stages, in the order in which the recipe names them, on the same items; stages with
+    different numbers of layers are not compared.
+    """
     return {
         "metric": probe.metrics[0],
         "metrics": list(probe.metrics),
@@ -38,17 +41,17 @@ def layer_record(probe: Probe, stages: Sequence[ProbedStage], seed: int) -> dict
                 "stage": stage.name,
                 "seeds": list(stage.seeds),
                 "layers": [
-                    {"layer": number, **_estimates(probe, stage, place, seed)}
-                    for place, number in enumerate(stage.layers)
+                    {"layer": number, **_estimates(probe, stage, position, seed)}
+                    for position, number in enumerate(stage.layers)
                 ],
-                "notes": [dict(one.notes) for one in stage.seen],
+                "notes": [dict(one.notes) for one in stage.observations],
             }
             for stage in stages
         ],
         "changes": _changes(probe, stages, seed),
         "headline": {
             f"probe/{probe.name}/{probe.metrics[0]}/{stage.name}": max(
-                _mean(probe, stage, place) for place, _ in enumerate(stage.layers)
+                _mean(probe, stage, position) for position, _ in enumerate(stage.layers)
             )
             for stage in stages
         },
@@ -56,7 +59,7 @@ def layer_record(probe: Probe, stages: Sequence[ProbedStage], seed: int) -> dict
 
 
 def rounded(value: Any) -> Any:
-    """A record with its numbers cut to what they can say."""
+    """A record with its floats rounded to `DIGITS` decimal places."""
     if isinstance(value, float):
         return round(value, DIGITS)
     if isinstance(value, dict):
@@ -65,37 +68,37 @@ def rounded(value: Any) -> Any:
 
 
 def metric_scorer(probe: Probe, metric: str) -> Score:
-    """One metric of a probe as the statistics take it."""
+    """One metric of a probe as a function of its statistics."""
     return lambda statistics: probe.score(metric, statistics)
 
 
-def _estimates(probe: Probe, stage: ProbedStage, place: int, seed: int) -> dict[str, Any]:
+def _estimates(probe: Probe, stage: ProbedStage, position: int, seed: int) -> dict[str, Any]:
     return {
-        metric: interval(metric_scorer(probe, metric), stage.layer(place), seed).record() for metric in probe.metrics
+        metric: interval(metric_scorer(probe, metric), stage.layer(position), seed).record() for metric in probe.metrics
     }
 
 
 def _changes(probe: Probe, stages: Sequence[ProbedStage], seed: int) -> list[dict[str, Any]]:
-    """The differences of neighbours, every metric a family of its own."""
+    """Differences between consecutive stages; every metric is a family of its own."""
     pairs = [(before, after) for before, after in pairwise(stages) if before.layers == after.layers]
-    found: list[dict[str, Any]] = [
+    changes: list[dict[str, Any]] = [
         {"from": before.name, "to": after.name, "layers": [{"layer": number} for number in after.layers]}
         for before, after in pairs
     ]
     for metric in probe.metrics:
         score = metric_scorer(probe, metric)
         family = [
-            paired_difference(score, before.layer(place), after.layer(place), seed)
+            paired_difference(score, before.layer(position), after.layer(position), seed)
             for before, after in pairs
-            for place in range(len(after.layers))
+            for position in range(len(after.layers))
         ]
         for layer, record in zip(
-            (layer for one in found for layer in one["layers"]), holm_corrected(family), strict=True
+            (layer for one in changes for layer in one["layers"]), holm_corrected(family), strict=True
         ):
             layer[metric] = record
-    return found
+    return changes
 
 
-def _mean(probe: Probe, stage: ProbedStage, place: int) -> float:
-    scores = [probe.score(probe.metrics[0], statistics) for statistics in stage.layer(place)]
+def _mean(probe: Probe, stage: ProbedStage, position: int) -> float:
+    scores = [probe.score(probe.metrics[0], statistics) for statistics in stage.layer(position)]
     return sum(scores) / len(scores)

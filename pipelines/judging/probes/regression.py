@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ITERATIONS = 200
-"""Of L-BFGS, at most."""
+"""Maximum number of L-BFGS iterations."""
 
 
 def fit_softmax_regression(states: NDArray[np.float32], labels: NDArray[np.str_], penalty: float) -> Any:
-    """Softmax regression of `labels` [N] on `states` [N, H], as scikit-learn's estimator."""
+    """Softmax regression of `labels` [N] on `states` [N, H], as a scikit-learn estimator."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
@@ -23,6 +23,6 @@ def fit_softmax_regression(states: NDArray[np.float32], labels: NDArray[np.str_]
 
     model = make_pipeline(StandardScaler(), LogisticRegression(C=1 / penalty, max_iter=ITERATIONS))
     with warnings.catch_warnings():
-        # a control task has no solution to converge to; where it stopped is what it remembers
+        # a control task has no solution to converge to; its result after ITERATIONS is what it memorised
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(states.astype("float64"), labels)

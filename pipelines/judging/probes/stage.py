@@ -1,10 +1,10 @@
-"""The probe stage: every model is read once, and all probes of the stage look at what was read.
+"""The probe stage: every model is loaded once, and all probes of the stage read its hidden states.
 
     probe(job)
       ├── probes.json            {"dataset": …, "sections": {probe: its record}}
-      └── probes.safetensors     <probe>/<stage>@<seed>/<name>: the statistics that the intervals are computed from, float64
+      └── probes.safetensors     <probe>/<stage>@<seed>/<name>: statistics from which intervals are computed, float64
 
-Both follow from the models, the tables and the job's seed alone.
+Both are deterministic in the models, the tables and the job's seed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STATISTICS = "probes.safetensors"
 
 
 class RowBudget(Protocol):
-    """The budget of such a stage."""
+    """The budget of a probe stage."""
 
     @property
     def length(self) -> int:
@@ -33,7 +33,7 @@ class RowBudget(Protocol):
 
 
 class ProbeStage(Protocol):
-    """The stage of such a job."""
+    """A stage with probes."""
 
     @property
     def probes(self) -> Sequence[Probe]: ...
@@ -49,62 +49,64 @@ class ProbeJob(JudgingJob, Protocol):
 
 
 def probe(job: ProbeJob) -> Result:
-    """Look at the subjects of `job` and write what its probes say into `job.out`.
+    """Run the probes of `job` on its subjects, and write their records and statistics into `job.out`.
 
-    Raises RecipeError for a model that has nothing to look at, DataError for a table that cannot be used; both before anything
-    is written.
+    Raises RecipeError for a model that a probe cannot read, DataError for a table that cannot be used; both before
+    anything is written.
     """
     import torch
     from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(job.runtime.threads)
     with threadpool_limits(job.runtime.threads):
-        looked = _look(job)
+        observations = _observe(job)
         sections = {}
         headline: dict[str, float] = {}
         for one in job.stage.probes:
-            record = one.record(_by_stage(job, looked[one.name]), job.seed)
+            record = one.record(_by_stage(job, observations[one.name]), job.seed)
             headline |= record.get("headline", {})
             sections[one.name] = record
-    _write(job, sections, looked)
+    _write(job, sections, observations)
     return Result(metrics=headline)
 
 
-def _look(job: ProbeJob) -> dict[str, dict[tuple[str, int], Observation]]:
-    """Probe → model → what it saw. One model is in memory at a time."""
+def _observe(job: ProbeJob) -> dict[str, dict[tuple[str, int], Observation]]:
+    """Probe → model → its observation. One model is in memory at a time."""
     from pipelines.judging.probes.model import ProbedModel
 
     most = max(one.examples_read for one in job.stage.probes)
     examples = Examples(job.tables, job.family, job.seed, most)
-    looked: dict[str, dict[tuple[str, int], Observation]] = {one.name: {} for one in job.stage.probes}
+    observations: dict[str, dict[tuple[str, int], Observation]] = {one.name: {} for one in job.stage.probes}
     for subject in _ordered(job):
         model = ProbedModel(subject, examples, job.stage.budget.length, job.seed, job.language)
         for one in job.stage.probes:
-            looked[one.name][subject.stage, subject.seed] = one.look(model)
-    return looked
+            observations[one.name][subject.stage, subject.seed] = one.observe(model)
+    return observations
 
 
 def _ordered(job: ProbeJob) -> list[Subject]:
-    """Stages in the order in which the recipe names them, seeds ascending."""
-    places = {stage: place for place, stage in reversed([*enumerate(one.stage for one in job.subjects)])}
-    return sorted(job.subjects, key=lambda subject: (places[subject.stage], subject.seed))
+    """Subjects in the order in which the recipe names their stages, seeds ascending."""
+    order = {stage: index for index, stage in reversed([*enumerate(one.stage for one in job.subjects)])}
+    return sorted(job.subjects, key=lambda subject: (order[subject.stage], subject.seed))
 
 
-def _by_stage(job: ProbeJob, looked: dict[tuple[str, int], Observation]) -> list[ProbedStage]:
+def _by_stage(job: ProbeJob, observations: dict[tuple[str, int], Observation]) -> list[ProbedStage]:
     from pipelines.judging.probes import ProbedStage
 
-    names = list(dict.fromkeys(stage for stage, _ in looked))
+    names = list(dict.fromkeys(stage for stage, _ in observations))
     return [
         ProbedStage(
             name,
-            tuple(seed for stage, seed in looked if stage == name),
-            tuple(seen for (stage, _), seen in looked.items() if stage == name),
+            tuple(seed for stage, seed in observations if stage == name),
+            tuple(one for (stage, _), one in observations.items() if stage == name),
         )
         for name in names
     ]
 
 
-def _write(job: ProbeJob, sections: dict[str, Any], looked: dict[str, dict[tuple[str, int], Observation]]) -> None:
+def _write(
+    job: ProbeJob, sections: dict[str, Any], observations: dict[str, dict[tuple[str, int], Observation]]
+) -> None:
     from safetensors.numpy import save_file
 
     from pipelines.judging.probes.records import rounded
@@ -112,11 +114,11 @@ def _write(job: ProbeJob, sections: dict[str, Any], looked: dict[str, dict[tuple
     job.out.mkdir(parents=True, exist_ok=True)
     arrays = {
         f"{one}/{stage}@{seed}/{name}": statistics
-        for one, models in looked.items()
-        for (stage, seed), seen in models.items()
-        for name, statistics in seen.statistics.items()
+        for one, models in observations.items()
+        for (stage, seed), observation in models.items()
+        for name, statistics in observation.statistics.items()
     }
-    with written_whole(job.out / STATISTICS) as aside:
-        save_file(arrays, aside)
+    with written_whole(job.out / STATISTICS) as temporary:
+        save_file(arrays, temporary)
     document = {"dataset": {"language": job.language, "family": job.family.name}, "sections": rounded(sections)}
     write_whole(job.out / PROBES, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")

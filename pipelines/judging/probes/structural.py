@@ -20,18 +20,20 @@ if TYPE_CHECKING:
 
 PUNCTUATION = "punct"
 SHORTEST, LONGEST = 5, 50
-"""Words of the sentences that Spearman's correlations are taken over (§4.1)."""
+"""Minimum and maximum number of words of the sentences over which Spearman's correlations are averaged (§4.1)."""
 BATCH = 20
-"""Sentences of a step of training, as in the paper's code."""
+"""Sentences per training step, as in the paper's code."""
 
 
 class StructuralProbe(ExampleProbe, name="structural"):
-    """Whether a linear map of a layer makes squared distances of words those in the syntax tree, and squared lengths depths.
+    """Whether a linear map of a layer turns squared distances of words into tree distances, and squared norms into
+    depths.
 
-    The distance and depth probes of Hewitt & Manning 2019, with the paper's scores: undirected attachments of the least spanning
-    tree without punctuation (`uuas`), Spearman's correlation of predicted and true distances of each word, averaged by sentence
-    length from 5 to 50 (`distance_spearman`), the root as the least deep word (`root_accuracy`), and Spearman's correlation of
-    depths (`depth_spearman`). A sentence of which a word is not covered is left out.
+    The distance and depth probes of Hewitt & Manning 2019, with the paper's metrics: undirected attachment score of the
+    minimum spanning tree without punctuation (`uuas`), Spearman's correlation of predicted and true distances of each
+    word, averaged by sentence length from 5 to 50 (`distance_spearman`), the root as the word of least depth
+    (`root_accuracy`), and Spearman's correlation of depths (`depth_spearman`). Sentences with a word that is not
+    covered are omitted.
     """
 
     paper = "doi:10.18653/v1/N19-1419"
@@ -39,57 +41,58 @@ class StructuralProbe(ExampleProbe, name="structural"):
     metrics = ("uuas", "distance_spearman", "root_accuracy", "depth_spearman")
 
     examples: PositiveInt = 1000
-    """Sentences that are read of each table, at most."""
+    """Maximum number of sentences read per table."""
     rank: PositiveInt = 64
-    """Rows of the map; no more than the states are wide."""
+    """Rows of the map; at most the width of the hidden states."""
     epochs: PositiveInt = 20
     """Passes over the training sentences."""
     lr: float = Field(1e-2, gt=0)
-    """Rate of Adam, which falls linearly to zero."""
+    """Adam's learning rate, with linear decay to zero."""
 
     def tiny(self) -> Self:
         return super().tiny().model_copy(update={"epochs": min(self.epochs, 2)})
 
-    def look(self, model: ProbedModel) -> Observation:
-        train, test = (model.vectors(table, self.examples) for table in self.tables)
+    def observe(self, model: ProbedModel) -> Observation:
+        train, test = (model.word_states(table, self.examples) for table in self.tables)
         rows, others = (model.examples.rows(table)[: self.examples] for table in self.tables)
-        whole, asked = whole_sentences(train), whole_sentences(test)
-        # one word is a tree without an edge
+        whole, tested = whole_sentences(train), whole_sentences(test)
+        # the tree of a single word has no edge
         whole = [number for number in whole if len(rows[number]["heads"]) > 1]
-        if not whole or not asked:
-            raise DataError("probe structural: no sentence fits whole into budget.length tokens; raise it")
+        if not whole or not tested:
+            raise DataError("probe structural: no sentence fits into budget.length tokens; raise it")
         trees = [list(rows[number]["heads"]) for number in whole]
-        statistics = np.zeros((len(test.layers), len(asked), len(COLUMNS)))
+        statistics = np.zeros((len(test.layers), len(tested), len(COLUMNS)))
         for layer, (states, judged) in enumerate(zip(train.layers, test.layers, strict=True)):
             sentences = [states[train.begins[number] : train.begins[number + 1]] for number in whole]
             maps = [
                 self.fit(sentences, [truth(tree).astype(np.float32) for tree in trees], loss, model.seed)
                 for truth, loss in ((distances, distance_loss), (depths, depth_loss))
             ]
-            for place, number in enumerate(asked):
+            for index, number in enumerate(tested):
                 words = judged[test.begins[number] : test.begins[number + 1]]
                 row = others[number]
                 kept = np.asarray([one.partition(":")[0] != PUNCTUATION for one in row["relations"]])
-                statistics[layer, place] = judge(
+                statistics[layer, index] = judge(
                     squared_distances(words, maps[0]), squared_lengths(words, maps[1]), list(row["heads"]), kept
                 )
-        notes = {"sentences": len(asked), "not_covered": len(others) - len(asked), "rank": len(maps[0])}
+        notes = {"sentences": len(tested), "not_covered": len(others) - len(tested), "rank": len(maps[0])}
         return Observation({LAYERS: statistics}, notes=notes)
 
     def fit(
         self, sentences: Sequence[NDArray[np.float32]], truths: Sequence[NDArray[np.float32]], loss: Any, seed: int
     ) -> NDArray[np.float64]:
-        """The map B [rank, H] of least `loss` on the sentences, each [T, H], by Adam from a seeded start."""
+        """The map B [rank, H] that minimises `loss` on the sentences, each [T, H], by Adam with a seeded
+        initialisation."""
         import torch
 
         generator = torch.Generator().manual_seed(seed)
         width = sentences[0].shape[1]
-        # layers differ in how far the words of a sentence lie apart: at one scale one rate suits all, and B takes the scale in
+        # layers differ in scale: standardised, one learning rate suits all, and the scale is folded into B afterwards
         scale = float(np.concatenate([words - words.mean(axis=0) for words in sentences]).std()) or 1.0
         sentences = [words / np.float32(scale) for words in sentences]
         matrix = torch.empty(min(self.rank, width), width).uniform_(-0.05, 0.05, generator=generator).requires_grad_()
         optimizer = torch.optim.Adam([matrix], lr=self.lr)
-        # sentences of like length stand side by side; the order of the batches is drawn
+        # batches have sentences of similar length; the order of the batches is random
         by_length = sorted(range(len(sentences)), key=lambda number: (len(sentences[number]), number))
         groups = [by_length[first : first + BATCH] for first in range(0, len(by_length), BATCH)]
         batches = [batch_of([sentences[n] for n in group], [truths[n] for n in group]) for group in groups]
@@ -101,8 +104,8 @@ class StructuralProbe(ExampleProbe, name="structural"):
                 loss(matrix, *batches[chosen]).backward()
                 optimizer.step()
                 schedule.step()
-        found: NDArray[np.float64] = matrix.detach().double().numpy() / scale
-        return found
+        result: NDArray[np.float64] = matrix.detach().double().numpy() / scale
+        return result
 
     def score(self, metric: str, statistics: NDArray[np.float64]) -> float:
         values = dict(zip(COLUMNS, statistics.T, strict=True))
@@ -116,33 +119,33 @@ class StructuralProbe(ExampleProbe, name="structural"):
         column = values["distances" if metric == "distance_spearman" else "depths"][counts]
         lengths = values["length"][counts].astype(np.int64)
         totals, sentences = np.bincount(lengths, column), np.bincount(lengths)
-        found = sentences > 0
-        return float((totals[found] / sentences[found]).mean())
+        present = sentences > 0
+        return float((totals[present] / sentences[present]).mean())
 
 
 COLUMNS = ("right", "arcs", "root", "length", "counts", "distances", "depths")
-"""Statistics of a sentence; `counts` is 1 where its length is among those that correlations are averaged over."""
+"""Statistics of a sentence; `counts` is 1 if its length is among those that correlations are averaged over."""
 
 
-def whole_sentences(vectors: WordStates) -> list[int]:
-    """The numbers of the sentences whose every word is covered."""
-    missing = np.bincount(vectors.owners, ~vectors.covered, minlength=len(vectors.begins) - 1)
-    return np.flatnonzero((missing == 0) & (np.diff(vectors.begins) > 0)).tolist()
+def whole_sentences(states: WordStates) -> list[int]:
+    """Indices of the sentences whose words are all covered."""
+    missing = np.bincount(states.owners, ~states.covered, minlength=len(states.begins) - 1)
+    return np.flatnonzero((missing == 0) & (np.diff(states.begins) > 0)).tolist()
 
 
 def batch_of(
     sentences: Sequence[NDArray[np.float32]], truths: Sequence[NDArray[np.float32]]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Words [B, T, H], truths [B, T] or [B, T, T], and lengths [B]; 0 where a sentence is shorter."""
+    """Words [B, T, H], targets [B, T] or [B, T, T], and lengths [B]; padded with 0."""
     import torch
 
     longest = max(map(len, sentences))
     words = np.zeros((len(sentences), longest, sentences[0].shape[1]), dtype=np.float32)
-    wanted = np.zeros((len(sentences), *[longest] * truths[0].ndim), dtype=np.float32)
+    targets = np.zeros((len(sentences), *[longest] * truths[0].ndim), dtype=np.float32)
     for row, (sentence, truth) in enumerate(zip(sentences, truths, strict=True)):
         words[row, : len(sentence)] = sentence
-        wanted[row][tuple(slice(size) for size in truth.shape)] = truth
-    return torch.from_numpy(words), torch.from_numpy(wanted), torch.tensor([len(one) for one in sentences])
+        targets[row][tuple(slice(size) for size in truth.shape)] = truth
+    return torch.from_numpy(words), torch.from_numpy(targets), torch.tensor([len(one) for one in sentences])
 
 
 def distance_loss(matrix: Tensor, words: Tensor, truths: Tensor, lengths: Tensor) -> Tensor:
@@ -151,11 +154,11 @@ def distance_loss(matrix: Tensor, words: Tensor, truths: Tensor, lengths: Tensor
 
     mapped = words @ matrix.T
     norms = (mapped**2).sum(-1)
-    # ‖x − y‖² = ‖x‖² + ‖y‖² − 2xy: no tensor of all differences
+    # ‖x − y‖² = ‖x‖² + ‖y‖² − 2xy avoids a tensor of all differences
     predicted = norms[:, :, None] + norms[:, None, :] - 2 * mapped @ mapped.transpose(1, 2)
     inside = torch.arange(words.shape[1]) < lengths[:, None]
-    apart = (predicted - truths).abs() * (inside[:, :, None] & inside[:, None, :])
-    mean: Tensor = (apart.sum((1, 2)) / lengths**2).mean()
+    error = (predicted - truths).abs() * (inside[:, :, None] & inside[:, None, :])
+    mean: Tensor = (error.sum((1, 2)) / lengths**2).mean()
     return mean
 
 
@@ -164,8 +167,8 @@ def depth_loss(matrix: Tensor, words: Tensor, truths: Tensor, lengths: Tensor) -
     import torch
 
     inside = torch.arange(words.shape[1]) < lengths[:, None]
-    apart = (((words @ matrix.T) ** 2).sum(-1) - truths).abs() * inside
-    mean: Tensor = (apart.sum(1) / lengths).mean()
+    error = (((words @ matrix.T) ** 2).sum(-1) - truths).abs() * inside
+    mean: Tensor = (error.sum(1) / lengths).mean()
     return mean
 
 
@@ -173,14 +176,14 @@ def squared_distances(words: NDArray[Any], matrix: NDArray[np.float64]) -> NDArr
     """[T, T]: ‖B(hᵢ − hⱼ)‖² (Hewitt & Manning 2019, eq. 1)."""
     mapped = words.astype(np.float64) @ matrix.T
     norms = (mapped**2).sum(-1)
-    found: NDArray[np.float64] = np.maximum(norms[:, None] + norms[None, :] - 2 * mapped @ mapped.T, 0.0)
-    return found
+    result: NDArray[np.float64] = np.maximum(norms[:, None] + norms[None, :] - 2 * mapped @ mapped.T, 0.0)
+    return result
 
 
 def squared_lengths(words: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """[T]: ‖Bhᵢ‖²."""
-    found: NDArray[np.float64] = ((words.astype(np.float64) @ matrix.T) ** 2).sum(-1)
-    return found
+    result: NDArray[np.float64] = ((words.astype(np.float64) @ matrix.T) ** 2).sum(-1)
+    return result
 
 
 def judge(
@@ -203,11 +206,11 @@ def judge(
 
 
 def rank_correlations(predicted: NDArray[Any], true: NDArray[Any]) -> NDArray[np.float64]:
-    """Spearman's correlation of each row of `predicted` [R, T] with that of `true`; 0 where a row has one value only."""
+    """Spearman's correlation of each row of `predicted` [R, T] with that of `true`; 0 for a constant row."""
     from scipy.stats import rankdata
 
     a, b = (rankdata(values, axis=1) for values in (predicted, true))
     a, b = a - a.mean(1, keepdims=True), b - b.mean(1, keepdims=True)
     spread = np.sqrt((a**2).sum(1) * (b**2).sum(1))
-    found: NDArray[np.float64] = np.divide((a * b).sum(1), spread, out=np.zeros(len(a)), where=spread > 0)
-    return found
+    result: NDArray[np.float64] = np.divide((a * b).sum(1), spread, out=np.zeros(len(a)), where=spread > 0)
+    return result

@@ -1,4 +1,4 @@
-"""Distances and depths in dependency trees, and the trees that predicted distances span."""
+"""Distances and depths in dependency trees, and minimum spanning trees of predicted distances."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ if TYPE_CHECKING:
 
 
 def depths(heads: Sequence[int]) -> NDArray[np.int64]:
-    """[T]: edges between each word and the root; `heads` counts from 1, the root's is 0."""
-    found = np.full(len(heads), -1, dtype=np.int64)
+    """Number of edges between each word and the root, [T]; `heads` counts from 1, the root's head is 0."""
+    result = np.full(len(heads), -1, dtype=np.int64)
     for word in range(len(heads)):
         path, here = [], word
-        while found[here] < 0 and heads[here] != 0:
+        while result[here] < 0 and heads[here] != 0:
             path.append(here)
             here = heads[here] - 1
-        if found[here] < 0:
-            found[here] = 0
+        if result[here] < 0:
+            result[here] = 0
         for passed in reversed(path):
-            found[passed] = found[heads[passed] - 1] + 1
-    return found
+            result[passed] = result[heads[passed] - 1] + 1
+    return result
 
 
 def distances(heads: Sequence[int]) -> NDArray[np.int64]:
-    """[T, T]: edges on the path between every two words."""
+    """Number of edges on the path between every two words, [T, T]."""
     size = len(heads)
-    found = np.zeros((size, size), dtype=np.int64)
-    # a word whose head is placed is one edge further than it from all that are placed
+    result = np.zeros((size, size), dtype=np.int64)
+    # a word is one edge further than its head from every word that was placed before
     order = np.argsort(depths(heads), kind="stable")
     for number, word in enumerate(order[1:], 1):
         placed = order[:number]
-        found[word, placed] = found[placed, word] = found[heads[word] - 1, placed] + 1
-    return found
+        result[word, placed] = result[placed, word] = result[heads[word] - 1, placed] + 1
+    return result
 
 
 def edges(heads: Sequence[int], kept: NDArray[np.bool_]) -> set[tuple[int, int]]:
-    """The arcs between words that are `kept` [T], the lower number first."""
+    """The arcs between words that are `kept` [T], the lower index first."""
     return {
         (min(word, head - 1), max(word, head - 1))
         for word, head in enumerate(heads)
@@ -48,8 +48,10 @@ def edges(heads: Sequence[int], kept: NDArray[np.bool_]) -> set[tuple[int, int]]
 
 
 def spanning_tree(distance: NDArray[Any], kept: NDArray[np.bool_]) -> set[tuple[int, int]]:
-    """The edges of the tree of least total `distance` [T, T] over the words that are `kept` [T], by Prim's algorithm; of
-    equal edges the one whose outer word comes first."""
+    """Edges of the minimum spanning tree of `distance` [T, T] over the words that are `kept` [T], by Prim's algorithm.
+
+    Of equal edges, the one whose outer word comes first is taken.
+    """
     words = np.flatnonzero(kept)
     if len(words) < 2:
         return set()
@@ -57,12 +59,12 @@ def spanning_tree(distance: NDArray[Any], kept: NDArray[np.bool_]) -> set[tuple[
     outside = np.ones(len(words), dtype=bool)
     outside[0] = False
     nearest, source = inner[0].copy(), np.zeros(len(words), dtype=np.int64)
-    found = set()
+    tree = set()
     for _ in range(len(words) - 1):
         chosen = int(np.where(outside, nearest, np.inf).argmin())
         pair = sorted((int(words[chosen]), int(words[source[chosen]])))
-        found.add((pair[0], pair[1]))
+        tree.add((pair[0], pair[1]))
         outside[chosen] = False
         closer = outside & (inner[chosen] < nearest)
         nearest[closer], source[closer] = inner[chosen][closer], chosen
-    return found
+    return tree

@@ -17,7 +17,7 @@ from pipelines.judging.probes.linear import LinearProbe
 from pipelines.judging.probes.records import rounded
 from pipelines.lineage.results import PROBES
 from pipelines.reports.report import write_pages
-from pipelines.reports.sections import Page, Report
+from pipelines.reports.sections import Report, Section
 
 EXECUTION = {"id": "x", "recipe": "probes", "dataset": "trees", "started": "2026-11-21", "seconds": 1.0}
 
@@ -50,9 +50,13 @@ def sections() -> dict[str, Any]:
             (Observation({**loss, "bigram_shift": share(0.6)}, notes={"chances": {"bigram_shift": 0.5}, **notes}),),
         )
         for name, loss, notes in (
-            ("general", {"loss": np.stack([30 + noise, np.full(60, 6.0)], 1)}, {"way": "masked tokens", "asked": "a"}),
-            ("domain", {"loss": np.stack([33 + noise, np.full(60, 6.0)], 1)}, {"way": "masked tokens", "asked": "a"}),
-            ("classify", {}, {"way": "its head answers a task", "asked": None}),
+            (
+                "general",
+                {"loss": np.stack([30 + noise, np.full(60, 6.0)], 1)},
+                {"way": "masked tokens", "targets": "a"},
+            ),
+            ("domain", {"loss": np.stack([33 + noise, np.full(60, 6.0)], 1)}, {"way": "masked tokens", "targets": "a"}),
+            ("classify", {}, {"way": "its head answers a task", "targets": None}),
         )
     ]
     made = {
@@ -83,7 +87,7 @@ def test_both_pages_are_written_with_their_tables_and_sentences(report: Report, 
     page = (tmp_path / "probes.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 3 and "0.25 · 0.75" in page and "http" not in page.replace("http-equiv", "")
     page = (tmp_path / "forgetting.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 2 and "classify is not asked: its head answers a task" in page
+    assert page.count("<svg") == 2 and "classify is not measured: its head answers a task" in page
     record = sections()
     with (tmp_path / "tables" / "probes-look-linear-changes.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -101,5 +105,5 @@ def test_without_a_probe_stage_there_is_no_page(tmp_path: Path) -> None:
     steps = [{"stage": "report", "seed": 0, "kind": "evaluate", "fingerprint": "e", "cached": False}]
     report = Report({**EXECUTION, "steps": steps}, {}, tmp_path, [])
     for name in ("probes", "forgetting"):
-        page = Page.model_validate(name)
-        assert page.found(report) is None
+        page = Section.model_validate(name)
+        assert page.section_data(report) is None

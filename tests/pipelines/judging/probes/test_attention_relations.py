@@ -24,7 +24,7 @@ ROW = {
 
 
 def made_to_attend(folder: Path, tables: dict[str, Path]) -> ProbedModel:
-    """A model whose head 1 of layer 2 attends from every token to the next one, and whose other heads to the frame alone."""
+    """A model whose head 1 of layer 2 attends from every token to the next one, and whose other heads to [CLS]."""
     model = opened(folder, tables, "dependency_parsing")
 
     def attending(number: int) -> Callable[..., object]:
@@ -73,7 +73,7 @@ def test_a_head_that_looks_one_word_on_finds_determiners_and_is_no_better_than_t
     tables = {name: write_table(tmp_path / f"{name}.parquet", [ROW] * 30) for name in ("train", "test")}
     model = made_to_attend(save_model(tmp_path / "model"), tables)
     probe = AttentionRelationsProbe()
-    seen = probe.look(model)
+    seen = probe.observe(model)
     assert seen.first_layer == 1 and seen.statistics[LAYERS].shape == (2, 30, 6)
     record = probe.record([Looked("general", (0,), (seen,))], 0)
     found = {one["relation"]: one for one in record["stages"][0]["relations"]}

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.judging.probes import LAYERS
-from pipelines.judging.probes.edge import EdgeProbe, Spans, answers, span_network, spans_of
+from pipelines.judging.probes.edge import EdgeProbe, Spans, predictions, span_network, spans_of
 from pipelines.judging.probes.model import WordStates
 from pipelines.task_families import TaskFamily
 from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
@@ -40,7 +40,7 @@ def test_the_mixture_is_a_share_of_each_layer_and_finds_the_one_that_knows() -> 
     network = EdgeProbe(epochs=30).fit(noise, spans, ["a", "b"], seed=0)
     assert sum(network.mix.shares) == pytest.approx(1.0) and min(network.mix.shares) > 0
     assert int(np.argmax(network.mix.shares)) == 1
-    said = [["a", "b"][one] for one in answers(network, noise, spans.words)]
+    said = [["a", "b"][one] for one in predictions(network, noise, spans.words)]
     assert np.mean([one == label for one, label in zip(said, labels, strict=True)]) > 0.98
 
 
@@ -65,12 +65,12 @@ def test_layers_are_scored_by_mixtures_of_those_below(tmp_path: Path) -> None:
     tables = {name: write_table(tmp_path / f"{name}.parquet", rows) for name in ("train", "test")}
     model = opened(save_model(tmp_path / "model"), tables, "tagging")
     probe = EdgeProbe()
-    seen = probe.look(model)
+    seen = probe.observe(model)
     assert seen.statistics[LAYERS].shape == (3, 24, 2) and (seen.statistics[LAYERS][..., 1] == 2).all()
     assert all(probe.score("accuracy", layer) > 0.9 for layer in seen.statistics[LAYERS])
     assert len(seen.notes["mix"]) == 3 and sum(seen.notes["mix"]) == pytest.approx(1.0)
     assert seen.notes["centre_of_gravity"] == pytest.approx(seen.notes["mix"][1] + 2 * seen.notes["mix"][2])
-    again = probe.look(model)
+    again = probe.observe(model)
     assert (again.statistics[LAYERS] == seen.statistics[LAYERS]).all() and again.notes == seen.notes
 
 
@@ -79,5 +79,5 @@ def test_layers_of_different_width_cannot_be_mixed(tmp_path: Path) -> None:
     rows = [{"tokens": ["a", "parser"], "tags": ["O", "B-n"]}]
     tables = {name: write_table(tmp_path / f"{name}.parquet", rows) for name in ("train", "test")}
     model = opened(save_model(tmp_path / "model", head="causal_lm", body=body), tables, "tagging")
-    with pytest.raises(RecipeError, match="16, 24 wide and cannot be mixed"):
-        EdgeProbe().look(model)
+    with pytest.raises(RecipeError, match="widths 16, 24 and cannot be mixed"):
+        EdgeProbe().observe(model)

@@ -1,4 +1,4 @@
-"""The forgetting meter: the same tokens of every model, a loss that is the loss, and tasks that a text has in itself."""
+"""The forgetting probe: the same tokens for every model, the loss itself, and tasks made from plain text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_loss_is_that_of_transformers_at_the_masked_places(tmp_path: Path) -
     model = model_on(save_model(tmp_path / "model"), TEXTS)
     found, asked = losses(model, TEXTS[:5], Signal.MASKED_LOGITS, 0.15, 0)
     for number, text in enumerate(TEXTS[:5]):
-        encoding = model.encode([[text]], of_words=False)[0]
+        encoding = model.encode([[text]], word_level=False)[0]
         own = np.flatnonzero(encoding.words >= 0)
         places = np.sort(np.random.default_rng([0, 11, number]).permutation(own)[: max(1, round(0.15 * len(own)))])
         ids, labels = torch.tensor(encoding.ids)[None], torch.full((1, len(encoding.ids)), -100)
@@ -59,7 +59,7 @@ def test_the_loss_of_what_reads_from_left_to_right_is_that_of_transformers(tmp_p
     assert (signal, way) == (Signal.NEXT_LOGITS, "next tokens")
     found, _ = losses(model, TEXTS[:3], signal, 0.15, 0)
     for number, text in enumerate(TEXTS[:3]):
-        encoding = model.encode([[text]], of_words=False)[0]
+        encoding = model.encode([[text]], word_level=False)[0]
         ids = torch.tensor(encoding.ids)[None]
         labels = torch.where(torch.tensor(encoding.words)[None] >= 0, ids, -100)
         with torch.no_grad():
@@ -77,7 +77,7 @@ def test_boundaries_are_compared_where_they_were_asked_the_same(tmp_path: Path) 
     }
     probe = ForgettingProbe(documents=60, sentences=400)
     stages = [
-        Looked(name, tuple(range(len(made))), tuple(probe.look(model_on(folder, TEXTS)) for folder in made))
+        Looked(name, tuple(range(len(made))), tuple(probe.observe(model_on(folder, TEXTS)) for folder in made))
         for name, made in folders.items()
     ]
     record = probe.record(stages, 0)
@@ -99,12 +99,12 @@ def test_boundaries_are_compared_where_they_were_asked_the_same(tmp_path: Path) 
 def test_a_loss_that_rises_is_worse(tmp_path: Path) -> None:
     probe = ForgettingProbe(documents=60, sentences=50)
     model = model_on(save_model(tmp_path / "0"), TEXTS)
-    before = probe.look(model)
+    before = probe.observe(model)
     with torch.no_grad():
         for name, weights in model.opened.network.named_parameters():
             if "position" not in name:
                 weights.mul_(1.5)
-    after = probe.look(model)
+    after = probe.observe(model)
     (change,) = probe.record([Looked("general", (0,), (before,)), Looked("domain", (0,), (after,))], 0)["changes"]
     assert change[LOSS]["difference"] > 0 and change[LOSS]["verdict"] == "worse"
 
@@ -116,8 +116,8 @@ def test_nothing_held_out_is_told(tmp_path: Path) -> None:
 
     path = tmp_path / "none.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"text": pyarrow.array([], pyarrow.string())}), path)
-    with pytest.raises(DataError, match="general_heldout is empty.*leave out the probe forgetting"):
-        ForgettingProbe().look(opened(folder, {TABLE: path}, "text_classification"))
+    with pytest.raises(DataError, match="general_heldout is empty.*remove the probe forgetting"):
+        ForgettingProbe().observe(opened(folder, {TABLE: path}, "text_classification"))
 
 
 def test_tasks_are_what_they_say() -> None:

@@ -66,7 +66,7 @@ def test_what_a_word_is_can_be_read_and_what_the_lot_said_of_new_words_cannot(tm
         "test": write_table(tmp_path / "test.parquet", [*sentences(30, 1), *new]),
     }
     probe = LinearProbe()
-    seen = probe.look(opened(save_model(tmp_path / "model"), tables, "tagging"))
+    seen = probe.observe(opened(save_model(tmp_path / "model"), tables, "tagging"))
     statistics = seen.statistics[LAYERS]
     assert statistics.shape == (3, 50, 3)
     # the order of the test rows is drawn: known sentences have eight words
@@ -86,7 +86,7 @@ def test_words_beyond_the_row_are_not_asked(tmp_path: Path) -> None:
         "train": write_table(tmp_path / "train.parquet", sentences(40, 0)),
         "test": write_table(tmp_path / "test.parquet", long),
     }
-    seen = LinearProbe().look(opened(save_model(tmp_path / "model"), tables, "tagging", length=32))
+    seen = LinearProbe().observe(opened(save_model(tmp_path / "model"), tables, "tagging", length=32))
     assert seen.statistics[LAYERS][0, 0, 2] + seen.notes["not_covered"] == 100 and 10 <= seen.notes["words"] <= 30
 
 
@@ -94,5 +94,5 @@ def test_a_text_is_asked_by_its_class(tmp_path: Path) -> None:
     texts = [{"text": " ".join(row["tokens"]), "label": row["tags"][0]} for row in sentences(80, 0)]
     tables = {name: write_table(tmp_path / f"{name}.parquet", texts) for name in ("train", "test")}
     probe = LinearProbe()
-    seen = probe.look(opened(save_model(tmp_path / "model"), tables, "text_classification"))
+    seen = probe.observe(opened(save_model(tmp_path / "model"), tables, "text_classification"))
     assert seen.statistics[LAYERS].shape == (3, 80, 3) and set(seen.statistics[LAYERS][0, :, 2]) == {1.0}

@@ -45,8 +45,8 @@ def test_a_word_is_the_mean_of_its_pieces_and_a_row_is_read_as_if_alone(tmp_path
 
 def test_a_text_is_the_mean_of_its_own_tokens(tmp_path: Path) -> None:
     model = opened(save_model(tmp_path / "model"), {}, "text_classification")
-    found = model.read([["the parser reads"], ["a file"]], of_words=False)
-    ids = model.encode([["the parser reads"]], of_words=False)[0].ids
+    found = model.read([["the parser reads"], ["a file"]], word_level=False)
+    ids = model.encode([["the parser reads"]], word_level=False)[0].ids
     assert found.layers[-1].shape == (2, 24)
     assert found.layers[-1][0] == pytest.approx(states(model, ids)[-1][1:-1].mean(0).numpy(), abs=2e-4)
 

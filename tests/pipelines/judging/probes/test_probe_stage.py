@@ -99,7 +99,8 @@ def test_a_probe_stage_is_read(tmp_path: Path) -> None:
         (
             "    start: general\n    probes: structural\n    budget: {length: 32}\n",
             "tagging",
-            "structural is defined for dependency_parsing; this dataset is tagging; probes that fit: edge, forgetting, linear",
+            "structural is defined for dependency_parsing; this dataset is tagging; probes that fit: edge, forgetting, "
+            "linear",
         ),
         ("    start: general\n    probes: linnear\n", None, "Did you mean 'linear'?"),
     ],
@@ -115,11 +116,11 @@ def test_what_cannot_be_probed_is_refused_when_the_recipe_is_read(
 @pytest.mark.parametrize(
     ("reference", "probes", "told"),
     [
-        ("word2vec/general", "linear", "word_vectors) has one vector a word, whatever stands around it"),
+        ("word2vec/general", "linear", "word_vectors) has one vector per word whatever its context"),
         (
             "ulmfit/general",
             "attention_relations",
-            "awd_lstm) has a state that goes from word to word, and no attention",
+            "awd_lstm) has a recurrent state, and no attention",
         ),
         ("t5/general", "linear", "linear needs a backbone"),
         ("bert/int8", "linear", "is an exported graph of dynamic_int8, without hidden states"),

@@ -92,7 +92,7 @@ def test_correlations_are_averaged_by_length_and_short_sentences_do_not_count() 
 
 
 def test_a_tree_that_lies_in_the_states_is_found() -> None:
-    """Vectors whose squared distances are a tree's: one coordinate an edge, as Hewitt & Manning's footnote builds them."""
+    """Vectors whose squared distances are a tree's: one coordinate per edge, as in Hewitt & Manning's footnote."""
     random = np.random.default_rng(2)
     sentences, truths = [], []
     for _ in range(60):
@@ -116,7 +116,7 @@ def test_sentences_that_are_cut_are_left_out_and_told(tmp_path: Path) -> None:
     long = {**row, "words": words * 9, "heads": [0, *[1] * 98], "relations": ["dep"] * 99}
     tables = {name: write_table(tmp_path / f"{name}.parquet", [row, row, long]) for name in ("train", "test")}
     folder = save_model(tmp_path / "model")
-    seen = StructuralProbe(epochs=1).look(opened(folder, tables, "dependency_parsing"))
+    seen = StructuralProbe(epochs=1).observe(opened(folder, tables, "dependency_parsing"))
     assert seen.statistics[LAYERS].shape == (3, 2, len(COLUMNS)) and seen.notes["not_covered"] == 1
-    with pytest.raises(DataError, match="no sentence fits whole"):
-        StructuralProbe(epochs=1).look(opened(folder, tables, "dependency_parsing", length=8))
+    with pytest.raises(DataError, match="no sentence fits into budget.length"):
+        StructuralProbe(epochs=1).observe(opened(folder, tables, "dependency_parsing", length=8))
