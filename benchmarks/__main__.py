@@ -24,13 +24,13 @@ from pathlib import Path
 
 from benchmarks.checkouts import ROOT
 from benchmarks.harness import company, page, record
-from benchmarks.harness.benchmark import Benchmark, found
+from benchmarks.harness.benchmark import Benchmark, all_benchmarks
 from benchmarks.harness.record import Measured, Record
 from pipelines.lineage import hardware
 
 
 def main() -> int:
-    known = found()
+    known = all_benchmarks()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(known)}; all when not given")
     parser.add_argument("--quick", action="store_true", help="as little as shows that it runs; nothing is kept")
@@ -39,18 +39,20 @@ def main() -> int:
     )
     parser.add_argument("--page", action="store_true", help="only write the page")
     parser.add_argument("--list", action="store_true", help="say what there is")
-    asked = parser.parse_args()
-    if unknown := sorted(set(asked.names) - set(known)):
+    options = parser.parse_args()
+    if unknown := sorted(set(options.names) - set(known)):
         parser.error(f"no benchmark is called {unknown[0]!r}. Known: {', '.join(known)}")
-    chosen = {name: known[name] for name in known if not asked.names or name in asked.names}
-    if asked.list:
+    chosen = {name: known[name] for name in known if not options.names or name in options.names}
+    if options.list:
         for name, one in chosen.items():
             print(f"{name:<20} {'slow  ' if one.slow else '      '}{one.what}")
         return 0
     failed = (
-        [] if asked.page else [name for name, one in chosen.items() if not _measure(one, asked.threads, asked.quick)]
+        []
+        if options.page
+        else [name for name, one in chosen.items() if not _measure(one, options.threads, options.quick)]
     )
-    if not asked.quick:
+    if not options.quick:
         page.write(known)
     return 1 if failed else 0
 
@@ -86,7 +88,7 @@ def _measure(one: Benchmark, threads: int, quick: bool) -> bool:
     )
     if not quick:
         record.write(made)
-        page.write(found())
+        page.write(all_benchmarks())
     print("\n".join(page.section(one, made)), flush=True)
     return True
 

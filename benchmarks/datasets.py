@@ -26,7 +26,7 @@ from pipelines.corpora.examples.files import Example, ExampleReader
 from pipelines.corpora.examples.side_tables import read_side_tables
 from pipelines.corpora.reading import read_texts, records
 from pipelines.corpora.reading.options import ReadOptions
-from pipelines.corpora.reading.parts import whole
+from pipelines.corpora.reading.parts import whole_file
 from pipelines.corpora.shards.tables import labelled
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.collect import check_labels
@@ -85,7 +85,7 @@ class Report:
     rows: dict[str, int] = field(default_factory=dict)
     bad: dict[str, Counter[str]] = field(default_factory=dict)
     """Split → rows that are no example, by reason."""
-    places: Counter[str] = field(default_factory=Counter)
+    occurrences: Counter[str] = field(default_factory=Counter)
     samples: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failed: bool = False
@@ -97,17 +97,17 @@ class Report:
 
     def check(self, split: str, expected: int) -> None:
         """Nothing may be missing: what is an example and what is none are all records of the split."""
-        found = self.rows.get(split, 0) + self.bad[split].total()
-        if found != expected:
-            self.fail(f"{split} has {found} records, the manifest says {expected}")
+        entries = self.rows.get(split, 0) + self.bad[split].total()
+        if entries != expected:
+            self.fail(f"{split} has {entries} records, the manifest says {expected}")
 
     def line(self) -> str:
         """As a row of a Markdown table."""
         rows = ", ".join(f"{split} {count:,}" for split, count in self.rows.items())
         bad = []
-        for reason, count in (pair for found in self.bad.values() for pair in found.items() if pair[1]):
-            places = self.places.get(reason, count)
-            bad.append(f"{reason} {count}" + (f" ({places} places)" if places != count else ""))
+        for reason, count in (pair for entries in self.bad.values() for pair in entries.items() if pair[1]):
+            occurrences = self.occurrences.get(reason, count)
+            bad.append(f"{reason} {count}" + (f" ({occurrences} places)" if occurrences != count else ""))
         return f"| {self.name} | {self.family} | {rows} | {'; '.join(bad) or '0'} | {'; '.join(self.notes)} |"
 
 
@@ -116,14 +116,14 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Load and check every set of a folder of datasets.")
     arguments.add_argument("--folder", type=Path, required=True, help="the folder that holds MANIFEST.json")
     arguments.add_argument("names", nargs="*", help="sets and corpora; none: all")
-    asked = arguments.parse_args()
-    known = json.loads((asked.folder / "MANIFEST.json").read_text(encoding="utf-8"))
+    options = arguments.parse_args()
+    known = json.loads((options.folder / "MANIFEST.json").read_text(encoding="utf-8"))
     failed = 0
     print("| set | family | rows | rows that are no example | left out, notes |\n|---|---|---|---|---|")
     for load, entries in ((_labelled_set, known["datasets"]), (_corpus, known["corpora"])):
         for entry in entries:
-            if not asked.names or entry["name"] in asked.names:
-                report = load(asked.folder, entry)
+            if not options.names or entry["name"] in options.names:
+                report = load(options.folder, entry)
                 failed += report.failed
                 print(report.line(), flush=True)
     return bool(failed)
@@ -142,7 +142,7 @@ def _labelled_set(folder: Path, entry: Mapping[str, Any]) -> Report:
             for split, path in files.items()
             if split not in tables
         }
-        family.completed(examples)
+        family.complete(examples)
         for split, rows in examples.items():
             pa.Table.from_pylist([{"text": family.text(row), **row} for row in rows], labelled(family))
             report.check(split, entry["splits"][split])
@@ -156,13 +156,13 @@ def _labelled_set(folder: Path, entry: Mapping[str, Any]) -> Report:
 def _examples(report: Report, family: TaskFamily, tables: Mapping[str, Any], split: str, path: Path) -> list[Example]:
     tally = Tally()
     reader = ExampleReader(family, tally, tables=tables, part=split, drop_bad_rows=True)
-    found = [example for example, _ in reader.read(path.name, path)]
-    report.rows[split] = len(found)
+    entries = [example for example, _ in reader.read(path.name, path)]
+    report.rows[split] = len(entries)
     report.bad[split] = tally.dropped
-    report.places.update(reader.places)
+    report.occurrences.update(reader.value_counts)
     report.notes += [f"{reason} {times}" for reason, times in tally.changed.items()]
     report.samples |= tally.counts()["samples"]
-    return found
+    return entries
 
 
 def _word_list(folder: Path, entry: Mapping[str, Any]) -> Report:
@@ -194,7 +194,7 @@ def _corpus(folder: Path, entry: Mapping[str, Any]) -> Report:
         path = folder / file["path"]
         part = split.partition("-")[0]
         try:
-            texts = [bool(text.strip()) for text, _ in read_texts(whole(path.name, path), ReadOptions())]
+            texts = [bool(text.strip()) for text, _ in read_texts(whole_file(path.name, path), ReadOptions())]
         except CursusError as error:
             report.fail(str(error))
             continue

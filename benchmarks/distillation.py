@@ -76,29 +76,31 @@ class Distillation(Benchmark):
         stages.make("general")
         teacher = stages.make("classify")
         ours, _ = stages.loop("small", BATCH)
-        told: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "teacher": str(teacher), "table": str(text["task_text"]), "length": 128, "rows_a_step": BATCH, "lr": 5e-4,
             "steps": 20_000, "temperature": 2.0,
         }  # fmt: skip
         order = stages.folder / "plain.json"
-        order.write_text(json.dumps(told), encoding="utf-8")
+        order.write_text(json.dumps(settings), encoding="utf-8")
         loops = {OURS: ours, PLAIN: Loop("benchmarks.peers.distilled", order, BATCH, as_it_comes(setting))}
         read = sum(parquet.read_metadata(text[name]).num_rows for name in ("train", "task_text"))
         first = 2 if setting.quick else -(-read // BATCH)
         rounds, seconds = (2, 1.0) if setting.quick else (9, 6.0)
         paces = pace(loops, stages.folder, rounds=rounds, seconds=seconds, warm=first, steps=2)
-        mine = paces.turns
+        by_variant = paces.turns
         figures: list[Figure] = []
         if not paces.failed:
-            whole = {name: [ten_epochs(paces.warming[name], turn) for turn in taken] for name, taken in mine.items()}
+            whole = {
+                name: [ten_epochs(paces.warming[name], turn) for turn in taken] for name, taken in by_variant.items()
+            }
             figures.append(ratio(STAGE, whole[OURS], whole[PLAIN], PLAIN))
-            figures.append(ratio("a step after the first epoch", mine[OURS], mine[PLAIN], PLAIN))
-        figures += [rate(f"{name}, after the first epoch", taken, "texts/s") for name, taken in mine.items()]
+            figures.append(ratio("a step after the first epoch", by_variant[OURS], by_variant[PLAIN], PLAIN))
+        figures += [rate(f"{name}, after the first epoch", taken, "texts/s") for name, taken in by_variant.items()]
         # what is computed once before the first step is seen here alone
         figures += [
             Figure(name=f"{name}: to its first step", value=took, unit="s") for name, took in paces.started_in.items()
         ]
-        return Measured(figures=tuple(figures), turns=mine, notes=tuple(paces.notes()))
+        return Measured(figures=tuple(figures), turns=by_variant, notes=tuple(paces.notes()))
 
 
 def ten_epochs(first: Turn, later: Turn) -> Turn:

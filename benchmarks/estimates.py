@@ -91,14 +91,14 @@ def suite(folder: Path, setting: Setting) -> Measured:
     for recipe, data in chosen.items():
         for smoke in (True, False):
             case = Case(recipe, data, smoke)
-            said = {KNOWN: guessed(folder, case, setting, True), UNKNOWN: guessed(folder, case, setting, False)}
+            estimated = {KNOWN: guessed(folder, case, setting, True), UNKNOWN: guessed(folder, case, setting, False)}
             try:
                 took = cursus(folder, *case.words, "--threads", str(setting.threads))
             except subprocess.CalledProcessError:
                 notes.append(f"{case.what} did not run")
                 continue
             figures.append(Figure(name=f"{case.what} took", value=took, unit="s"))
-            for name, guess in said.items():
+            for name, guess in estimated.items():
                 figures.append(
                     Figure(
                         name=f"{case.what}, estimated {name}",
@@ -111,9 +111,9 @@ def suite(folder: Path, setting: Setting) -> Measured:
                 if not smoke:
                     errors[name].append(100 * abs(guess.seconds - took) / took)
     summary = [
-        Figure(name=f"{what}, {name}", value=of(found), unit="%")
-        for name, found in errors.items()
-        if found
+        Figure(name=f"{what}, {name}", value=of(values), unit="%")
+        for name, values in errors.items()
+        if values
         for what, of in ((LARGEST, max), (MIDDLE, median))
     ]
     return Measured(figures=(*summary, *figures), notes=tuple(notes))
@@ -140,8 +140,8 @@ def write_suite(folder: Path) -> tuple[dict[str, str], list[str]]:
     notes: list[str] = []
     params: dict[str, Any] = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     for path in sorted((ROOT / "recipes").glob("*.yaml")):
-        asked = sorted({claim.data for claim in library.load(path.stem).claims.values()} or {USUAL_DATA})
-        data = USUAL_DATA if USUAL_DATA in asked else asked[0]
+        datasets = sorted({claim.data for claim in library.load(path.stem).claims.values()} or {USUAL_DATA})
+        data = USUAL_DATA if USUAL_DATA in datasets else datasets[0]
         if params["datasets"][data].get("language", "en") != "en":
             notes.append(f"{path.stem} is left out: its data is not of this suite's language")
         else:
@@ -170,9 +170,9 @@ def lines(table: str, size: int) -> Iterator[str]:
 def reduced(recipe: str) -> str:
     """The recipe, as YAML, with less to compute."""
 
-    def fewer(found: re.Match[str]) -> str:
-        tokens = int(found[1])
+    def fewer(match: re.Match[str]) -> str:
+        tokens = int(match[1])
         return f"tokens: {tokens // REDUCED if tokens >= FEWEST else tokens}"
 
     less = re.sub(r"\btokens: (\d+)", fewer, re.sub(r"\bseeds: \[.*\]", "seeds: [0]", recipe))
-    return re.sub(r"\bepochs: (\d+)", lambda found: f"epochs: {min(EPOCHS, int(found[1]))}", less)
+    return re.sub(r"\bepochs: (\d+)", lambda match: f"epochs: {min(EPOCHS, int(match[1]))}", less)

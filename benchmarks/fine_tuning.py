@@ -84,8 +84,8 @@ class FineTuning(Benchmark):
         ours, _ = stages.loop("classify", BATCH)
         loops = {
             OURS: ours,
-            PADDED: theirs(setting, stages.folder / "padded", initial, text["train"], {}),
-            GROUPED: theirs(
+            PADDED: hf_trainer(setting, stages.folder / "padded", initial, text["train"], {}),
+            GROUPED: hf_trainer(
                 setting,
                 stages.folder / "grouped",
                 initial,
@@ -95,27 +95,31 @@ class FineTuning(Benchmark):
         }
         rounds, seconds = (2, 1.0) if setting.quick else (9, 8.0)
         paces = pace(loops, stages.folder, rounds=rounds, seconds=seconds, warm=1 if setting.quick else 8, steps=2)
-        mine = paces.turns
-        figures = [ratio(f"against {one}", mine[OURS], mine[one], one) for one in (PADDED, GROUPED) if one in mine]
-        figures += [rate(name, taken, "texts/s") for name, taken in mine.items()]
+        by_variant = paces.turns
+        figures = [
+            ratio(f"against {one}", by_variant[OURS], by_variant[one], one)
+            for one in (PADDED, GROUPED)
+            if one in by_variant
+        ]
+        figures += [rate(name, taken, "texts/s") for name, taken in by_variant.items()]
         shown = parquet.read_table(text["train"])["text"].to_pylist()
         lengths = [len(ids) for ids in open_tokenizer(initial)(shown)["input_ids"]]
         note = (
             f"{len(shown)} sentences of {sum(lengths) / len(lengths):.1f} tokens on average, the longest {max(lengths)}"
         )
-        return Measured(figures=tuple(figures), turns=mine, notes=(note, *paces.notes()))
+        return Measured(figures=tuple(figures), turns=by_variant, notes=(note, *paces.notes()))
 
 
-def theirs(setting: Setting, folder: Path, model: Path, table: Path, arguments: dict[str, Any]) -> Loop:
+def hf_trainer(setting: Setting, folder: Path, model: Path, table: Path, arguments: dict[str, Any]) -> Loop:
     """The Trainer, from the same body."""
     folder.mkdir()
     order = folder / "order.json"
-    told = {
+    settings = {
         "task": "classified", "model": str(model), "table": str(table), "cache": str(folder / "cache"), "length": LONGEST,
         "steps": STEPS, "warmup": STEPS // 10, "lr": 5e-5, "seed": 0, "rows_a_step": BATCH,
         "curve": str(folder / "curve.jsonl"), "arguments": arguments,
     }  # fmt: skip
-    order.write_text(json.dumps(told), encoding="utf-8")
+    order.write_text(json.dumps(settings), encoding="utf-8")
     return Loop("benchmarks.peers.trainer", order, BATCH, as_it_comes(setting))
 
 

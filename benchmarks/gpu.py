@@ -150,18 +150,20 @@ def measured_case(
     memory = torch.cuda.max_memory_allocated() / 2**30 if compiled else None
     ours.waited = ours.squares = 0.0
 
-    theirs = None
+    trainer = None
     if find_spec("accelerate") is not None:
-        theirs = InterleavedTrainer(begun, config, tokenizer, stream, rows, length, RATE, LEARNING_RATE, work, compiled)
-        theirs.take(size.warm)
+        trainer = InterleavedTrainer(
+            begun, config, tokenizer, stream, rows, length, RATE, LEARNING_RATE, work, compiled
+        )
+        trainer.take(size.warm)
     seconds: dict[str, list[float]] = {"ours": [], "trainer": []}
     for turn in range(size.rounds):
         for name in ("ours", "trainer")[:: 1 if turn % 2 == 0 else -1]:
-            one = ours if name == "ours" else theirs
+            one = ours if name == "ours" else trainer
             if one is not None:
                 seconds[name].append(one.take(size.steps))
-    if theirs is not None:
-        theirs.end()
+    if trainer is not None:
+        trainer.end()
     shape = Shape(
         size.layers,
         size.hidden,
@@ -180,7 +182,7 @@ def measured_case(
     return {
         "tokens_a_second": {name: median(one) for name, one in rates.items() if one},
         "turns": rates,
-        "ratio": median(a / b for a, b in zip(rates["ours"], rates["trainer"], strict=True)) if theirs else None,
+        "ratio": median(a / b for a, b in zip(rates["ours"], rates["trainer"], strict=True)) if trainer else None,
         "tflops": achieved,
         "matmul_tflops": floor["matmul"],
         "square_matmul_tflops": floor["square"],
@@ -188,7 +190,7 @@ def measured_case(
         "data_share_of_step": ours.waited / sum(seconds["ours"]),
         "peak_memory_gib": memory,
         "padding_share": padding_share(prepared),
-        "final_loss": {"ours": float(ours.curve[-1])} | ({"trainer": theirs.loss} if theirs else {}),
+        "final_loss": {"ours": float(ours.curve[-1])} | ({"trainer": trainer.loss} if trainer else {}),
         "equal_loss": equal,
     }  # fmt: skip
 
@@ -228,18 +230,18 @@ def padding_share(prepared: Prepared) -> float:
 
 def not_proven(cases: dict[str, dict[str, Any]], device: torch.device) -> list[str]:
     """What this run does not show."""
-    told = []
+    gaps = []
     if device.type != "cuda":
-        told.append(
+        gaps.append(
             "nothing about speed: there is no CUDA device here; varlen_attn, bfloat16, torch.compile, pinned memory and peak "
             "memory were not run, and ratios and shares are those of a CPU"
         )
     if find_spec("accelerate") is None:
-        told.append("no ratio to transformers' Trainer: accelerate is not installed")
-    told += [
+        gaps.append("no ratio to transformers' Trainer: accelerate is not installed")
+    gaps += [
         f"{name}: losses differ more than is allowed" for name, one in cases.items() if not one["equal_loss"]["agrees"]
     ]
-    return told
+    return gaps
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -247,24 +249,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RECORDS, help="folder of the record, gpu.json")
     parser.add_argument("--lengths", type=int, nargs="+", default=[128, 512], help="tokens of a row")
     parser.add_argument("--tiny", action="store_true", help="only whether it runs")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     import torch
     import transformers
 
     begun = time.perf_counter()
-    size = TINY if asked.tiny else BASE
+    size = TINY if options.tiny else BASE
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if device.type == "cpu" and not asked.tiny:
+    if device.type == "cpu" and not options.tiny:
         parser.error("there is no CUDA device here; --tiny shows whether it runs")
     torch.set_float32_matmul_precision("highest")
     texts = documentation_of_packages(size.texts)
     cases: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as work:
         tokenizer, stream = encoded(size, texts, Path(work))
-        for length in asked.lengths:
+        for length in options.lengths:
             cases[str(length)] = measured_case(size, length, tokenizer, stream, Path(work), device)
             record = {
-                "name": "gpu", "what": (__doc__ or "").splitlines()[0], "tiny": asked.tiny, "cases": cases,
+                "name": "gpu", "what": (__doc__ or "").splitlines()[0], "tiny": options.tiny, "cases": cases,
                 "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or "cpu",
                 "versions": {
                     "python": platform.python_version(), "torch": torch.__version__, "transformers": transformers.__version__,
@@ -273,8 +275,8 @@ def main(arguments: list[str] | None = None) -> int:
                 "seconds": round(time.perf_counter() - begun, 1),
             }  # fmt: skip
             # a case that is cut short by a limit of time takes none of those before it along
-            asked.out.mkdir(parents=True, exist_ok=True)
-            write_whole(asked.out / "gpu.json", json.dumps(record, indent=1) + "\n")
+            options.out.mkdir(parents=True, exist_ok=True)
+            write_whole(options.out / "gpu.json", json.dumps(record, indent=1) + "\n")
     print(json.dumps(record, indent=1))
     return 0 if all(case["equal_loss"]["agrees"] for case in cases.values()) else 1
 

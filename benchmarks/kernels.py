@@ -37,10 +37,10 @@ class Kernels(Benchmark):
             loops = {WITH: ours, WITHOUT: replace(plain, environment={**plain.environment, **nowhere})}
             rounds, seconds = (2, 1.0) if setting.quick else (5, 4.0)
             paces = pace(loops, stages.folder, rounds=rounds, seconds=seconds, steps=2)
-            mine = paces.turns
-            turns |= {f"{name}: {one}": taken for one, taken in mine.items()}
+            by_variant = paces.turns
+            turns |= {f"{name}: {one}": taken for one, taken in by_variant.items()}
             notes += paces.notes(f"{name}: ")
             if not paces.failed:
-                figures.append(ratio(f"{name}: {WITH}", mine[WITH], mine[WITHOUT], WITHOUT))
-            figures += [rate(f"{name}: {one}", taken, "tokens/s") for one, taken in mine.items()]
+                figures.append(ratio(f"{name}: {WITH}", by_variant[WITH], by_variant[WITHOUT], WITHOUT))
+            figures += [rate(f"{name}: {one}", taken, "tokens/s") for one, taken in by_variant.items()]
         return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))

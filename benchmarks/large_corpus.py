@@ -47,14 +47,14 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=5)
     parser.add_argument("--folder", type=Path, default=Path("/tmp/cursus-large-corpus"))
     parser.add_argument("--kills", type=int, default=0, help="how often the steps are killed before they may finish")
-    asked = parser.parse_args()
-    texts = asked.folder / f"texts-{asked.gigabytes:g}"
-    make_texts(texts, round(asked.gigabytes * 1e9))
+    options = parser.parse_args()
+    texts = options.folder / f"texts-{options.gigabytes:g}"
+    make_texts(texts, round(options.gigabytes * 1e9))
     folder = checkout(with_data=False)
     (folder / "params.yaml").write_text(PARAMS.format(texts=texts), encoding="utf-8")
     chance = random.Random()
-    for number in range(asked.kills):
-        seconds = chance.uniform(10, 60 * asked.gigabytes)
+    for number in range(options.kills):
+        seconds = chance.uniform(10, 60 * options.gigabytes)
         print(f"kill {number + 1}: after {seconds:.0f} s", flush=True)
         run(folder, seconds)
     peaks, seconds = run(folder)
@@ -62,7 +62,7 @@ def main() -> None:
         print(f"{step:<16} peak {peak / 2**20:6.0f} MiB")
     size = sum(file.stat().st_size for file in texts.iterdir())
     print(f"{size / 1e9:.2f} GB on disk in {seconds:.0f} s; peak of all steps {max(peaks.values()) / 2**20:.0f} MiB")
-    compare(asked.folder / f"digests-{asked.gigabytes:g}.json", digests(folder), disturbed=asked.kills > 0)
+    compare(options.folder / f"digests-{options.gigabytes:g}.json", digests(folder), disturbed=options.kills > 0)
 
 
 def make_texts(folder: Path, size: int) -> None:
@@ -74,23 +74,23 @@ def make_texts(folder: Path, size: int) -> None:
     while done < size:
         packed = number % 4 == 3
         path = folder / f"part-{number:03d}.jsonl{'.gz' if packed else ''}"
-        wanted = min(FILE_BYTES, size - done)
+        target_bytes = min(FILE_BYTES, size - done)
         if not path.exists():
             draw = random.Random(number)
             with (
-                written_whole(path) as aside,
-                gzip.open(aside, "wt", compresslevel=1) if packed else aside.open("w") as file,
+                written_whole(path) as temporary,
+                gzip.open(temporary, "wt", compresslevel=1) if packed else temporary.open("w") as file,
             ):
                 written = 0
-                while written < wanted:
+                while written < target_bytes:
                     text = draw.choice(sources).split(" ")
-                    for place in range(len(text)):
+                    for index in range(len(text)):
                         if draw.random() < DRAWN:
-                            text[place] = draw.choice(vocabulary)
+                            text[index] = draw.choice(vocabulary)
                     line = json.dumps({"text": " ".join(text)}) + "\n"
                     file.write(line)
                     written += len(line)
-        done += wanted
+        done += target_bytes
         number += 1
 
 
@@ -134,28 +134,28 @@ def _step(log: Path) -> str:
 def digests(folder: Path) -> dict[str, str]:
     """sha256 of every file that the last steps wrote, but for what names the checkout."""
     home = folder / "data" / "prepared" / "large"
-    found = {}
+    by_name = {}
     for file in sorted(home.rglob("*")):
         if file.is_file() and not any(part.startswith(".") for part in file.relative_to(home).parts):
             with file.open("rb") as opened:
                 digest = sha256()
                 while block := opened.read(2**20):
                     digest.update(block)
-            found[file.relative_to(home).as_posix()] = digest.hexdigest()
-    return found
+            by_name[file.relative_to(home).as_posix()] = digest.hexdigest()
+    return by_name
 
 
-def compare(known: Path, found: dict[str, str], disturbed: bool) -> None:
+def compare(known: Path, by_name: dict[str, str], disturbed: bool) -> None:
     """Keep the digests of an undisturbed run; say whether those of a disturbed one are the same."""
     if not disturbed:
-        known.write_text(json.dumps(found, indent=1))
-        print(f"{len(found)} files; their digests are in {known}")
+        known.write_text(json.dumps(by_name, indent=1))
+        print(f"{len(by_name)} files; their digests are in {known}")
     elif not known.exists():
         print("no undisturbed run to compare with: run it without --kills")
     else:
         before = json.loads(known.read_text())
-        differing = sorted(name for name in before.keys() | found.keys() if before.get(name) != found.get(name))
-        print(f"{len(found)} files, {len(differing)} differ from the undisturbed run {differing[:5]}")
+        differing = sorted(name for name in before.keys() | by_name.keys() if before.get(name) != by_name.get(name))
+        print(f"{len(by_name)} files, {len(differing)} differ from the undisturbed run {differing[:5]}")
 
 
 if __name__ == "__main__":

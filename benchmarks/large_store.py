@@ -122,7 +122,7 @@ def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
         steps = plan(recipe, library, sources).steps
         assert all(store.get(step.fingerprint) is None for step in steps)
 
-    def told() -> None:
+    def ancestors() -> None:
         assert len(ancestry(store, names[CHAIN - 1])) == CHAIN
         assert lineage(store.root, store, one()[:12])
 
@@ -131,7 +131,7 @@ def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
         "store find": lambda: store.find(one()[:12]),
         "store claim": claimed,
         "planning bert": planned,
-        "cursus lineage": told,
+        "cursus lineage": ancestors,
         "a report's records": lambda: records_of(store, [one() for _ in range(20)]),
         "what MLflow misses, by name": lambda: list(store.all(store.fingerprints() - set(names[1:]))),
     }
@@ -141,7 +141,7 @@ def news(folder: Path, lines: int) -> Callable[[], Any]:
     """What a launcher that follows a run does when one more line has come."""
     from tasks.launchers.following import Tail
 
-    class Heard:
+    class CountingListener:
         def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
             self.count = len(lines)
 
@@ -155,15 +155,15 @@ def news(folder: Path, lines: int) -> Callable[[], Any]:
     job = Job(
         fingerprint="0" * 64, recipe="bert", stage_name="general", stage=stage, seed=0, language="en", tables={}, out=folder
     )  # fmt: skip
-    tail, heard = Tail(job), Heard()
-    tail.report(heard)
-    assert heard.count == lines
+    tail, listener = Tail(job), CountingListener()
+    tail.report(listener)
+    assert listener.count == lines
 
     def one_more() -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write('{"step": 1}\n')
-        tail.report(heard)
-        assert heard.count == 1
+        tail.report(listener)
+        assert listener.count == 1
 
     return one_more
 
@@ -174,7 +174,7 @@ def tracked(root: Path, count: int, names: list[str]) -> dict[str, Callable[[], 
     from mlflow.entities import Metric
 
     from tasks.servers.environment import prepare_environment
-    from tasks.tracking.recorded_steps import told_steps
+    from tasks.tracking.recorded_steps import recorded_fingerprints
     from tasks.tracking.recorder import Recorder
 
     prepare_environment(root)
@@ -185,21 +185,21 @@ def tracked(root: Path, count: int, names: list[str]) -> dict[str, Callable[[], 
     steps = iter(range(10**9))
 
     def more(points: int) -> None:
-        found = [Metric(f"metric{key}", 4.2, 0, next(steps)) for _ in range(points // KEYS) for key in range(KEYS)]
-        recorder.log_points(run, found, {})
+        metrics = [Metric(f"metric{key}", 4.2, 0, next(steps)) for _ in range(points // KEYS) for key in range(KEYS)]
+        recorder.log_points(run, metrics, {})
 
     for _ in range(count // 1000):
         more(1000)
 
-    def asked() -> None:
+    def last_steps() -> None:
         assert len(recorder.last_steps(run)) == KEYS
 
     def every() -> None:
-        assert len(told_steps(recorder)) == len(names)
+        assert len(recorded_fingerprints(recorder)) == len(names)
 
     return {
         "what MLflow tells of": every,
-        "a run's last steps in MLflow": asked,
+        "a run's last steps in MLflow": last_steps,
         "twenty more points in MLflow": lambda: more(20),
     }
 
@@ -215,12 +215,16 @@ def copied(uri: str, run: str, names: list[str]) -> None:
     with engine.begin() as connection:
         like = dict(connection.execute(select(runs).where(runs.c.run_uuid == run)).one()._mapping)
         connection.execute(insert(runs), [like | {"run_uuid": name[:32], "status": "FINISHED"} for name in names])
-        said = (
+        tag_sets = (
             (name, {"cursus.fingerprint": name, "cursus.cached": "false", "cursus.stage": "general"}) for name in names
         )
         connection.execute(
             insert(tags),
-            [{"run_uuid": of[:32], "key": key, "value": value} for of, those in said for key, value in those.items()],
+            [
+                {"run_uuid": of[:32], "key": key, "value": value}
+                for of, those in tag_sets
+                for key, value in those.items()
+            ],
         )
     engine.dispose()
 

@@ -37,16 +37,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--corpora", action="store_true")
-    asked = parser.parse_args()
-    readme = (asked.folder / "README.md").read_text(encoding="utf-8")
+    options = parser.parse_args()
+    readme = (options.folder / "README.md").read_text(encoding="utf-8")
     languages = dict(re.findall(r"^\| (\w+) \| [^|]+ \| (en|zh) \|", readme, re.M))
     sets = {
-        path.parent.name: path.parent for path in sorted(asked.folder.glob("*/*/*.*")) if path.parts[-3] != "corpora"
+        path.parent.name: path.parent for path in sorted(options.folder.glob("*/*/*.*")) if path.parts[-3] != "corpora"
     }
     compare_inside(sets, readme)
-    compare_copies(asked.folder, sets, readme)
-    if asked.corpora:
-        compare_with_corpora(asked.folder, sets, languages, readme)
+    compare_copies(options.folder, sets, readme)
+    if options.corpora:
+        compare_with_corpora(options.folder, sets, languages, readme)
 
 
 def compare_inside(sets: dict[str, Path], readme: str) -> None:
@@ -56,17 +56,21 @@ def compare_inside(sets: dict[str, Path], readme: str) -> None:
     for name, repeats, across, two, *_ in rows:
         if name not in sets:
             continue
-        found: list[PublishedExample] = []
+        published: list[PublishedExample] = []
         for split in SPLITS:
-            asked = list(examples(sets[name], split))
+            of_split = list(examples(sets[name], split))
             if sets[name].parent.name in AS_THEY_ARE:
-                keys = [text.encode() for text, *_ in asked]
+                keys = [text.encode() for text, *_ in of_split]
             else:
                 keys = [
-                    key.tobytes() for batch in batches(one[0] for one in asked) for key in Letters.of(batch).text_keys()
+                    key.tobytes()
+                    for batch in batches(one[0] for one in of_split)
+                    for key in Letters.of(batch).text_keys()
                 ]
-            found += [PublishedExample(key, split, answer) for key, (_, answer, _) in zip(keys, asked, strict=True)]
-        leaks = published_leaks(found, [split for split in SPLITS if any(one.part == split for one in found)])
+            published += [
+                PublishedExample(key, split, answer) for key, (_, answer, _) in zip(keys, of_split, strict=True)
+            ]
+        leaks = published_leaks(published, [split for split in SPLITS if any(one.part == split for one in published)])
         listed: dict[str, Any] = {"repeats": _counts(repeats), "across": _counts(across)}
         if two.strip():
             listed["two_answers"] = int(two)
@@ -79,15 +83,15 @@ def compare_inside(sets: dict[str, Path], readme: str) -> None:
 
 def compare_copies(folder: Path, sets: dict[str, Path], readme: str) -> None:
     """Documents that the README says are the same as an evaluation text."""
-    listed = {place: int(count) for count, place in re.findall(r": (\d+) equal to (\w+/\w+)", readme)}
+    listed = {location: int(count) for count, location in re.findall(r": (\d+) equal to (\w+/\w+)", readme)}
     documents = [one for path in sorted(folder.glob("corpora/*/same_as_eval*")) for one in _lines(path)]
     keys = [
         key.tobytes() for batch in batches(one["text"] for one in documents) for key in Letters.of(batch).text_keys()
     ]
-    for place, count in listed.items():  # a document is listed with the first split that has it
-        shown = [one[0] for one in examples(sets[place.split("/")[0]], place.split("/")[1])]
+    for location, count in listed.items():  # a document is listed with the first split that has it
+        shown = [one[0] for one in examples(sets[location.split("/")[0]], location.split("/")[1])]
         known = {key.tobytes() for batch in batches(shown) for key in Letters.of(batch).text_keys()}
-        print(f"documents the same as a text of {place}: found {sum(key in known for key in keys)}, listed {count}")
+        print(f"documents the same as a text of {location}: found {sum(key in known for key in keys)}, listed {count}")
         keys = [key for key in keys if key not in known]
 
 
@@ -97,9 +101,9 @@ def compare_with_corpora(folder: Path, sets: dict[str, Path], languages: dict[st
         (row[0], row[1]): (*map(int, row[2:5]), row[5]) for row in _table(readme, "### Overlap of evaluation texts")
     }
     quiet = re.search(r"^No hit: (.*)\.$", readme, re.M)
-    wanted = [*listed, *(tuple(one.split("/")) for one in (quiet.group(1) if quiet else "").split(", "))]
+    splits = [*listed, *(tuple(one.split("/")) for one in (quiet.group(1) if quiet else "").split(", "))]
     evaluated: dict[str, list[tuple[str, str, str]]] = {"en": [], "zh": []}
-    for name, split in wanted:
+    for name, split in splits:
         language = languages[name]
         shown = [shown for *_, shown in examples(sets[name], split)]
         keys = [key.tobytes() for batch in batches(shown) for key in Letters.of(batch).text_keys()]
@@ -116,27 +120,27 @@ def compare_with_corpora(folder: Path, sets: dict[str, Path], languages: dict[st
                 seen[index.matches(hashes)[1]] = True
             hits[corpus.name] = index.covered(seen) / np.maximum(index.sizes, 1)
         share = np.stack(list(hits.values()))
-        for name, split in wanted:
+        for name, split in splits:
             if languages[name] != language:
                 continue
-            mine = np.array([one[:2] == (name, split) for one in texts])
-            long = mine & (index.sizes > 0)
+            members = np.array([one[:2] == (name, split) for one in texts])
+            long = members & (index.sizes > 0)
             whom = {corpus: int((each[long] > 0).sum()) for corpus, each in hits.items()}
-            told = ", ".join(
+            summary = ", ".join(
                 f"{corpus} {count}" for corpus, count in sorted(whom.items(), key=lambda one: -one[1]) if count
             )
             ours = (
                 int(long.sum()),
                 int((share[:, long] > 0).any(0).sum()),
                 int((share[:, long] >= 0.8).any(0).sum()),
-                told,
+                summary,
             )
-            theirs = listed.get((name, split), (ours[0], 0, 0, ""))
-            same = ours[:3] == theirs[:3] and _pairs(told) == _pairs(str(theirs[3]))
+            expected = listed.get((name, split), (ours[0], 0, 0, ""))
+            same = ours[:3] == expected[:3] and _pairs(summary) == _pairs(str(expected[3]))
             equal += same
             if not same:
-                print(f"{name}/{split}: found {ours}, listed {theirs}")
-    print(f"evaluation texts in the corpora: {equal} of {len(wanted)} splits as listed")
+                print(f"{name}/{split}: found {ours}, listed {expected}")
+    print(f"evaluation texts in the corpora: {equal} of {len(splits)} splits as listed")
 
 
 def examples(folder: Path, split: str) -> Iterator[Example]:

@@ -57,15 +57,15 @@ class LoopOverhead(Benchmark):
         loops = {OURS: ours, BARE: Loop("benchmarks.peers.bare_loop", ours.argument, 1, training_environment())}
         rounds, seconds = (2, 1.0) if setting.quick else (11, 6.0)
         paces = pace(loops, stages.folder, rounds=rounds, seconds=seconds, warm=5 if setting.quick else 100, steps=50)
-        mine = paces.turns
+        by_variant = paces.turns
         if paces.failed:
-            return Measured(figures=(), turns=mine, notes=tuple(paces.notes()))
-        pairs = list(zip(mine[OURS], mine[BARE], strict=True))
+            return Measured(figures=(), turns=by_variant, notes=tuple(paces.notes()))
+        pairs = list(zip(by_variant[OURS], by_variant[BARE], strict=True))
         added = [1000 * (one.seconds / one.units - other.seconds / other.units) for one, other in pairs]
         processor = [1000 * (one.cpu / one.units - other.cpu / other.units) for one, other in pairs]
         figures = [median(ADDED, added, "ms"), median(f"{ADDED}, of processor time", processor, "ms")]
         figures += [
             median(f"a step of {name}", [1000 * one.seconds / one.units for one in taken], "ms")
-            for name, taken in mine.items()
+            for name, taken in by_variant.items()
         ]
-        return Measured(figures=tuple(figures), turns=mine)
+        return Measured(figures=tuple(figures), turns=by_variant)

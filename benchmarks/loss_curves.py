@@ -20,7 +20,7 @@ from pipelines.vocabulary import Field
 
 LENGTH, SEEDS, STEPS = 128, (0, 1, 2), 240
 SPREADS = "difference of the held-out losses, in standard deviations between seeds"
-OURS, THEIRS = "cursus", "HF Trainer"
+OURS, TRAINER = "cursus", "HF Trainer"
 ROWS = 32
 """Held-out texts that are read together."""
 
@@ -55,7 +55,7 @@ class LossCurves(Benchmark):
         )
         initial = stages.make("initial")
         curves: dict[str, tuple[tuple[int, float], ...]] = {}
-        ends: dict[str, list[float]] = {OURS: [], THEIRS: []}
+        ends: dict[str, list[float]] = {OURS: [], TRAINER: []}
         for seed in seeds:
             ours, job = stages.loop(f"train@{seed}", STEP_TOKENS, log_every=LOG_EVERY)
             _train(ours, stages, f"ours{seed}")
@@ -64,17 +64,17 @@ class LossCurves(Benchmark):
             folder = stages.folder / f"theirs{seed}"
             left = folder / "model"
             rates = [job.stage.schedule.factor(step, steps) for step in range(steps)]
-            told = {
+            settings = {
                 "task": "masked_rows",
                 "rows": _rows(job, stages.folder / f"rows{seed}.json"),
                 "rates": rates,
                 "leave": str(left),
             }
-            theirs = trainer(setting, folder, initial, text["general"], LENGTH, steps=steps, seed=seed, **told)
-            _train(theirs, stages, f"theirs{seed}")
-            curves[f"{THEIRS}, seed {seed}"] = tuple(read_curve(folder / "curve.jsonl", STEP_TOKENS))
-            ends[THEIRS].append(held_out_loss(left, text["domain"]))
-        figures = _figures(ends[OURS], ends[THEIRS], held_out_loss(initial, text["domain"]), steps * STEP_TOKENS)
+            baseline = trainer(setting, folder, initial, text["general"], LENGTH, steps=steps, seed=seed, **settings)
+            _train(baseline, stages, f"theirs{seed}")
+            curves[f"{TRAINER}, seed {seed}"] = tuple(read_curve(folder / "curve.jsonl", STEP_TOKENS))
+            ends[TRAINER].append(held_out_loss(left, text["domain"]))
+        figures = _figures(ends[OURS], ends[TRAINER], held_out_loss(initial, text["domain"]), steps * STEP_TOKENS)
         return Measured(figures=tuple(figures), curves=curves)
 
 
@@ -115,9 +115,9 @@ def held_out_loss(model: Path, table: Path) -> float:
     return total / count
 
 
-def _figures(ours: list[float], theirs: list[float], before: float, tokens: int) -> list[Figure]:
-    difference = statistics.mean(ours) - statistics.mean(theirs)
-    spread = (statistics.pvariance(ours) / 2 + statistics.pvariance(theirs) / 2) ** 0.5 or 1e-9
+def _figures(ours: list[float], baseline: list[float], before: float, tokens: int) -> list[Figure]:
+    difference = statistics.mean(ours) - statistics.mean(baseline)
+    spread = (statistics.pvariance(ours) / 2 + statistics.pvariance(baseline) / 2) ** 0.5 or 1e-9
     spread *= (len(ours) / (len(ours) - 1)) ** 0.5
     return [
         Figure(name=SPREADS, value=abs(difference) / spread, unit=""),
@@ -125,9 +125,9 @@ def _figures(ours: list[float], theirs: list[float], before: float, tokens: int)
             Figure(
                 name=f"held-out loss, {name}", value=statistics.mean(ends), unit="nats", low=min(ends), high=max(ends)
             )
-            for name, ends in ((OURS, ours), (THEIRS, theirs))
+            for name, ends in ((OURS, ours), (TRAINER, baseline))
         ),
-        Figure(name=f"held-out loss, {OURS} less {THEIRS}", value=difference, unit="nats"),
+        Figure(name=f"held-out loss, {OURS} less {TRAINER}", value=difference, unit="nats"),
         Figure(name="held-out loss before the first step", value=before, unit="nats"),
         Figure(name="tokens", value=tokens, unit=""),
     ]

@@ -91,10 +91,10 @@ class MaskedLM(Benchmark):
         for name, size in list(SIZES.items())[: 1 if setting.quick else None]:
             for length in LENGTHS[: 1 if setting.quick else None]:
                 paces = self._case(setting, size, f"{name}_{length}", length, text)
-                mine = paces.turns
-                turns |= {f"{case(name, length)}: {one}": taken for one, taken in mine.items()}
+                by_variant = paces.turns
+                turns |= {f"{case(name, length)}: {one}": taken for one, taken in by_variant.items()}
                 notes += paces.notes(f"{case(name, length)}: ")
-                figures += compared(case(name, length), mine)
+                figures += compared(case(name, length), by_variant)
         return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
 
     def _case(self, setting: Setting, size: Size, name: str, length: int, text: dict[str, Path]) -> Paces:
@@ -131,7 +131,7 @@ def trainer(
     length: int,
     steps: int = STEPS,
     seed: int = 0,
-    **told: Any,
+    **overrides: Any,
 ) -> Loop:
     """The Trainer on the same text, from the same weights."""
     folder.mkdir()
@@ -141,17 +141,17 @@ def trainer(
         "rate": RATE, "steps": steps, "warmup": round(0.1 * steps), "lr": 5e-4, "seed": seed,
         "rows_a_step": STEP_TOKENS // length, "curve": str(folder / "curve.jsonl"),
     }  # fmt: skip
-    order.write_text(json.dumps(settings | told), encoding="utf-8")
+    order.write_text(json.dumps(settings | overrides), encoding="utf-8")
     return Loop("benchmarks.peers.trainer", order, STEP_TOKENS, as_it_comes(setting))
 
 
 def compared(name: str, turns: Turns) -> list[Figure]:
     """The ratios of a case, and what each variant does in a second."""
-    told = [
+    figures = [
         ratio(f"{name}: against {other}", turns[OURS], turns[other], other)
         for other in (USUAL, BEST)
         if other in turns and OURS in turns
     ]
     if OURS in turns and FLOOR in turns:
-        told.append(ratio(f"{name}: of the {FLOOR}", turns[OURS], turns[FLOOR], FLOOR, unit=""))
-    return told + [rate(f"{name}: {one}", taken, "tokens/s") for one, taken in turns.items()]
+        figures.append(ratio(f"{name}: of the {FLOOR}", turns[OURS], turns[FLOOR], FLOOR, unit=""))
+    return figures + [rate(f"{name}: {one}", taken, "tokens/s") for one, taken in turns.items()]

@@ -57,24 +57,24 @@ class NearDuplicates(Benchmark):
         bands = Bands.for_threshold(THRESHOLD)
         table = setting.work / "texts.parquet"
         write_rows(table, TEXTS, ((text, str(number), "") for number, text in enumerate(texts)))
-        found: dict[str, Pairs] = {}
+        pairs: dict[str, Pairs] = {}
         runs = iter(range(10**6))
 
         def ours() -> float:
-            found["cursus"] = _ours(table, len(texts), bands, LANGUAGE, setting.work / f"sketches{next(runs)}")
+            pairs["cursus"] = _ours(table, len(texts), bands, LANGUAGE, setting.work / f"sketches{next(runs)}")
             return size
 
-        def theirs() -> float:
-            found[PEER] = _datasketch(texts, bands, LANGUAGE)
+        def peer() -> float:
+            pairs[PEER] = _datasketch(texts, bands, LANGUAGE)
             return size
 
-        ways = {"cursus": lambda: timed(ours), PEER: lambda: timed(theirs)}
+        ways = {"cursus": lambda: timed(ours), PEER: lambda: timed(peer)}
         take_turns(ways, 1)  # makes the tables of Unicode, and loads libraries
         turns = take_turns(ways, 2 if setting.quick else 5)
         figures: list[Figure] = [ratio(f"against {PEER}", turns["cursus"], turns[PEER], PEER)]
         for name in ways:
-            right = [_jaccard(texts[a], texts[b], LANGUAGE) >= 0.7 for a, b in found[name]]
-            recall = statistics.mean(_together(pair, found[name]) for pair in planted)
+            right = [_jaccard(texts[a], texts[b], LANGUAGE) >= 0.7 for a, b in pairs[name]]
+            recall = statistics.mean(_together(pair, pairs[name]) for pair in planted)
             figures += [
                 Figure(name=f"recall of planted pairs, {name}", value=recall, unit=""),
                 Figure(name=f"precision, {name}", value=statistics.mean(right) if right else 1.0, unit=""),
@@ -127,12 +127,12 @@ def _shingles(text: str, language: str) -> set[str]:
 
 
 def _jaccard(one: str, other: str, language: str) -> float:
-    mine, theirs = _shingles(one, language), _shingles(other, language)
-    return len(mine & theirs) / max(1, len(mine | theirs))
+    first, second = _shingles(one, language), _shingles(other, language)
+    return len(first & second) / max(1, len(first | second))
 
 
-def _together(pair: tuple[int, int], found: Pairs) -> bool:
-    heads = {number: head for head, number in found}
+def _together(pair: tuple[int, int], pairs: Pairs) -> bool:
+    heads = {number: head for head, number in pairs}
     return heads.get(pair[0], pair[0]) == heads.get(pair[1], pair[1])
 
 

@@ -84,5 +84,5 @@ def done(checkout: Checkout, server: str | None) -> float:
     """Seconds of a run that ends well."""
     settings = {} if server is None else {"PREFECT_API_URL": server}
     ending = checkout.start("run", CHAIN, "--threads", "1", settings=settings).ended()
-    assert ending.success, ending.said
+    assert ending.success, ending.output
     return ending.seconds

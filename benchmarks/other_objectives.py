@@ -47,12 +47,12 @@ stages:
 class System:
     """An objective at mini size (four layers of 256), and what its users run instead."""
 
-    says: str
+    label: str
     parts: dict[str, str]
     """Of the recipe."""
     peer: str = TRAINER
     module: str = "benchmarks.peers.trainer"
-    told: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
     """What the peer is told beside the model, the text and the sizes."""
 
 
@@ -67,7 +67,7 @@ SYSTEMS = {
         },
         peer=PLAIN,
         module="benchmarks.peers.electra",
-        told={"generator_size": 0.25, "discriminator": 50.0, "rate": 0.15},
+        settings={"generator_size": 0.25, "discriminator": 50.0, "rate": 0.15},
     ),
     "xlnet": System(
         "XLNet",
@@ -76,7 +76,7 @@ SYSTEMS = {
             "dims": "d_model: 256, n_layer: 4, n_head: 4, d_inner: 1024",
             "corruption": "{name: permutation, context: 6, longest: 5}", "head": "permuted_lm", "objective": "permuted_lm",
         },
-        told={"task": "permuted"},
+        settings={"task": "permuted"},
     ),
     "t5": System(
         "T5",
@@ -86,7 +86,7 @@ SYSTEMS = {
             "corruption": "{name: sentinel_spans, density: 0.15, mean_length: 3}", "head": "sequence_to_sequence",
             "objective": "sequence_to_sequence",
         },
-        told={"task": "spans"},
+        settings={"task": "spans"},
     ),
     "causal": System(
         "causal LM",
@@ -94,14 +94,14 @@ SYSTEMS = {
             "tokenizer": "gpt_bpe", "framed": "false", "architecture": "gpt2", "positions": "positions: 512, ",
             "dims": "n_embd: 256, n_layer: 4, n_head: 4", "corruption": "", "head": "causal_lm", "objective": "causal_lm",
         },
-        told={"task": "causal"},
+        settings={"task": "causal"},
     ),
 }  # fmt: skip
 
 
 def title(system: System) -> str:
     """The name of a system's ratio."""
-    return f"{system.says}: against {system.peer}"
+    return f"{system.label}: against {system.peer}"
 
 
 class OtherObjectives(Benchmark):
@@ -126,12 +126,12 @@ class OtherObjectives(Benchmark):
         notes: list[str] = []
         for name, system in SYSTEMS.items():
             paces = _taken(setting, name, system, text)
-            mine = paces.turns
-            turns |= {f"{system.says}: {one}": taken for one, taken in mine.items()}
-            notes += paces.notes(f"{system.says}: ")
+            by_variant = paces.turns
+            turns |= {f"{system.label}: {one}": taken for one, taken in by_variant.items()}
+            notes += paces.notes(f"{system.label}: ")
             if not paces.failed:
-                figures.append(ratio(title(system), mine[OURS], mine[system.peer], system.peer))
-            figures += [rate(f"{system.says}: {one}", taken, "tokens/s") for one, taken in mine.items()]
+                figures.append(ratio(title(system), by_variant[OURS], by_variant[system.peer], system.peer))
+            figures += [rate(f"{system.label}: {one}", taken, "tokens/s") for one, taken in by_variant.items()]
         return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
 
 
@@ -145,22 +145,22 @@ def _taken(setting: Setting, name: str, system: System, text: dict[str, Path]) -
     stages = Stages(setting, name, recipe, text)
     initial = stages.make("initial")
     ours, job = stages.loop("train", STEP_TOKENS)
-    told: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "model": str(initial), "table": str(text["general"]), "cache": str(stages.folder / "cache"), "length": LENGTH,
         "steps": STEPS, "warmup": STEPS // 10, "lr": 5e-4, "seed": 0, "rows_a_step": ROWS, "threads": setting.threads,
-        "curve": str(stages.folder / "curve.jsonl"), **system.told,
+        "curve": str(stages.folder / "curve.jsonl"), **system.settings,
     }  # fmt: skip
-    if told.get("task") == "spans":
+    if settings.get("task") == "spans":
         batches = batches_of(job, None, open_tokenizer(initial))
         made = [batches.batch(step) for step in range(4 if setting.quick else 64)]  # type: ignore[union-attr]
         rows = {
             key: [row for one in made for row in one[name].tolist()]
             for key, name in (("input_ids", Field.INPUT_IDS), ("labels", Field.TARGET_IDS))
         }
-        told["rows"] = str(stages.folder / "rows.json")
-        Path(told["rows"]).write_text(json.dumps(rows), encoding="utf-8")
+        settings["rows"] = str(stages.folder / "rows.json")
+        Path(settings["rows"]).write_text(json.dumps(rows), encoding="utf-8")
     order = stages.folder / "theirs.json"
-    order.write_text(json.dumps(told), encoding="utf-8")
+    order.write_text(json.dumps(settings), encoding="utf-8")
     loops = {OURS: ours, system.peer: Loop(system.module, order, STEP_TOKENS, as_it_comes(setting))}
     if setting.quick:
         return pace(loops, stages.folder, rounds=2, seconds=1, warm=1)

@@ -124,38 +124,38 @@ def orchestration(setting: Setting) -> list[Figure]:
             recipe.write_text(recipe.read_text().replace("tokens: 76800", LONGER))
         begun = time.monotonic()
         attempt = checkout.start("run", RECIPE, "--threads", "1", "--until", FIRST)
-        assert attempt.watch(lambda: list(checkout.store.root.glob(f".work/*/{METRICS}"))), attempt.ended().said
-        first, at_first = time.monotonic(), _beside_training(attempt)
+        assert attempt.watch(lambda: list(checkout.store.root.glob(f".work/*/{METRICS}"))), attempt.ended().output
+        first, at_first = time.monotonic(), _cpu_outside_training(attempt)
         (order,) = checkout.store.root.glob(f".work/*/{ORDER}")
         job = Job.model_validate_json(order.read_bytes())
         settling = 0.0 if setting.quick else SETTLING
-        assert attempt.watch(lambda: time.monotonic() > first + settling), attempt.ended().said
-        settled, before = time.monotonic(), _beside_training(attempt)
-        assert attempt.watch(lambda: list(checkout.store.root.glob(f"[0-9a-f]*/{RECORD}"))), attempt.ended().said
-        last, after = time.monotonic(), _beside_training(attempt)
+        assert attempt.watch(lambda: time.monotonic() > first + settling), attempt.ended().output
+        settled, before = time.monotonic(), _cpu_outside_training(attempt)
+        assert attempt.watch(lambda: list(checkout.store.root.glob(f"[0-9a-f]*/{RECORD}"))), attempt.ended().output
+        last, after = time.monotonic(), _cpu_outside_training(attempt)
         ending = attempt.ended()
-        assert ending.success, ending.said
+        assert ending.success, ending.output
         fixed = (first - begun) + (time.monotonic() - last)
         bare = _bare(job, checkout, setting)
     # of a few seconds, what is done once a run would be taken for what each minute costs
     assert setting.quick or last - settled > 2 * settling, f"{last - settled:.0f} s of training are too few to measure"
     a_second = (after - before) / (last - settled)
     once = max(0.0, before - at_first - a_second * (settled - first))
-    beside = (once + STAGE_SECONDS * a_second) / (psutil.cpu_count() or 1)
+    alongside = (once + STAGE_SECONDS * a_second) / (psutil.cpu_count() or 1)
     return [
         Figure(name=FIXED, value=fixed, unit="s"),
         Figure(name=BARE, value=bare, unit="s"),
         Figure(name="flow and server once, while training begins", value=once, unit="s of a processor"),
         Figure(name="flow and server beside a minute of training", value=60 * a_second, unit="s of a processor"),
-        Figure(name=ADDED, value=100 * (fixed - bare + beside) / STAGE_SECONDS, unit="%"),
-        Figure(name=BOTH, value=100 * (fixed + beside) / STAGE_SECONDS, unit="%"),
+        Figure(name=ADDED, value=100 * (fixed - bare + alongside) / STAGE_SECONDS, unit="%"),
+        Figure(name=BOTH, value=100 * (fixed + alongside) / STAGE_SECONDS, unit="%"),
     ]
 
 
 def _bare(job: Job, checkout: Checkout, setting: Setting) -> float:
     """Seconds before the first optimizer step and after the last of `job` as a script, in folders of its own."""
-    apart = setting.folder("bare")
-    job = job.model_copy(update={"out": apart / "out", "cache": apart / "tokens"})
+    folder = setting.folder("bare")
+    job = job.model_copy(update={"out": folder / "out", "cache": folder / "tokens"})
     order = job.out / ORDER
     order.parent.mkdir(parents=True)
     order.write_text(job.model_dump_json(), encoding="utf-8")
@@ -164,16 +164,16 @@ def _bare(job: Job, checkout: Checkout, setting: Setting) -> float:
         [sys.executable, "-m", "pipelines.training.ranks.rank", str(order)], checkout.folder,
         {**environment_of(checkout.folder), **training_environment()}, (MARK, str(checkout.folder)), setting.work / "bare.txt",
     )  # fmt: skip
-    assert script.watch((job.out / METRICS).exists), script.ended().said
+    assert script.watch((job.out / METRICS).exists), script.ended().output
     first = time.monotonic()
-    assert script.watch((job.out / RESULT).exists), script.ended().said
+    assert script.watch((job.out / RESULT).exists), script.ended().output
     last = time.monotonic()
     ending = script.ended()
-    assert ending.success, ending.said
+    assert ending.success, ending.output
     return (first - begun) + (time.monotonic() - last)
 
 
-def _beside_training(attempt: Attempt) -> float:
+def _cpu_outside_training(attempt: Attempt) -> float:
     """Seconds of processor time of all processes but those that train."""
     training = {process.pid for process in attempt.find(TRAINING)}
     times = [process.cpu_times() for process in attempt.processes() if process.pid not in training]

@@ -115,7 +115,7 @@ def ranks(setting: Setting, text: Mapping[str, Path]) -> Measured:
     runtimes = {alone: {"threads": 1}, threads: {"threads": 2}, together: {"threads": 1, "devices": 2}}
     loops = {name: stages.loop("train", USUAL_BATCH, **runtime)[0] for name, runtime in runtimes.items()}
     turns, notes = taken(setting, loops, "ranks")
-    figures = [rate(name, mine, TOKENS) for name, mine in turns.items()]
+    figures = [rate(name, variant_turns, TOKENS) for name, variant_turns in turns.items()]
     if alone in turns:
         # the processor time of a turn is that of the first rank alone
         gains = [ratio(f"{name}: against {alone}", turns[name], turns[alone], alone) for name in turns if name != alone]
@@ -137,17 +137,17 @@ def labels(setting: Setting) -> Measured:
     stages = made(setting, "labels", USUAL_SHAPE, text, {}, {f"labelled_{one}": one for one in chosen})
     ways = {f"{one} labelled": partial(fine_tuned, stages, f"labelled_{one}") for one in chosen}
     turns = take_turns(ways, 1 if setting.quick else 3)
-    figures = [median(name, [turn.seconds for turn in mine], "s") for name, mine in turns.items()]
+    figures = [median(name, [turn.seconds for turn in variant_turns], "s") for name, variant_turns in turns.items()]
     points = [
         Point(x=number, y=figure.value, low=figure.low, high=figure.high)
         for number, figure in zip(chosen, figures, strict=True)
     ]
-    found = exponent("seconds by labelled examples: exponent", points)
+    fit = exponent("seconds by labelled examples: exponent", points)
     plot = Plot(
         name="labels", title=f"A fine-tuning of {EPOCHS} epochs by labelled examples", x="labelled examples",
         y="seconds, the start of its process included", series=(Series(name="fine-tuning", points=tuple(points)),),
     )  # fmt: skip
-    return Measured(figures=(*figures, *([found] if found else [])), turns=turns, plots=(plot,))
+    return Measured(figures=(*figures, *([fit] if fit else [])), turns=turns, plots=(plot,))
 
 
 def fine_tuned(stages: Stages, stage: str) -> Turn:
@@ -157,8 +157,8 @@ def fine_tuned(stages: Stages, stage: str) -> Turn:
 
     def work() -> float:
         command = [sys.executable, "-m", "pipelines.training.ranks.rank", str(loop.argument)]
-        with (job.out / "said.txt").open("w") as said:
-            subprocess.run(command, cwd=ROOT, env=environment, stdout=said, stderr=said, check=True)
+        with (job.out / "said.txt").open("w") as log:
+            subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log, check=True)
         return 1
 
     return timed(work)
@@ -194,12 +194,12 @@ def taken(setting: Setting, loops: Mapping[str, Loop], folder: str) -> tuple[Tur
 
 def grown(name: str, title: str, counts: str, at: Mapping[str, float], turns: Turns, notes: list[str]) -> Measured:
     """What turns say of a rate at several places."""
-    points = [point(at[one], mine) for one, mine in turns.items()]
-    found = exponent(f"{TOKENS} by {counts}: exponent", points)
+    points = [point(at[one], variant_turns) for one, variant_turns in turns.items()]
+    fit = exponent(f"{TOKENS} by {counts}: exponent", points)
     plot = Plot(name=name, title=title, x=counts, y=TOKENS, series=(Series(name="cursus", points=tuple(points)),))
-    figures = [rate(one, mine, TOKENS) for one, mine in turns.items()]
+    figures = [rate(one, variant_turns, TOKENS) for one, variant_turns in turns.items()]
     return Measured(
-        figures=(*figures, *([found] if found else [])),
+        figures=(*figures, *([fit] if fit else [])),
         turns=turns,
         plots=(plot,) if points else (),
         notes=tuple(notes),

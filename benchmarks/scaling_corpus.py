@@ -22,7 +22,7 @@ from typing import ClassVar
 from benchmarks import large_corpus
 from benchmarks.checkouts import ROOT, checkout
 from benchmarks.harness import company, page, record
-from benchmarks.harness.benchmark import Benchmark, Setting, found
+from benchmarks.harness.benchmark import Benchmark, Setting, all_benchmarks
 from benchmarks.harness.growth import exponent
 from benchmarks.harness.memory import sampled
 from benchmarks.harness.record import Figure, Measured, Plot, Point, Record, Series
@@ -106,31 +106,31 @@ def plot(name: str, title: str, unit: str, megabytes: float, values: dict[str, f
 
 def tokenised(table: Path, folder: Path, processes: int) -> tuple[float, int]:
     """Seconds, and the largest memory of all processes, in bytes."""
-    said = folder / "tokenised.json"
+    report = folder / "tokenised.json"
     command = [sys.executable, "-m", "benchmarks.harness.tokenise", str(table), str(folder / "tokens"), str(processes)]
-    with said.open("w") as output, subprocess.Popen(command, cwd=ROOT, stdout=output) as process:
+    with report.open("w") as output, subprocess.Popen(command, cwd=ROOT, stdout=output) as process:
         peak = max(sampled(process), default=0)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return float(json.loads(said.read_bytes())["seconds"]), peak
+    return float(json.loads(report.read_bytes())["seconds"]), peak
 
 
 def main() -> None:
     """Measure one size by hand, keep its record, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gigabytes", type=int, choices=GIGABYTES, required=True)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     begun, threads = monotonic(), hardware.cores()
     run = os.environ[company.MARK] = uuid.uuid4().hex
     with tempfile.TemporaryDirectory(prefix="cursus-bench-") as work, company.Watch(run) as watch:
-        measured = of_size(Setting(quick=False, threads=threads, work=Path(work)), asked.gigabytes)
+        measured = of_size(Setting(quick=False, threads=threads, work=Path(work)), options.gigabytes)
     made = Record(
-        name=f"{ScalingCorpus.name}-{asked.gigabytes}GB", what=f"{ScalingCorpus.what} Measured by hand.", measured=measured,
+        name=f"{ScalingCorpus.name}-{options.gigabytes}GB", what=f"{ScalingCorpus.what} Measured by hand.", measured=measured,
         threads=threads, machine=company.machine(), company=watch.company(), versions=company.versions(), commit=company.commit(),
         date=datetime.now(UTC).isoformat(timespec="seconds"), seconds=round(monotonic() - begun, 1),
     )  # fmt: skip
     record.write(made)
-    page.write(found())
+    page.write(all_benchmarks())
 
 
 if __name__ == "__main__":

@@ -67,7 +67,9 @@ def compared(source: Path, setting: Setting) -> Measured:
     base = reference_runtime()
     expected = served_answers(computes[base], given.checked, OutputKind.VECTOR)
     tokens = np.concatenate([rows[0].ravel() for rows in given.checked])
-    alike = {name: cosines(expected, served_answers(one, given.checked, OutputKind.VECTOR)) for name, one in computes.items()}
+    alike = {
+        name: cosines(expected, served_answers(one, given.checked, OutputKind.VECTOR)) for name, one in computes.items()
+    }
     figures, turns = [], {}
     speed: dict[str, dict[int, list[Figure]]] = {name: {1: [], 32: []} for name in computes}
     for rows, length in SHAPES:
@@ -85,11 +87,11 @@ def compared(source: Path, setting: Setting) -> Measured:
                 f"{name}, {rows} x {length}, of the floor", taken[name], taken["matmul floor"], "matmul floor", ""
             )
             figures.append(share)
-    for name, found in alike.items():
-        figures.append(Figure(name=f"{name}, least cosine of {len(found)} texts", value=float(found.min()), unit=""))
-        figures.append(Figure(name=f"{name}, mean cosine", value=float(found.mean()), unit=""))
+    for name, values in alike.items():
+        figures.append(Figure(name=f"{name}, least cosine of {len(values)} texts", value=float(values.min()), unit=""))
+        figures.append(Figure(name=f"{name}, mean cosine", value=float(values.mean()), unit=""))
         figures.append(Figure(name=f"{name}, on disk", value=sizes[name] / 1e6, unit="MB"))
-    allowed = [name for name, found in alike.items() if found.min() >= LEAST_COSINE]
+    allowed = [name for name, values in alike.items() if values.min() >= LEAST_COSINE]
     for batch_size in (1, 32):
         means = {name: _mean([one.value for one in speed[name][batch_size]]) for name in allowed}
         chosen = max(means, key=means.__getitem__)

@@ -73,10 +73,10 @@ class ShuffledBatches(Benchmark):
             TRAINED: lambda: turn(train, 2 if setting.quick else 10, 0),
         }
         turns = take_turns(ways, 2 if setting.quick else 7)
-        return Measured(figures=tuple(told(turns)), turns=turns)
+        return Measured(figures=tuple(summarise(turns)), turns=turns)
 
 
-def told(turns: Turns) -> list[Figure]:
+def summarise(turns: Turns) -> list[Figure]:
     """Rates, and shares of a training step on the same tokens, of processor time."""
     figures = []
     for name, title in ((READ, "reading"), (CORRUPTED, "reading and corrupting")):
@@ -102,14 +102,14 @@ def training_step(stage: Any, tokenizer: Any, held: list[dict[str, Any]]) -> Cal
 
     network = assemble(stage, None, tokenizer, None, "cpu")
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=True)
-    wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
+    needed = frozenset().union(*(objective.needs_signals for objective in stage.objective))
 
     def train(step: int) -> None:
         batch: dict[Field, Any] = {Field(name): value for name, value in held[step % len(held)].items()}
         assert stage.head is not None
         with torch.autocast("cpu", torch.bfloat16):
-            signals = stage.head.signals(network, batch, wanted)
-            at = TrainingStep(batch, signals, network, lambda *_: {}, wanted)
+            signals = stage.head.signals(network, batch, needed)
+            at = TrainingStep(batch, signals, network, lambda *_: {}, needed)
             terms = [term for objective in stage.objective for term in objective.loss(at).values()]
             sum(terms, torch.zeros(())).backward()
         optimizer.step()

@@ -47,7 +47,7 @@ class TokeniseAndPack(Benchmark):
         size = sum(len(text.encode()) for text in beginning([table], 10**12)) / 1e6
         ways = {
             "cursus": lambda: turn(ours, table, tokenizer, size),
-            PEER: lambda: turn(theirs, table, tokenizer, size),
+            PEER: lambda: turn(peer, table, tokenizer, size),
         }
         turns = take_turns(ways, 2 if setting.quick else 5)
         figures = [ratio(f"against {PEER}", turns["cursus"], turns[PEER], PEER)]
@@ -68,7 +68,7 @@ def turn(make: Callable[[Path, Any, Path], int], table: Path, tokenizer: Any, si
         shutil.rmtree(cache)
 
 
-def theirs(table: Path, tokenizer: Any, cache: Path) -> int:
+def peer(table: Path, tokenizer: Any, cache: Path) -> int:
     """Tokens of the packed blocks that `datasets` makes."""
     import datasets  # type: ignore[import-untyped]
 

@@ -28,16 +28,16 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="forget the cases that went wrong, and run them again")
     parser.add_argument("--page", action="store_true", help="only write the page")
     parser.add_argument("--work", type=Path, help="where checkouts are made; a temporary folder when not given")
-    asked = parser.parse_args()
-    if unknown := sorted(set(asked.kinds) - set(known)):
+    options = parser.parse_args()
+    if unknown := sorted(set(options.kinds) - set(known)):
         parser.error(f"no kind of fault is called {unknown[0]!r}. Known: {', '.join(known)}")
-    if not asked.page:
-        chosen = {name: known[name] for name in asked.kinds or known}
-        if asked.again:
+    if not options.page:
+        chosen = {name: known[name] for name in options.kinds or known}
+        if options.again:
             for name in chosen:
                 records.write(name, [record for record in records.read(name) if record.good])
-        work = (asked.work or Path(tempfile.gettempdir()) / "cursus-faults").resolve()
-        _strike(chosen, asked.cases, work)
+        work = (options.work or Path(tempfile.gettempdir()) / "cursus-faults").resolve()
+        _strike(chosen, options.cases, work)
     page.write(known)
     print(page.summary(known))
     return 0 if all(record.good for name in known for record in records.read(name)) else 1
@@ -52,8 +52,8 @@ def _strike(chosen: dict[str, Fault], cases: int | None, work: Path) -> None:
         waiting = dict(chosen)
         while waiting:
             for name, fault in list(waiting.items()):
-                wanted = cases if cases is not None else fault.cases
-                missing = [n for n in range(wanted) if n not in {one.number for one in records.read(name)}]
+                count = cases if cases is not None else fault.cases
+                missing = [n for n in range(count) if n not in {one.number for one in records.read(name)}]
                 reason = fault.unavailable()
                 if reason is not None or not missing:
                     if reason is not None:

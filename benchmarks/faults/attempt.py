@@ -27,7 +27,7 @@ class Ending:
     """How an attempt ended."""
 
     status: int
-    said: str
+    output: str
     seconds: float
     hung: bool = False
     killed: bool = False
@@ -40,16 +40,16 @@ class Ending:
     @property
     def error(self) -> str | None:
         """The one sentence it ended with."""
-        found = SENTENCE.search(self.said)
-        return found[0] if found else None
+        match = SENTENCE.search(self.output)
+        return match[0] if match else None
 
     @property
     def clear(self) -> bool:
         """Whether a user knows what happened and what to do."""
         if self.success or self.killed or self.hung:
             return True
-        told = (self.status == 2 and self.error is not None) or (self.status == 130 and STOPPED in self.said)
-        return told and "Traceback (most recent call last)" not in self.said
+        explained = (self.status == 2 and self.error is not None) or (self.status == 130 and STOPPED in self.output)
+        return explained and "Traceback (most recent call last)" not in self.output
 
     @property
     def words(self) -> str:
@@ -60,7 +60,7 @@ class Ending:
             return "hung"
         if self.success:
             return "finished"
-        last = next((line for line in reversed(self.said.splitlines()) if line.strip()), "nothing was said")
+        last = next((line for line in reversed(self.output.splitlines()) if line.strip()), "nothing was said")
         return (self.error or f"status {self.status}: {last.strip()}")[:240]
 
 
@@ -88,12 +88,12 @@ class Attempt:
 
     def find(self, word: str) -> list[psutil.Process]:
         """Its processes whose command line has `word`."""
-        found = []
+        matches = []
         for process in self.processes():
             with suppress(psutil.Error):
                 if word in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        return found
+                    matches.append(process)
+        return matches
 
     def cpu(self) -> float:
         """Seconds of processor time that its processes have used: the clock of random moments, which a busy machine does not
@@ -106,7 +106,7 @@ class Attempt:
 
     def watch(self, until: Callable[[], object] | None = None) -> bool:
         """Wait until `until` is true, and say so; False where the command ended first. Ended by force when it hangs."""
-        seen, moved, cpu, wanting = self._traces(), time.monotonic(), self.cpu(), 0.0
+        seen, moved, cpu, runnable = self._traces(), time.monotonic(), self.cpu(), 0.0
         while True:
             if until is not None and until():
                 return True
@@ -114,9 +114,9 @@ class Attempt:
                 return False
             time.sleep(LOOK_SECONDS)
             now, used = time.monotonic(), self.cpu()
-            wanting += LOOK_SECONDS * self._wants_processor()
-            if (traces := self._traces()) != seen or used - cpu + wanting > IDLE_SHARE * HANG_SECONDS:
-                seen, moved, cpu, wanting = traces, now, used, 0.0
+            runnable += LOOK_SECONDS * self._is_runnable()
+            if (traces := self._traces()) != seen or used - cpu + runnable > IDLE_SHARE * HANG_SECONDS:
+                seen, moved, cpu, runnable = traces, now, used, 0.0
             elif now - moved > HANG_SECONDS:
                 self._hung = True
                 self.kill_all()
@@ -138,10 +138,10 @@ class Attempt:
         """Wait for its end; `killed` where the campaign struck the command itself."""
         self.watch()
         self._process.wait()
-        said = self._output.read_text(encoding="utf-8", errors="replace")
-        return Ending(self._process.returncode, said, time.monotonic() - self._begun, self._hung, killed)
+        output = self._output.read_text(encoding="utf-8", errors="replace")
+        return Ending(self._process.returncode, output, time.monotonic() - self._begun, self._hung, killed)
 
-    def _wants_processor(self) -> bool:
+    def _is_runnable(self) -> bool:
         """Whether one of its processes would run if a busy machine let it."""
         for process in self.processes():
             with suppress(psutil.Error):
@@ -151,21 +151,21 @@ class Attempt:
 
     def _traces(self) -> tuple[object, ...]:
         """What changes while work goes on."""
-        found: list[tuple[str, int, int]] = []
+        files: list[tuple[str, int, int]] = []
         for top in ("data/store", "reports", ".cursus/logs"):
-            for place, _, names in os.walk(self.folder / top):
+            for folder, _, names in os.walk(self.folder / top):
                 for name in names:
                     with suppress(OSError):
-                        stat = os.stat(os.path.join(place, name))
-                        found.append((f"{place}/{name}", stat.st_size, stat.st_mtime_ns))
-        return (self._output.stat().st_size, *found)
+                        stat = os.stat(os.path.join(folder, name))
+                        files.append((f"{folder}/{name}", stat.st_size, stat.st_mtime_ns))
+        return (self._output.stat().st_size, *files)
 
 
 def marked(mark: tuple[str, str]) -> list[psutil.Process]:
     """Every process that carries an environment variable, orphans included."""
-    found = []
+    matches = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if process.environ().get(mark[0]) == mark[1] and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
+                matches.append(process)
+    return matches

@@ -37,7 +37,7 @@ class Fault(ABC):
     """A kind of fault."""
 
     name: ClassVar[str]
-    says: ClassVar[str]
+    description: ClassVar[str]
     """What is done, in a line of the report."""
     cases: ClassVar[int]
     """How many are wanted at least."""
@@ -58,7 +58,7 @@ class Fault(ABC):
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         """Disturb a run of the regime, and wait for its end; None where it was done before it was struck."""
 
-    def mend(self, checkout: Checkout, ending: Ending) -> None:  # noqa: B027  # most errors ask for another run only
+    def fix(self, checkout: Checkout, ending: Ending) -> None:  # noqa: B027  # most errors ask for another run only
         """Do what the error of a run asks for, before it is run again."""
 
     def after(self, checkout: Checkout) -> None:  # noqa: B027  # most kinds leave nothing

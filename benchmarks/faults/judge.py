@@ -29,12 +29,12 @@ class Made:
 
 def made_in(store: Store) -> dict[str, Made]:
     """Every artifact of a store, by fingerprint."""
-    found = {}
+    artifacts = {}
     for record in store.all():
         stable = record.model_dump(mode="json", exclude={"environment", "seal"})
         digests = {name: file.sha256 for name, file in record.files.items()}
-        found[record.fingerprint] = Made(f"{record.stage}@{record.seed}", digests, stable)
-    return found
+        artifacts[record.fingerprint] = Made(f"{record.stage}@{record.seed}", digests, stable)
+    return artifacts
 
 
 class Held:
@@ -68,18 +68,18 @@ class Snapshot:
     @classmethod
     def of(cls, store: Store) -> Snapshot:
         """What `store` holds now."""
-        found = cls()
+        snapshot = cls()
         for record in store.root.glob(f"[0-9a-f]*/{RECORD}"):
-            found.published[record.parent.name] = _identity(record)
+            snapshot.published[record.parent.name] = _identity(record)
         for work in (store.root / ".work").glob("[0-9a-f]*"):
             if (work / RESULT).exists() and (one := _file_of(work)) is not None:
-                found.results[work.name] = one.stat().st_ino
+                snapshot.results[work.name] = one.stat().st_ino
             steps = [int(named[1]) for path in work.rglob("*.ckpt") if (named := _CHECKPOINT.fullmatch(path.name))]
             if steps:
-                found.checkpoints[work.name] = max(steps)
+                snapshot.checkpoints[work.name] = max(steps)
                 with suppress(FileNotFoundError):
-                    found.logs[work.name] = Held(work / METRICS)
-        return found
+                    snapshot.logs[work.name] = Held(work / METRICS)
+        return snapshot
 
     def forget(self, fingerprint: str) -> None:
         """What was damaged on purpose is no finished work any more."""
@@ -93,15 +93,15 @@ class Snapshot:
 
 def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:
     """What `before` held and was computed again, as `later` moments and the end, which is now, show."""
-    found = []
+    problems = []
     now = Snapshot.of(store)
     records = {record.fingerprint: record for record in store.all()}
     for name, identity in before.published.items():
         if now.published.get(name) != identity:
-            found.append(f"{_label(records, name)}: was published and is computed again")
+            problems.append(f"{_label(records, name)}: was published and is computed again")
     for name, inode in before.results.items():
         if name not in records or (one := _file_of(store.root / name)) is None or one.stat().st_ino != inode:
-            found.append(f"{_label(records, name)}: had its result and is computed again")
+            problems.append(f"{_label(records, name)}: had its result and is computed again")
     for name, step in before.checkpoints.items():
         if name in before.results:
             continue
@@ -116,44 +116,46 @@ def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:
         ):
             continue  # its process went on to the end, whatever was struck
         if any(other < step for other in seen) or record is None or (resumed or 0) < step:
-            found.append(f"{_label(records, name)}: had a checkpoint of step {step}, went on from {resumed}")
-    return found
+            problems.append(f"{_label(records, name)}: had a checkpoint of step {step}, went on from {resumed}")
+    return problems
 
 
-def wrong(wanted: dict[str, Made], checkout: Path, store: Store) -> list[str]:
+def wrong(expected: dict[str, Made], checkout: Path, store: Store) -> list[str]:
     """Where the end of a disturbed run differs from that of an undisturbed one."""
-    found = list(flaws(store))
+    problems = list(flaws(store))
     made = made_in(store)
-    for name, one in wanted.items():
+    for name, one in expected.items():
         if name not in made:
-            found.append(f"{one.label}: is missing")
+            problems.append(f"{one.label}: is missing")
             continue
         for file in sorted({*one.files, *made[name].files}):
             if one.files.get(file) != made[name].files.get(file):
-                found.append(f"{one.label}: {file} differs from that of an undisturbed run")
+                problems.append(f"{one.label}: {file} differs from that of an undisturbed run")
         for key, value in one.stable.items():
             if made[name].stable[key] != value and key != "files":
-                found.append(f"{one.label}: {RECORD} differs from that of an undisturbed run in {key}")
-    found += [f"{made[name].label} {name[:8]}: an undisturbed run does not make it" for name in made.keys() - wanted]
+                problems.append(f"{one.label}: {RECORD} differs from that of an undisturbed run in {key}")
+    problems += [
+        f"{made[name].label} {name[:8]}: an undisturbed run does not make it" for name in made.keys() - expected
+    ]
     if not list((checkout / "reports").glob("*/report.html")):
-        found.append("there is no report")
-    return found
+        problems.append("there is no report")
+    return problems
 
 
-def untold(wanted: dict[str, Made], checkout: Path, registered: bool) -> list[str]:
+def unrecorded(expected: dict[str, Made], checkout: Path, registered: bool) -> list[str]:
     """Where MLflow lies: a run that is said to be running, an artifact or a registered model that it does not know."""
     with closing(sqlite3.connect(checkout / ".cursus" / "mlflow.db")) as database:
         running = database.execute("select name from runs where status = 'RUNNING' and lifecycle_stage = 'active'")
-        found = [f"MLflow: the run {name} is said to be running" for (name,) in running]
-        told = database.execute(
+        problems = [f"MLflow: the run {name} is said to be running" for (name,) in running]
+        recorded = database.execute(
             "select f.value from runs r join tags f on f.run_uuid = r.run_uuid and f.key = 'cursus.fingerprint' "
             "join tags c on c.run_uuid = r.run_uuid and c.key = 'cursus.cached' and c.value = 'false' "
             "where r.status = 'FINISHED' and r.lifecycle_stage = 'active'"
         ).fetchall()
         models = database.execute("select count(*) from model_versions").fetchone()[0]
-    known = {fingerprint for (fingerprint,) in told}
-    found += [f"MLflow: does not tell of {one.label}" for name, one in wanted.items() if name not in known]
-    return [*found, "MLflow: no model is registered"] if registered and not models else found
+    known = {fingerprint for (fingerprint,) in recorded}
+    problems += [f"MLflow: does not tell of {one.label}" for name, one in expected.items() if name not in known]
+    return [*problems, "MLflow: no model is registered"] if registered and not models else problems
 
 
 def _identity(path: Path) -> tuple[int, int]:

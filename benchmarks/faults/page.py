@@ -34,29 +34,31 @@ Seconds are those of whole runs, start-up included, on a machine that did other 
 
 def render(known: Mapping[str, Fault], folder: Path = records.FOLDER) -> str:
     """The page."""
-    found = {name: records.read(name, folder) for name in known}
-    every = [record for one in found.values() for record in one]
+    by_kind = {name: records.read(name, folder) for name in known}
+    every = [record for one in by_kind.values() for record in one]
     lines = [
         HEAD,
         "| kind | what is done | cases | lost | wrong | hangs | unclear | longest recovery |",
         f"|---{'|---' * 7}|",
     ]
     for name, fault in known.items():
-        mine = found[name]
-        counts = " | ".join(str(sum(bool(getattr(record, kind)) for record in mine)) for kind in COUNTED)
-        lines.append(f"| `{name}` | {fault.says} | {len(mine)} | {counts} | {_longest(mine)} |")
+        cases = by_kind[name]
+        counts = " | ".join(str(sum(bool(getattr(record, kind)) for record in cases)) for kind in COUNTED)
+        lines.append(f"| `{name}` | {fault.description} | {len(cases)} | {counts} | {_longest(cases)} |")
     counts = " | ".join(f"**{sum(bool(getattr(record, kind)) for record in every)}**" for kind in COUNTED)
     lines += [f"| **all** | | **{len(every)}** | {counts} | {_longest(every)} |", ""]
     lines += ["## How disturbed runs ended", "", "| kind | ended | cases |", "|---|---|---|"]
-    for name, mine in found.items():
-        for how in sorted({_kind_of_end(record) for record in mine}):
-            lines.append(f"| `{name}` | {how} | {sum(_kind_of_end(record) == how for record in mine)} |")
+    for name, cases in by_kind.items():
+        for how in sorted({_kind_of_end(record) for record in cases}):
+            lines.append(f"| `{name}` | {how} | {sum(_kind_of_end(record) == how for record in cases)} |")
     bad = [record for record in every if not record.good]
     if bad:
         lines += ["", "## What went wrong", ""]
         for record in bad:
-            told = "; ".join(f"{kind}: {', '.join(getattr(record, kind))}" for kind in COUNTED if getattr(record, kind))
-            lines.append(f"- `{record.kind}` {record.number}, {record.struck}: {told}")
+            problems = "; ".join(
+                f"{kind}: {', '.join(getattr(record, kind))}" for kind in COUNTED if getattr(record, kind)
+            )
+            lines.append(f"- `{record.kind}` {record.number}, {record.struck}: {problems}")
     lines += ["", "## Where and when", ""]
     for machine in sorted({record.machine for record in every}):
         dates = sorted(record.date for record in every if record.machine == machine)
@@ -87,6 +89,6 @@ def _kind_of_end(record: Record) -> str:
     return {"error": "one sentence", "finished": "success", "killed": "killed itself"}.get(first, "otherwise")
 
 
-def _longest(mine: list[Record]) -> str:
-    seconds = [record.recovery_seconds for record in mine if record.recovery_seconds is not None]
+def _longest(cases: list[Record]) -> str:
+    seconds = [record.recovery_seconds for record in cases if record.recovery_seconds is not None]
     return f"{max(seconds):.0f} s" if seconds else ""

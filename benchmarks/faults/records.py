@@ -46,8 +46,8 @@ def read(kind: str, folder: Path = FOLDER) -> list[Record]:
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    found = [Record.model_validate_json(line) for line in lines if line.endswith("\n")]
-    return sorted(found, key=lambda record: record.number)
+    parsed = [Record.model_validate_json(line) for line in lines if line.endswith("\n")]
+    return sorted(parsed, key=lambda record: record.number)
 
 
 def write(kind: str, records: list[Record], folder: Path = FOLDER) -> None:

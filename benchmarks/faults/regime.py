@@ -115,13 +115,13 @@ class Regime:
                 attempt = checkout.start()
                 ending = attempt.ended()
                 if not ending.success:
-                    raise RegimeFailed(ending.said)
+                    raise RegimeFailed(ending.output)
                 written = {name: asdict(one) for name, one in made_in(checkout.store).items()}
                 path.write_text(json.dumps({"cpu": attempt.cpu(), "seconds": ending.seconds, "made": written}))
                 checkout.remove()
-            told = json.loads(path.read_text())
-            made = {name: Made(**one) for name, one in told["made"].items()}
-            self.known[devices] = Undisturbed(told["cpu"], told["seconds"], made)
+            recorded = json.loads(path.read_text())
+            made = {name: Made(**one) for name, one in recorded["made"].items()}
+            self.known[devices] = Undisturbed(recorded["cpu"], recorded["seconds"], made)
         return self.known[devices]
 
     def _copy(self, name: str, devices: int) -> Checkout:
@@ -141,35 +141,35 @@ def regime(work: Path) -> Iterator[Regime]:
     """A template, made where `work` does not hold one of this very code, and a server beside it."""
     work.mkdir(parents=True, exist_ok=True)
     _clear(work)
-    found = Regime(work, f"http://127.0.0.1:{processes.free_port()}/api")
-    server = _prefect(work, found.server)
+    prepared = Regime(work, f"http://127.0.0.1:{processes.free_port()}/api")
+    server = _prefect(work, prepared.server)
     try:
         made_of = work / "template.txt"
         if not made_of.exists() or made_of.read_text() != _code():
-            _write_template(found.template)
+            _write_template(prepared.template)
             made_of.write_text(_code())
-        if not processes.wait_until_answers(f"{found.server}/health", server, seconds=PATIENCE):
+        if not processes.wait_until_answers(f"{prepared.server}/health", server, seconds=PATIENCE):
             raise RegimeFailed(f"Prefect's server does not come up; its log is {work / 'prefect.log'}")
-        yield found
+        yield prepared
     finally:
         _clear(work)
 
 
 def environment_of(folder: Path) -> dict[str, str]:
     """A user's shell in the checkout at `folder`: none of the settings of whoever runs the campaign."""
-    mine = {
+    inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_", "CURSUS_"))
     }
-    return {**mine, MARK: str(folder), "PYTHONPATH": str(folder), "COLUMNS": "200"}
+    return {**inherited, MARK: str(folder), "PYTHONPATH": str(folder), "COLUMNS": "200"}
 
 
 @cache
 def _code() -> str:
     """A digest of all that a checkout is made of."""
-    places = [ROOT / name for name in COPIED]
+    sources = [ROOT / name for name in COPIED]
     files = [
         _RECIPE,
-        *(file for place in places for file in ([place] if place.is_file() else sorted(place.rglob("*")))),
+        *(file for path in sources for file in ([path] if path.is_file() else sorted(path.rglob("*")))),
     ]
     kept = [file for file in files if file.is_file() and file.suffix != ".pyc"]
     return hashlib.sha256("".join(f"{file}\0{digest_file(file)}\n" for file in kept).encode()).hexdigest()
@@ -218,8 +218,8 @@ def _clear(work: Path) -> None:
     """End and delete what a campaign has left, also one that was killed."""
     processes.stop(processes.marked(_SERVER, work))
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    for place in sorted((place for place in mounts if place.startswith(f"{work}/")), reverse=True):
-        subprocess.run(["umount", "--lazy", place], check=False)
+    for path in sorted((path for path in mounts if path.startswith(f"{work}/")), reverse=True):
+        subprocess.run(["umount", "--lazy", path], check=False)
     for folder in work.iterdir():
         if folder.is_dir() and folder.name not in (TEMPLATE, "prefect"):
             Checkout(folder).remove()

@@ -12,7 +12,7 @@ from random import Random
 from benchmarks.faults import records
 from benchmarks.faults.attempt import Ending
 from benchmarks.faults.fault import Fault, Strike
-from benchmarks.faults.judge import lost, untold, wrong
+from benchmarks.faults.judge import lost, unrecorded, wrong
 from benchmarks.faults.records import Record
 from benchmarks.faults.regime import RECIPE, Checkout, Regime
 from benchmarks.harness import company
@@ -59,7 +59,7 @@ def _until_done(fault: Fault, checkout: Checkout, before: Ending) -> list[Ending
     endings: list[Ending] = []
     while len(endings) < RUNS:
         if not before.success:
-            fault.mend(checkout, before)
+            fault.fix(checkout, before)
         before = checkout.run()
         endings.append(before)
         if before.success:
@@ -72,10 +72,10 @@ def _end(fault: Fault, endings: list[Ending], checkout: Checkout, regime: Regime
     if not endings[-1].success:
         return []  # told as an unclear error
     made = regime.undisturbed(fault.devices).made
-    found = wrong(made, checkout.folder, checkout.store)
+    problems = wrong(made, checkout.folder, checkout.store)
     if not fault.tracked:
         checkout.run("run", RECIPE, "--smoke", "--threads", "1", "--until", "general")
-    return found + untold(made, checkout.folder, registered=fault.devices == 1)
+    return problems + unrecorded(made, checkout.folder, registered=fault.devices == 1)
 
 
 def _record(
@@ -84,23 +84,23 @@ def _record(
     """Of the first of `strikes`; the last one answers for how it all ended."""
     strike, *later = strikes
 
-    def told(ending: Ending) -> str:
+    def text_of(ending: Ending) -> str:
         return ending.words.replace(str(checkout.folder), "…")  # no trace of a machine
 
-    mine = [strike.ending] if later else [strike.ending, *endings]
-    unclear = [told(one) for one in mine if not one.clear]
+    own = [strike.ending] if later else [strike.ending, *endings]
+    unclear = [text_of(one) for one in own if not one.clear]
     if not later and not endings[-1].success:
-        unclear.append(f"was not done after {len(endings)} runs: {told(endings[-1])}")
+        unclear.append(f"was not done after {len(endings)} runs: {text_of(endings[-1])}")
     return Record(
         kind=fault.name,
         number=number,
         struck=strike.struck,
-        ended=told(strike.ending),
+        ended=text_of(strike.ending),
         runs=0 if later else len(endings),
         recovery_seconds=None if later else round(sum(one.seconds for one in endings), 1),
         lost=lost(strike.finished, [one.finished for one in later], checkout.store),
         wrong=[] if later else [one.replace(str(checkout.folder), "…") for one in faults],
-        hangs=[told(one) for one in mine if one.hung],
+        hangs=[text_of(one) for one in own if one.hung],
         unclear=unclear,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         commit=company.commit(),

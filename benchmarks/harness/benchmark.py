@@ -55,7 +55,7 @@ class Benchmark(ABC):
         """Measure."""
 
 
-def found() -> dict[str, Benchmark]:
+def all_benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by name, the slow ones last."""
     known: dict[str, Benchmark] = {}
     for module in pkgutil.iter_modules(benchmarks.__path__):

@@ -45,7 +45,7 @@ class Inputs:
 
         documents = self.documents
         if device.type == "cuda":
-            documents = Documents(to(documents.numbers), to(documents.bounds))
+            documents = Documents(to(documents.ids), to(documents.bounds))
         return replace(
             self, ids=to(self.ids), positions=to(self.positions), documents=documents,
             masked=to(self.masked), labels=to(self.labels),
@@ -89,7 +89,7 @@ class Prepared:
 def pinned(inputs: Inputs) -> Inputs:
     """In memory that the device reads while it computes."""
     documents = inputs.documents._replace(
-        numbers=inputs.documents.numbers.pin_memory(), bounds=inputs.documents.bounds.pin_memory()
+        ids=inputs.documents.ids.pin_memory(), bounds=inputs.documents.bounds.pin_memory()
     )
     parts = {name: getattr(inputs, name).pin_memory() for name in ("ids", "positions", "masked", "labels")}
     return replace(inputs, documents=documents, **parts)
@@ -116,7 +116,7 @@ def compiled_loss() -> Callable[[PreTrainedModel, Inputs], Tensor]:
     def loss(network: PreTrainedModel, inputs: Inputs) -> Tensor:
         documents = inputs.documents
         others = (inputs.ids, inputs.positions, inputs.masked, inputs.labels)
-        result: Tensor = compiled(network, documents.numbers, documents.bounds, *others)
+        result: Tensor = compiled(network, documents.ids, documents.bounds, *others)
         return result
 
     return loss
@@ -172,11 +172,11 @@ class Ours:
 
         begun = time.perf_counter()
         for _ in range(steps):
-            asked = time.perf_counter()
+            wait_begun = time.perf_counter()
             inputs = next(self._batches)
             if self.device.type == "cuda":
                 inputs = pinned(inputs)
-            self.waited += time.perf_counter() - asked
+            self.waited += time.perf_counter() - wait_begun
             self.squares += inputs.squares
             with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda"):
                 loss = self.loss(self.network, inputs.moved(self.device))
@@ -228,9 +228,9 @@ def agreement(network: PreTrainedModel, prepared: Prepared, device: torch.device
     attend_within_documents(network)
     torch.compiler.reset()  # other shapes follow, and a second one would be compiled for any
     kind = "bfloat16" if device.type == "cuda" else "float32"
-    apart = max(abs(a - b) / b for a, b in zip(*curves, strict=True))
+    difference = max(abs(a - b) / b for a, b in zip(*curves, strict=True))
     return {
         "what": "losses of the same batches from the same weights, with every trick and document by document in float32",
-        "with": curves[0], "without": curves[1], "largest_relative_difference": apart,
-        "allowed": AGREES[kind], "agrees": apart <= AGREES[kind],
+        "with": curves[0], "without": curves[1], "largest_relative_difference": difference,
+        "allowed": AGREES[kind], "agrees": difference <= AGREES[kind],
     }  # fmt: skip

@@ -81,10 +81,10 @@ def main(order: Path) -> int:
 
     from benchmarks.harness.gate import Gate
 
-    told = json.loads(order.read_bytes())
-    torch.set_num_threads(told["threads"])
+    settings = json.loads(order.read_bytes())
+    torch.set_num_threads(settings["threads"])
     work: list[tuple[int, tuple[Any, ...]]] = []
-    for one in products(Shape(**told["shape"])):
+    for one in products(Shape(**settings["shape"])):
         shapes = ((one.batch, one.m, one.k), (one.batch, one.k, one.n), (one.batch, one.m, one.n))
         tensors = [torch.randn(shape, dtype=torch.bfloat16) for shape in shapes]
         if one.batch == 1:
@@ -94,10 +94,10 @@ def main(order: Path) -> int:
     with torch.inference_mode():
         while True:
             gate.step()
-            for times, (left, right, out, to_left, to_right, said) in work:
+            for times, (left, right, out, to_left, to_right, product) in work:
                 multiply = torch.mm if left.ndim == 2 else torch.bmm
                 for _ in range(times):
-                    multiply(left, right, out=said)
+                    multiply(left, right, out=product)
                     multiply(out, right.mT, out=to_left)
                     multiply(left.mT, out, out=to_right)
 

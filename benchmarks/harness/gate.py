@@ -42,5 +42,5 @@ class Gate:
         """The loop has no more steps."""
         self._answer({"ended": self._steps})
 
-    def _answer(self, said: dict[str, Any]) -> None:
-        self._answers.write(json.dumps(said) + "\n")
+    def _answer(self, message: dict[str, Any]) -> None:
+        self._answers.write(json.dumps(message) + "\n")

@@ -24,5 +24,5 @@ def exponent(name: str, points: Sequence[Point]) -> Figure | None:
 
 def point(x: float, turns: Sequence[Turn]) -> Point:
     """What is done in a second at `x`, with its interval."""
-    found = rate("", turns, "")
-    return Point(x=x, y=found.value, low=found.low, high=found.high)
+    speed = rate("", turns, "")
+    return Point(x=x, y=speed.value, low=speed.low, high=speed.high)

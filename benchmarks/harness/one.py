@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.harness.benchmark import Setting, found
+from benchmarks.harness.benchmark import Setting, all_benchmarks
 
 
 def main() -> int:
@@ -17,10 +17,10 @@ def main() -> int:
     parser.add_argument("--into", type=Path, required=True)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--threads", type=int, required=True)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cursus-bench-", ignore_cleanup_errors=True) as work:
-        measured = found()[asked.name].measure(Setting(asked.quick, asked.threads, Path(work)))
-    asked.into.write_text(measured.model_dump_json(), encoding="utf-8")
+        measured = all_benchmarks()[options.name].measure(Setting(options.quick, options.threads, Path(work)))
+    options.into.write_text(measured.model_dump_json(), encoding="utf-8")
     return 0
 
 

@@ -22,7 +22,7 @@ from pipelines.lineage import hardware
 
 ENDS_WITHIN = 10.0
 """Seconds that a process is given to end once nothing is asked of it any more."""
-SAID = 3000
+LOG_TAIL = 3000
 """Characters of a process's output that its failure is told with."""
 
 
@@ -78,16 +78,16 @@ class Paced:
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps({"seconds": seconds, "steps": steps}) + "\n")
             self._process.stdin.flush()
-        said = self._answer()
-        return Turn(units=said["steps"] * self.loop.units, seconds=said["seconds"], cpu=said["cpu"])
+        reply = self._answer()
+        return Turn(units=reply["steps"] * self.loop.units, seconds=reply["seconds"], cpu=reply["cpu"])
 
     def finish(self) -> None:
         """Let it train to its last step, and do what comes after that."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps({"seconds": 0, "steps": sys.maxsize}) + "\n")
         self._process.stdin.flush()
-        said = self._process.stdout.readline()
-        if not said or "ended" not in json.loads(said) or self._process.wait() != 0:
+        reply = self._process.stdout.readline()
+        if not reply or "ended" not in json.loads(reply) or self._process.wait() != 0:
             raise LoopFailed(self._words())
 
     def end(self) -> None:
@@ -115,13 +115,13 @@ class Paced:
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        said: dict[str, Any] = json.loads(line) if line else {}
-        if not line or "ended" in said:
+        reply: dict[str, Any] = json.loads(line) if line else {}
+        if not line or "ended" in reply:
             raise LoopFailed(self._words())
-        return said
+        return reply
 
     def _words(self) -> str:
-        words = self.log.read_text(encoding="utf-8", errors="replace")[-SAID:]
+        words = self.log.read_text(encoding="utf-8", errors="replace")[-LOG_TAIL:]
         return f"{self.loop.module} {self.loop.argument.name} ended by itself:\n{words}"
 
 

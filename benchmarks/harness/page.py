@@ -37,23 +37,23 @@ UNBUILT: dict[str, tuple[str, ...]] = {
 
 def render(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> str:
     """The page."""
-    found = {name: record.read(name, folder) for name in known}
+    records = {name: record.read(name, folder) for name in known}
     lines = [HEAD, "## Goals", "", "| goal | benchmark | measured | |", "|---|---|---|---|"]
     for name, one in known.items():
-        lines += [f"| {_goal(goal)} | `{name}` | {_reached(goal, found[name])} |" for goal in one.goals]
+        lines += [f"| {_goal(goal)} | `{name}` | {_reached(goal, records[name])} |" for goal in one.goals]
     lines += [
         f"| {goal} | `{name}` | | not measured |"
         for name, goals in UNBUILT.items()
         if name not in known
         for goal in goals
     ]
-    silent = [name for name, one in known.items() if not one.goals and found[name] is None]
+    silent = [name for name, one in known.items() if not one.goals and records[name] is None]
     if silent:
         lines += ["", f"Without a goal, and not measured: {', '.join(f'`{name}`' for name in silent)}."]
     for name, one in known.items():
-        mine, by_hand = found[name], {other: record.read(other, folder) for other in one.by_hand}
-        if mine is not None or any(by_hand.values()):
-            lines += ["", *section(one, mine, by_hand)]
+        entry, by_hand = records[name], {other: record.read(other, folder) for other in one.by_hand}
+        if entry is not None or any(by_hand.values()):
+            lines += ["", *section(one, entry, by_hand)]
     return "\n".join(lines) + "\n"
 
 
@@ -78,25 +78,25 @@ def plots(records: Iterable[Record | None]) -> list[Plot]:
 
 def joined(measured: Iterable[Iterable[Plot]]) -> list[Plot]:
     """Plots that were measured one after another: the points of those of the same name together."""
-    found: dict[str, Plot] = {}
+    by_name: dict[str, Plot] = {}
     for plot in (plot for plots in measured for plot in plots):
-        series = {one.name: one for one in (found[plot.name].series if plot.name in found else ())}
+        series = {one.name: one for one in (by_name[plot.name].series if plot.name in by_name else ())}
         for one in plot.series:
             points = (*(series[one.name].points if one.name in series else ()), *one.points)
             series[one.name] = one.model_copy(update={"points": tuple(sorted(points, key=lambda point: point.x))})
-        found[plot.name] = plot.model_copy(update={"series": tuple(series.values())})
-    return list(found.values())
+        by_name[plot.name] = plot.model_copy(update={"series": tuple(series.values())})
+    return list(by_name.values())
 
 
 def section(
-    one: Benchmark, mine: Record | None, by_hand: Mapping[str, Record | None] = MappingProxyType({})
+    one: Benchmark, entry: Record | None, by_hand: Mapping[str, Record | None] = MappingProxyType({})
 ) -> list[str]:
     """What a benchmark's record says, and those that were made by hand."""
     lines = [f"## {one.name}", "", one.what]
-    for plot in plots([mine, *by_hand.values()]):
-        said = f"{plot.title}; {plot.y}, by {plot.x}"
-        lines += ["", f"![{said}](../benchmarks/records/{drawing(one.name, plot)})"]
-    for name, that in [(one.name, mine), *by_hand.items()]:
+    for plot in plots([entry, *by_hand.values()]):
+        text = f"{plot.title}; {plot.y}, by {plot.x}"
+        lines += ["", f"![{text}](../benchmarks/records/{drawing(one.name, plot)})"]
+    for name, that in [(one.name, entry), *by_hand.items()]:
         if that is not None:
             lines += ["", *_table(one, that)]
         else:
@@ -104,23 +104,23 @@ def section(
     return lines
 
 
-def _table(one: Benchmark, mine: Record) -> list[str]:
+def _table(one: Benchmark, entry: Record) -> list[str]:
     """The figures of a record, and where they were measured."""
     lines = [
         "| figure | measured | processor time | goal | |",
         "|---|---|---|---|---|",
     ]
     goals = {goal.figure: goal for goal in one.goals}
-    for figure in mine.measured.figures:
+    for figure in entry.measured.figures:
         goal = goals.get(figure.name)
         against = f", against {figure.against}" if figure.against and figure.against not in figure.name else ""
         cpu = "" if figure.cpu is None else _value(figure.cpu, figure.unit)
         verdict = " | " if goal is None else f"{_bound(goal)} | {'met' if goal.met(figure.value) else '**missed**'}"
         lines.append(f"| {figure.name}{against} | {_measured(figure)} | {cpu} | {verdict} |")
-    for name, curve in mine.measured.curves.items():
-        said = ", ".join(f"{tokens:,}: {loss:.3f}" for tokens, loss in _thinned(curve))
-        lines += ["", f"Loss by tokens, {name}: {said}"]
-    lines += ["", *(f"- {note}" for note in mine.measured.notes), f"- {_where(mine)}"]
+    for name, curve in entry.measured.curves.items():
+        text = ", ".join(f"{tokens:,}: {loss:.3f}" for tokens, loss in _thinned(curve))
+        lines += ["", f"Loss by tokens, {name}: {text}"]
+    lines += ["", *(f"- {note}" for note in entry.measured.notes), f"- {_where(entry)}"]
     return lines
 
 
@@ -133,11 +133,11 @@ def write(known: Mapping[str, Benchmark]) -> None:
     PAGE.write_text(render(known), encoding="utf-8")
 
 
-def _reached(goal: Goal, mine: Record | None) -> str:
-    figure = None if mine is None else mine.figure(goal.figure)
-    if mine is None or figure is None:
+def _reached(goal: Goal, entry: Record | None) -> str:
+    figure = None if entry is None else entry.figure(goal.figure)
+    if entry is None or figure is None:
         return " | not measured"
-    company = ", on a busy machine" if mine.company.busy else ""
+    company = ", on a busy machine" if entry.company.busy else ""
     return f"{_measured(figure)} | {'met' if goal.met(figure.value) else '**missed**'}{company}"
 
 
@@ -177,12 +177,12 @@ def _thinned(curve: tuple[tuple[int, float], ...], most: int = 8) -> list[tuple[
     return list(curve[::-1][::every][::-1])
 
 
-def _where(mine: Record) -> str:
-    company, machine = mine.company, mine.machine
+def _where(entry: Record) -> str:
+    company, machine = entry.company, entry.machine
     others = f"others used {company.others:.0%} of it, the hypervisor {company.stolen:.0%}, load before {company.load_before:.1f}"
     busy = "**the machine was busy**: " if company.busy else ""
-    packages = ", ".join(f"{name} {number}" for name, number in mine.versions.items())
+    packages = ", ".join(f"{name} {number}" for name, number in entry.versions.items())
     return (
-        f"{mine.date}, commit {mine.commit}, {mine.seconds:.0f} s, {mine.threads} threads; {machine.processor}, "
+        f"{entry.date}, commit {entry.commit}, {entry.seconds:.0f} s, {entry.threads} threads; {machine.processor}, "
         f"{machine.cores} cores, {machine.memory_gib:.0f} GiB; {busy}{others}; {packages}"
     )

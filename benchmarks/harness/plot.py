@@ -83,11 +83,11 @@ def draw(plot: Plot) -> str:
                     n=series.name,
                 )
             )
-    told = Markup(
+    svg = Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" role="img" aria-label="{l}">\n'
         "<style>\n{s}{r}</style>\n{p}\n</svg>\n"
     )
-    return str(told.format(w=WIDTH, h=HEIGHT, l=plot.title, s=PALETTE, r=RULES, p=Markup("\n").join(drawn)))
+    return str(svg.format(w=WIDTH, h=HEIGHT, l=plot.title, s=PALETTE, r=RULES, p=Markup("\n").join(drawn)))
 
 
 def rungs_around(low: float, high: float) -> list[float]:
@@ -97,16 +97,16 @@ def rungs_around(low: float, high: float) -> list[float]:
         every = [round(factor * 10.0**power, 12) for power in range(first, last + 1) for factor in factors]
         below = max((one for one in every if one <= low * (1 + 1e-9)), default=every[0])
         above = min((one for one in every if one >= high * (1 - 1e-9)), default=every[-1])
-        found = [one for one in every if below <= one <= above]
-        if len(found) <= CROWDED:
+        chosen = [one for one in every if below <= one <= above]
+        if len(chosen) <= CROWDED:
             break
-    return found if len(found) > 1 else [*found, 2 * found[0]]
+    return chosen if len(chosen) > 1 else [*chosen, 2 * chosen[0]]
 
 
-def spaced(values: Sequence[float], place: Callable[[float], float], apart: float = 36) -> list[float]:
+def spaced(values: Sequence[float], position: Callable[[float], float], gap: float = 36) -> list[float]:
     """Those of ascending `values` whose places on paper lie far enough apart to be read, the first among them."""
     kept: list[float] = []
     for value in values:
-        if not kept or place(value) - place(kept[-1]) >= apart:
+        if not kept or position(value) - position(kept[-1]) >= gap:
             kept.append(value)
     return kept

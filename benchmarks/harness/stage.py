@@ -24,7 +24,7 @@ def main(order: Path, meet: Path | None = None) -> int:
 
     if int(os.environ.get("RANK", "0")) > 0:
         os.dup2(2, 1)  # only the first answers
-        threading.Thread(target=_end_when_nothing_is_asked, daemon=True).start()
+        threading.Thread(target=_exit_with_the_pipe, daemon=True).start()
         return rank.main(order, meet)
     from pipelines.training.loop.module import StageModule
 
@@ -41,7 +41,7 @@ def main(order: Path, meet: Path | None = None) -> int:
     return status
 
 
-def _end_when_nothing_is_asked() -> None:
+def _exit_with_the_pipe() -> None:
     watched = select.poll()
     watched.register(0, 0)  # told of the pipe's end alone: what it holds is for the first rank
     watched.poll()
@@ -52,5 +52,5 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("order", type=Path)
     arguments.add_argument("--meet", type=Path)
-    asked = arguments.parse_args()
-    sys.exit(main(asked.order, asked.meet))
+    options = arguments.parse_args()
+    sys.exit(main(options.order, options.meet))

@@ -28,12 +28,12 @@ DOCUMENTS = 30_000
 def tables(setting: Setting, labelled: bool = False) -> dict[str, Path]:
     """Tables of text by name: few texts where it is quick, and where examples with labels are wanted."""
     folder = setting.folder("tables")
-    found = write_tables(folder)
+    paths = write_tables(folder)
     if not (setting.quick or labelled):
         texts = islice(documentation("general"), DOCUMENTS)
         write_rows(folder / "documentation.parquet", TEXTS, ((text, where, "docs") for text, where in texts))
-        found["general"] = folder / "documentation.parquet"
-    return found
+        paths["general"] = folder / "documentation.parquet"
+    return paths
 
 
 class Stages:

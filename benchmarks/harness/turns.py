@@ -37,11 +37,11 @@ def timed(work: Callable[[], float]) -> Turn:
     return Turn(units=units, seconds=time.perf_counter() - begun, cpu=_processor_seconds() - used)
 
 
-def ratio(name: str, ours: Sequence[Turn], theirs: Sequence[Turn], against: str, unit: str = "x") -> Figure:
+def ratio(name: str, ours: Sequence[Turn], baseline: Sequence[Turn], against: str, unit: str = "x") -> Figure:
     """How much more ours does in a second than theirs."""
-    wall = [(a.units / a.seconds) / (b.units / b.seconds) for a, b in zip(ours, theirs, strict=True)]
+    wall = [(a.units / a.seconds) / (b.units / b.seconds) for a, b in zip(ours, baseline, strict=True)]
     processor = [
-        (a.units / a.cpu) / (b.units / b.cpu) for a, b in zip(ours, theirs, strict=True) if a.cpu > 0 and b.cpu > 0
+        (a.units / a.cpu) / (b.units / b.cpu) for a, b in zip(ours, baseline, strict=True) if a.cpu > 0 and b.cpu > 0
     ]
     low, high = interval(wall)
     return Figure(

@@ -18,7 +18,7 @@ def main(order: Path) -> int:
 
     from pipelines.lineage.results import COMPILED
     from pipelines.models.opening import open_tokenizer
-    from pipelines.parts.accelerators import every_accelerator
+    from pipelines.parts.accelerators import installed_accelerators
     from pipelines.parts.objectives import TrainingStep
     from pipelines.recipe.job import Job
     from pipelines.training.assembly.assemble import assemble, set_dropout
@@ -33,8 +33,8 @@ def main(order: Path) -> int:
     tokenizer = open_tokenizer(job.start)
     network = assemble(stage, job.start, tokenizer, None, job.runtime.accelerator)
     set_dropout(network, stage.dropout)
-    for one in every_accelerator():  # a stage's network has them; only the loop is to differ
-        one.give([network], (job.cache or job.out) / COMPILED)
+    for one in installed_accelerators():  # a stage's network has them; only the loop is to differ
+        one.accelerate([network], (job.cache or job.out) / COMPILED)
     batches = batches_of(job, None, tokenizer)
     matrices = [one for one in network.parameters() if one.ndim > 1]
     others = [one for one in network.parameters() if one.ndim <= 1]
@@ -44,14 +44,14 @@ def main(order: Path) -> int:
     ]
     optimizer = torch.optim.AdamW(groups, lr=chosen.lr, betas=chosen.betas, eps=1e-6, fused=True)
     rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: stage.schedule.factor(step, len(batches)))
-    wanted = frozenset().union(*(objective.needs_signals for objective in stage.objective))
+    needed = frozenset().union(*(objective.needs_signals for objective in stage.objective))
     low = chosen.precision == "bf16-mixed"
     for fields in batches:
         gate.step()
         batch: dict[Field, Any] = {Field(name): value for name, value in fields.items()}
         with torch.autocast("cpu", torch.bfloat16, enabled=low):
-            signals = stage.head.signals(network, batch, wanted)
-            step = TrainingStep(batch, signals, network, lambda *_: {}, wanted, wanted)
+            signals = stage.head.signals(network, batch, needed)
+            step = TrainingStep(batch, signals, network, lambda *_: {}, needed, needed)
             terms = [term for objective in stage.objective for term in objective.loss(step).values()]
             loss: torch.Tensor = sum(terms, torch.zeros(()))
         torch.autograd.backward(loss)

@@ -27,37 +27,37 @@ def main(order: Path) -> int:
         get_linear_schedule_with_warmup,
     )
 
-    told = json.loads(order.read_bytes())
+    settings = json.loads(order.read_bytes())
     gate = Gate()
     torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(told["teacher"], trust_remote_code=False)
-    teacher = AutoModelForSequenceClassification.from_pretrained(told["teacher"], trust_remote_code=False)
+    tokenizer = AutoTokenizer.from_pretrained(settings["teacher"], trust_remote_code=False)
+    teacher = AutoModelForSequenceClassification.from_pretrained(settings["teacher"], trust_remote_code=False)
     layers = teacher.config.num_hidden_layers
     student = AutoModelForSequenceClassification.from_pretrained(
-        told["teacher"], trust_remote_code=False, num_hidden_layers=layers // 2
+        settings["teacher"], trust_remote_code=False, num_hidden_layers=layers // 2
     )
     teacher.eval()
     student.train()
-    texts = parquet.read_table(told["table"])["text"].to_pylist()
-    rows: Any = [tokenizer(text, truncation=True, max_length=told["length"]) for text in texts]
+    texts = parquet.read_table(settings["table"])["text"].to_pylist()
+    rows: Any = [tokenizer(text, truncation=True, max_length=settings["length"]) for text in texts]
     loader: Any = DataLoader(
         rows,
-        batch_size=told["rows_a_step"],
+        batch_size=settings["rows_a_step"],
         shuffle=True,
         drop_last=True,
         collate_fn=DataCollatorWithPadding(tokenizer),
     )
-    optimizer = torch.optim.AdamW(student.parameters(), lr=told["lr"], weight_decay=0.01, fused=True)
-    schedule = get_linear_schedule_with_warmup(optimizer, told["steps"] // 10, told["steps"])
-    warmth = told["temperature"]
+    optimizer = torch.optim.AdamW(student.parameters(), lr=settings["lr"], weight_decay=0.01, fused=True)
+    schedule = get_linear_schedule_with_warmup(optimizer, settings["steps"] // 10, settings["steps"])
+    warmth = settings["temperature"]
     while True:
         for batch in loader:
             gate.step()
             with torch.autocast("cpu", torch.bfloat16):
                 with torch.no_grad():
                     target = softmax(teacher(**batch).logits.float() / warmth, -1)
-                said = log_softmax(student(**batch).logits.float() / warmth, -1)
-                loss = kl_div(said, target, reduction="batchmean") * warmth**2
+                outputs = log_softmax(student(**batch).logits.float() / warmth, -1)
+                loss = kl_div(outputs, target, reduction="batchmean") * warmth**2
             loss.backward()
             torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
             optimizer.step()

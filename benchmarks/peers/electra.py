@@ -28,12 +28,12 @@ def main(order: Path) -> int:
         get_linear_schedule_with_warmup,
     )
 
-    told = json.loads(order.read_bytes())
+    settings = json.loads(order.read_bytes())
     gate = Gate()
-    torch.manual_seed(told["seed"])
-    tokenizer = AutoTokenizer.from_pretrained(told["model"], trust_remote_code=False)
-    discriminator = ElectraForPreTraining.from_pretrained(told["model"])
-    large, share = discriminator.config, told["generator_size"]
+    torch.manual_seed(settings["seed"])
+    tokenizer = AutoTokenizer.from_pretrained(settings["model"], trust_remote_code=False)
+    discriminator = ElectraForPreTraining.from_pretrained(settings["model"])
+    large, share = discriminator.config, settings["generator_size"]
     generator = ElectraForMaskedLM(
         ElectraConfig(
             **{
@@ -44,18 +44,20 @@ def main(order: Path) -> int:
             }
         )
     )
-    theirs, ours = generator.electra.embeddings, discriminator.electra.embeddings
+    generator_embeddings, discriminator_embeddings = generator.electra.embeddings, discriminator.electra.embeddings
     for name in ("word_embeddings", "position_embeddings", "token_type_embeddings"):
-        setattr(theirs, name, getattr(ours, name))
+        setattr(generator_embeddings, name, getattr(discriminator_embeddings, name))
     generator.tie_weights()
-    data = blocks(told, tokenizer, special=True)
+    data = blocks(settings, tokenizer, special=True)
     collator = DataCollatorForLanguageModeling(
-        tokenizer, mlm_probability=told["rate"], mask_replace_prob=1.0, random_replace_prob=0.0
+        tokenizer, mlm_probability=settings["rate"], mask_replace_prob=1.0, random_replace_prob=0.0
     )
-    loader = DataLoader(data, batch_size=told["rows_a_step"], shuffle=True, collate_fn=collator, drop_last=True)
+    loader = DataLoader(data, batch_size=settings["rows_a_step"], shuffle=True, collate_fn=collator, drop_last=True)
     parameters = list({id(one): one for net in (generator, discriminator) for one in net.parameters()}.values())
-    optimizer = torch.optim.AdamW(parameters, lr=told["lr"], betas=(0.9, 0.98), eps=1e-6, weight_decay=0.01, fused=True)
-    schedule = get_linear_schedule_with_warmup(optimizer, told["warmup"], told["steps"])
+    optimizer = torch.optim.AdamW(
+        parameters, lr=settings["lr"], betas=(0.9, 0.98), eps=1e-6, weight_decay=0.01, fused=True
+    )
+    schedule = get_linear_schedule_with_warmup(optimizer, settings["warmup"], settings["steps"])
     generator.train()
     discriminator.train()
     while True:
@@ -63,14 +65,14 @@ def main(order: Path) -> int:
             gate.step()
             masked = batch["labels"] != -100
             with torch.autocast("cpu", torch.bfloat16):
-                said = generator(input_ids=batch["input_ids"], labels=batch["labels"])
-                likely = said.logits[masked].detach().float().softmax(-1)
+                outputs = generator(input_ids=batch["input_ids"], labels=batch["labels"])
+                likely = outputs.logits[masked].detach().float().softmax(-1)
                 drawn = torch.multinomial(likely, 1)[:, 0]
                 filled = batch["input_ids"].clone()
                 filled[masked] = drawn
                 true = torch.where(masked, batch["labels"], batch["input_ids"])
                 judged = discriminator(input_ids=filled, labels=(filled != true).long())
-                loss = said.loss + told["discriminator"] * judged.loss
+                loss = outputs.loss + settings["discriminator"] * judged.loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(parameters, 1.0)
             optimizer.step()

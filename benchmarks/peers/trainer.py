@@ -20,11 +20,11 @@ from benchmarks.harness.gate import Gate
 LOG_EVERY = 5
 
 
-def blocks(told: dict[str, Any], tokenizer: Any, special: bool) -> Any:
+def blocks(settings: dict[str, Any], tokenizer: Any, special: bool) -> Any:
     """Documents tokenised, joined and cut into blocks of the same length (run_mlm.py, run_clm.py)."""
     import datasets  # type: ignore[import-untyped]
 
-    length = told["length"]
+    length = settings["length"]
 
     def tokenise(examples: dict[str, list[str]]) -> Any:
         return tokenizer(examples["text"], return_special_tokens_mask=special)
@@ -34,73 +34,73 @@ def blocks(told: dict[str, Any], tokenizer: Any, special: bool) -> Any:
         total = len(joined["input_ids"]) // length * length
         return {name: [values[at : at + length] for at in range(0, total, length)] for name, values in joined.items()}
 
-    raw = datasets.Dataset.from_parquet(told["table"], cache_dir=told["cache"], columns=["text"])
+    raw = datasets.Dataset.from_parquet(settings["table"], cache_dir=settings["cache"], columns=["text"])
     return raw.map(tokenise, batched=True, remove_columns=["text"]).map(group, batched=True)
 
 
-def masked(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+def masked(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
     from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
 
-    model = AutoModelForMaskedLM.from_pretrained(told["model"], trust_remote_code=False, **_attention(told))
-    data = blocks(told, tokenizer, special=True)
-    return model, data, DataCollatorForLanguageModeling(tokenizer, mlm_probability=told["rate"])
+    model = AutoModelForMaskedLM.from_pretrained(settings["model"], trust_remote_code=False, **_attention(settings))
+    data = blocks(settings, tokenizer, special=True)
+    return model, data, DataCollatorForLanguageModeling(tokenizer, mlm_probability=settings["rate"])
 
 
-def masked_rows(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+def masked_rows(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
     """run_mlm.py's model and collator, on rows of tokens that somebody else has made of the text."""
     import datasets
     from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
 
-    model = AutoModelForMaskedLM.from_pretrained(told["model"], trust_remote_code=False, **_attention(told))
-    rows = json.loads(Path(told["rows"]).read_bytes())
+    model = AutoModelForMaskedLM.from_pretrained(settings["model"], trust_remote_code=False, **_attention(settings))
+    rows = json.loads(Path(settings["rows"]).read_bytes())
     data = datasets.Dataset.from_dict({"input_ids": rows})
-    return model, data, DataCollatorForLanguageModeling(tokenizer, mlm_probability=told["rate"])
+    return model, data, DataCollatorForLanguageModeling(tokenizer, mlm_probability=settings["rate"])
 
 
-def causal(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+def causal(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
     from transformers import AutoModelForCausalLM, default_data_collator
 
-    model = AutoModelForCausalLM.from_pretrained(told["model"], trust_remote_code=False, **_attention(told))
-    data = blocks(told, tokenizer, special=False)
+    model = AutoModelForCausalLM.from_pretrained(settings["model"], trust_remote_code=False, **_attention(settings))
+    data = blocks(settings, tokenizer, special=False)
     return model, data.map(lambda row: {"labels": row["input_ids"]}), default_data_collator
 
 
-def permuted(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+def permuted(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
     """run_plm.py's data collator, which draws a permutation for each row."""
     from transformers import DataCollatorForPermutationLanguageModeling, XLNetLMHeadModel
 
-    model = XLNetLMHeadModel.from_pretrained(told["model"])
-    data = blocks(told, tokenizer, special=False).select_columns(["input_ids"])
+    model = XLNetLMHeadModel.from_pretrained(settings["model"])
+    data = blocks(settings, tokenizer, special=False).select_columns(["input_ids"])
     return model, data, DataCollatorForPermutationLanguageModeling(tokenizer)
 
 
-def spans(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+def spans(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
     """transformers' only script for T5's pre-training is for Flax: its rows come corrupted here, which costs nothing."""
     import datasets
     from transformers import AutoModelForSeq2SeqLM, default_data_collator
 
-    model = AutoModelForSeq2SeqLM.from_pretrained(told["model"], trust_remote_code=False, **_attention(told))
-    rows = json.loads(Path(told["rows"]).read_bytes())
+    model = AutoModelForSeq2SeqLM.from_pretrained(settings["model"], trust_remote_code=False, **_attention(settings))
+    rows = json.loads(Path(settings["rows"]).read_bytes())
     return model, datasets.Dataset.from_dict(rows), default_data_collator
 
 
-def classified(told: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
+def classified(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
     """Texts with labels, padded batch by batch (run_classification.py with pad_to_max_length=False)."""
     import datasets
     from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
 
-    raw = datasets.Dataset.from_parquet(told["table"], cache_dir=told["cache"], columns=["text", "label"])
+    raw = datasets.Dataset.from_parquet(settings["table"], cache_dir=settings["cache"], columns=["text", "label"])
     number = {label: index for index, label in enumerate(sorted(set(raw["label"])))}
     data = raw.map(
         lambda rows: {
-            **tokenizer(rows["text"], truncation=True, max_length=told["length"]),
+            **tokenizer(rows["text"], truncation=True, max_length=settings["length"]),
             "labels": [number[label] for label in rows["label"]],
         },
         batched=True,
         remove_columns=["text", "label"],
     )
     model = AutoModelForSequenceClassification.from_pretrained(
-        told["model"], trust_remote_code=False, num_labels=len(number), **_attention(told)
+        settings["model"], trust_remote_code=False, num_labels=len(number), **_attention(settings)
     )
     return model, data, DataCollatorWithPadding(tokenizer)
 
@@ -115,45 +115,45 @@ TASKS: dict[str, Callable[[dict[str, Any], Any], tuple[Any, Any, Any]]] = {
 }
 
 
-def _attention(told: dict[str, Any]) -> dict[str, Any]:
-    return {"attn_implementation": told["attention"]} if told.get("attention") else {}
+def _attention(settings: dict[str, Any]) -> dict[str, Any]:
+    return {"attn_implementation": settings["attention"]} if settings.get("attention") else {}
 
 
 def main(order: Path) -> int:
     """Train until nothing more is asked for."""
     from transformers import AutoTokenizer, Trainer, TrainerCallback, TrainingArguments, set_seed
 
-    told = json.loads(order.read_bytes())
-    gate, curve = Gate(), Path(told["curve"])
-    set_seed(told["seed"])
-    tokenizer = AutoTokenizer.from_pretrained(told["model"], trust_remote_code=False)
-    model, data, collator = TASKS[told["task"]](told, tokenizer)
+    settings = json.loads(order.read_bytes())
+    gate, curve = Gate(), Path(settings["curve"])
+    set_seed(settings["seed"])
+    tokenizer = AutoTokenizer.from_pretrained(settings["model"], trust_remote_code=False)
+    model, data, collator = TASKS[settings["task"]](settings, tokenizer)
 
     class Waits(TrainerCallback):
         def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             gate.step()
 
-        def on_log(self, args: Any, state: Any, control: Any, **told: Any) -> None:
-            if "loss" in (logs := told["logs"]):
+        def on_log(self, args: Any, state: Any, control: Any, **keywords: Any) -> None:
+            if "loss" in (logs := keywords["logs"]):
                 with curve.open("a", encoding="utf-8") as file:
                     file.write(json.dumps([state.global_step, float(logs["loss"])]) + "\n")
 
     arguments = TrainingArguments(
-        output_dir=told["cache"],
+        output_dir=settings["cache"],
         use_cpu=True,
         bf16=True,
-        max_steps=told["steps"],
-        per_device_train_batch_size=told["rows_a_step"],
-        learning_rate=told["lr"],
+        max_steps=settings["steps"],
+        per_device_train_batch_size=settings["rows_a_step"],
+        learning_rate=settings["lr"],
         weight_decay=0.01,
         adam_beta2=0.98,
         adam_epsilon=1e-6,
-        warmup_steps=told["warmup"],
+        warmup_steps=settings["warmup"],
         lr_scheduler_type="linear",
         logging_steps=LOG_EVERY,
-        seed=told["seed"],
+        seed=settings["seed"],
         report_to="none",
-        **told.get("arguments", {}),
+        **settings.get("arguments", {}),
     )
     trainer = Trainer(
         model=model,
@@ -163,14 +163,14 @@ def main(order: Path) -> int:
         processing_class=tokenizer,
         callbacks=[Waits()],
     )
-    if "rates" in told:
+    if "rates" in settings:
         from torch.optim.lr_scheduler import LambdaLR
 
-        rates = [*told["rates"], 0.0]  # asked for once more after the last step
+        rates = [*settings["rates"], 0.0]  # asked for once more after the last step
         trainer.lr_scheduler = LambdaLR(trainer.create_optimizer(), lambda step: rates[step])
     trainer.train()
-    if "leave" in told:
-        trainer.save_model(told["leave"])
+    if "leave" in settings:
+        trainer.save_model(settings["leave"])
     gate.end()
     return 0
 

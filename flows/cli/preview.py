@@ -15,7 +15,7 @@ from tasks.datasets.prepared import Prepared, last_prepared, open_prepared
 
 
 @dataclass(frozen=True)
-class Preview:
+class PlanPreview:
     """A plan over a dataset, and which of its steps are in the store."""
 
     prepared: Prepared
@@ -37,7 +37,7 @@ class Previewer:
     ) -> None:
         self.root, self.request, self.store, self.notify, self.until = root, request, store, notify, until
 
-    def before(self, *, only: bool = False) -> Preview:
+    def before(self, *, only: bool = False) -> PlanPreview:
         """The plan before a flow. If nothing is to be computed, or with `only` (no flow follows), the data is brought
         up to date first; otherwise it may be out of date, and the flow brings it up to date."""
         last = last_prepared(self.request.dataset, self.root)
@@ -48,13 +48,15 @@ class Previewer:
             prepare_in_turn(self.request.dataset, self.root, lambda step: self.notify(f"  {step}"), self.notify)
         )
 
-    def after(self, preview: Preview) -> Preview:
+    def after(self, preview: PlanPreview) -> PlanPreview:
         """The plan after a flow, on the data as the flow left it."""
         now = open_prepared(self.request.dataset, self.root)
         return preview if now.digests == preview.prepared.digests else self._over(now)
 
-    def _over(self, prepared: Prepared) -> Preview:
+    def _over(self, prepared: Prepared) -> PlanPreview:
         plan = make_plan(self.root, self.request, prepared)
         if self.until is not None:
             plan = plan.ancestors(self.until)
-        return Preview(prepared, plan, {step.fingerprint for step in plan.steps if self.store.get(step.fingerprint)})
+        return PlanPreview(
+            prepared, plan, {step.fingerprint for step in plan.steps if self.store.get(step.fingerprint)}
+        )

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import psutil
 
 from benchmarks.harness import page, record
-from benchmarks.harness.benchmark import found
+from benchmarks.harness.benchmark import all_benchmarks
 from benchmarks.harness.company import MARK, Watch
 from benchmarks.harness.record import Company, Figure, Machine, Measured, Plot, Point, Record, Series
 from benchmarks.masked_lm import USUAL
@@ -30,17 +30,17 @@ def made(value: float, others: float = 0.0) -> Record:
 
 
 def test_the_page_is_what_its_records_give() -> None:
-    assert page.PAGE.read_text(encoding="utf-8") == page.render(found()), "run: python -m benchmarks --page"
+    assert page.PAGE.read_text(encoding="utf-8") == page.render(all_benchmarks()), "run: python -m benchmarks --page"
 
 
 def test_the_drawings_are_what_their_records_give() -> None:
     drawn = {path.name: path.read_text(encoding="utf-8") for path in record.FOLDER.glob("*.svg")}
-    assert drawn == page.drawings(found()), "run: python -m benchmarks --page"
+    assert drawn == page.drawings(all_benchmarks()), "run: python -m benchmarks --page"
 
 
 def test_points_that_are_measured_by_hand_join_the_others(tmp_path: Path) -> None:
-    corpus = found()["scaling_corpus"]
-    nothing = page.render(found(), tmp_path)
+    corpus = all_benchmarks()["scaling_corpus"]
+    nothing = page.render(all_benchmarks(), tmp_path)
     unmeasured = next(line for line in nothing.splitlines() if line.startswith("Without a goal, and not measured:"))
     assert "## scaling_corpus" not in nothing and "`scaling_corpus`" in unmeasured
     for name, megabytes in (("scaling_corpus", (100.0, 1.0)), ("scaling_corpus-5GB", (5000.0,))):
@@ -48,28 +48,28 @@ def test_points_that_are_measured_by_hand_join_the_others(tmp_path: Path) -> Non
         plot = Plot(name="speed", title="Speed", x="MB", y="MB/s", series=(Series(name="data steps", points=points),))
         measured = Measured(figures=(), plots=(plot,))
         record.write(made(1).model_copy(update={"name": name, "measured": measured}), tmp_path)
-    told = page.render(found(), tmp_path)
+    told = page.render(all_benchmarks(), tmp_path)
     assert "](../benchmarks/records/scaling_corpus-speed.svg)" in told
     assert f"scaling_corpus-1GB: not measured (`{corpus.by_hand['scaling_corpus-1GB']}`)" in told
     assert "scaling_corpus-5GB: not measured" not in told
-    (drawn,) = page.drawings(found(), tmp_path).values()
+    (drawn,) = page.drawings(all_benchmarks(), tmp_path).values()
     shown = [element.text for element in ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}title")]
     assert shown == ["1: 0.1", "100: 10", "5k: 500"]
 
 
 def test_every_goal_is_told_met_missed_or_not_measured(tmp_path: Path) -> None:
     row = f"| tiny, 128 tokens: against {USUAL}: ≥ 12 x | `masked_lm` |"
-    assert f"{row}  | not measured |" in page.render(found(), tmp_path)
+    assert f"{row}  | not measured |" in page.render(all_benchmarks(), tmp_path)
     record.write(made(13), tmp_path)
-    assert f"{row} 13 x (12.5 to 13.5) | met |" in page.render(found(), tmp_path)
+    assert f"{row} 13 x (12.5 to 13.5) | met |" in page.render(all_benchmarks(), tmp_path)
     record.write(made(11.9, others=0.4), tmp_path)
-    told = page.render(found(), tmp_path)
+    told = page.render(all_benchmarks(), tmp_path)
     assert f"{row} 11.9 x (12.5 to 13.5) | **missed**, on a busy machine |" in told
     assert "**the machine was busy**: others used 40%" in told
 
 
 def test_what_the_issue_asks_for_is_listed(tmp_path: Path) -> None:
-    told = page.render(found(), tmp_path)
+    told = page.render(all_benchmarks(), tmp_path)
     goals = (
         "tiny, 512 tokens: of the matmul floor: ≥ 0.5", "small, 512 tokens: against HF Trainer at its best: ≥ 2.5 x",
         "ELECTRA: against a plain loop: ≥ 3 x", "XLNet: against HF Trainer: ≥ 3 x", "against HF Trainer, padded: ≥ 3.8 x",

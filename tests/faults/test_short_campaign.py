@@ -58,7 +58,7 @@ class Place:
             kept = list(self.store.root.glob(".work/*/scratch/checkpoints/step-*.ckpt"))
             return len(list(self.store.all())) == stage and len(kept) >= checkpoints
 
-        assert attempt.watch(ready), attempt.ended().said
+        assert attempt.watch(ready), attempt.ended().output
         attempt.kill(attempt.find(word)[0])
         self.snapshots.append(Snapshot.of(self.store))
         return attempt.ended(killed=word != TRAINING)
@@ -82,7 +82,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def undisturbed(home: Path) -> dict[str, Made]:
     place = Place(home / "undisturbed")
     ending = place.run()
-    assert ending.success, ending.said
+    assert ending.success, ending.output
     return made_in(place.store)
 
 
@@ -97,9 +97,9 @@ def test_killed_damaged_and_killed_again_it_ends_as_if_nothing_had_happened(
     place.snapshots[-1].forget(newest.parents[2].name)
     damage(next(place.store.tokens.glob("[0-9a-f]*/tokens.bin")), random)
     ending = place.killed(TRAINING, stage=1, checkpoints=1)
-    assert ending.clear and "killed by SIGKILL" in ending.said, ending.said
+    assert ending.clear and "killed by SIGKILL" in ending.output, ending.output
     ending = place.run()
-    assert ending.success, ending.said
+    assert ending.success, ending.output
     assert made_in(place.store) == undisturbed
     assert [lost(one, place.snapshots[n + 1 :], place.store) for n, one in enumerate(place.snapshots)] == [[], []]
     assert list(flaws(place.store)) == []
@@ -113,9 +113,9 @@ def test_a_damaged_artifact_is_refused_by_name_before_anything_is_computed(
     last = next(name for name, one in undisturbed.items() if one.label == "small@0")
     damage(place.store.root / last / "model.safetensors", Random(5))
     ending = place.run()
-    assert ending.status == 2 and ending.clear, ending.said
-    asked = re.search(r"delete the folder (\S+) and run again", ending.said)
-    assert asked is not None and asked[1] == str(place.store.root / last), ending.said
+    assert ending.status == 2 and ending.clear, ending.output
+    asked = re.search(r"delete the folder (\S+) and run again", ending.output)
+    assert asked is not None and asked[1] == str(place.store.root / last), ending.output
 
 
 def test_a_judge_that_sees_nothing_would_be_no_judge(home: Path, undisturbed: dict[str, Made]) -> None:

@@ -11,10 +11,10 @@ from benchmarks.faults.fault import Fault
 
 def kinds() -> dict[str, Fault]:
     """Every kind of this package, by name."""
-    found = {}
+    kinds_by_name = {}
     for module in pkgutil.iter_modules(__path__):
         imported = importlib.import_module(f"{__name__}.{module.name}")
         for _, one in inspect.getmembers(imported, inspect.isclass):
             if issubclass(one, Fault) and one.__module__ == imported.__name__ and not inspect.isabstract(one):
-                found[one.name] = one()
-    return dict(sorted(found.items()))
+                kinds_by_name[one.name] = one()
+    return dict(sorted(kinds_by_name.items()))

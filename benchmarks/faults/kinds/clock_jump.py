@@ -23,7 +23,7 @@ JUMPS = {"5 s": 5, "70 s": 70, "3 h": 3 * 3600, "a day": 86400, "400 days": 400 
 
 class ClockJump(Fault):
     name = "clock_jump"
-    says = "the wall clock jumps by 5 seconds to 400 days, forwards or backwards"
+    description = "the wall clock jumps by 5 seconds to 400 days, forwards or backwards"
     cases = 10
 
     def unavailable(self) -> str | None:

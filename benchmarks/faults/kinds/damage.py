@@ -78,27 +78,27 @@ class Damage(Fault):
     def unfinished(self, path: Path, checkout: Checkout, finished: Snapshot) -> None:
         """What the damage makes necessary to compute again."""
 
-    def mend(self, checkout: Checkout, ending: Ending) -> None:
-        asked = _FOLDER.search(ending.error or "")
-        if asked is not None:
-            path = Path(asked[1].rstrip(",.;"))
+    def fix(self, checkout: Checkout, ending: Ending) -> None:
+        match = _FOLDER.search(ending.error or "")
+        if match is not None:
+            path = Path(match[1].rstrip(",.;"))
             if path.is_relative_to(checkout.folder):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 class DamagedCheckpoint(Damage):
     name = "damaged_checkpoint"
-    says = "a bit flipped or a file cut in what a killed stage left to resume from"
+    description = "a bit flipped or a file cut in what a killed stage left to resume from"
     cases = 8
 
     def prepare(self, checkout: Checkout, random: Random) -> None:
         attempt = checkout.start()
-        wanted = random.choice(["general", "classify"])
+        stage = random.choice(["general", "classify"])
 
         def ready() -> bool:
             works = [path.parents[2] for path in checkout.store.root.glob(".work/*/scratch/checkpoints/step-*.ckpt")]
             published = len(list(checkout.store.root.glob(f"[0-9a-f]*/{RECORD}")))
-            return bool(works) and (wanted == "general" or published > 0)
+            return bool(works) and (stage == "general" or published > 0)
 
         if attempt.watch(ready):
             for process in attempt.find(TRAINING):
@@ -115,7 +115,7 @@ class DamagedCheckpoint(Damage):
 
 class DamagedTokens(Damage):
     name = "damaged_tokens"
-    says = "a bit flipped or a file cut in a tokenised corpus"
+    description = "a bit flipped or a file cut in a tokenised corpus"
     cases = 3
 
     def prepare(self, checkout: Checkout, random: Random) -> None:
@@ -129,7 +129,7 @@ class DamagedTokens(Damage):
 
 class DamagedData(Damage):
     name = "damaged_data"
-    says = "a bit flipped or a file cut in a prepared table, before anything is trained on it"
+    description = "a bit flipped or a file cut in a prepared table, before anything is trained on it"
     cases = 4
 
     def prepare(self, checkout: Checkout, random: Random) -> None:
@@ -146,7 +146,7 @@ class DamagedData(Damage):
 
 class DamagedArtifact(Damage):
     name = "damaged_artifact"
-    says = "a bit flipped or a file cut in a published artifact, its record included"
+    description = "a bit flipped or a file cut in a published artifact, its record included"
     cases = 5
 
     def prepare(self, checkout: Checkout, random: Random) -> None:

@@ -12,7 +12,7 @@ from benchmarks.faults.fault import Fault, Strike, moment
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import Checkout
 
-PLACES = {"store": "data/store", "prepared data": "data/prepared", "state": ".cursus", "temporary folder": "tmp"}
+FOLDERS = {"store": "data/store", "prepared data": "data/prepared", "state": ".cursus", "temporary folder": "tmp"}
 ROOMY = "2g"
 PAGE = 4096
 """Bytes of a tmpfs's smallest size."""
@@ -20,7 +20,7 @@ PAGE = 4096
 
 class DiskFull(Fault):
     name = "disk_full"
-    says = "the disk of the store, the state, the prepared data or the temporary folder has no byte left"
+    description = "the disk of the store, the state, the prepared data or the temporary folder has no byte left"
     cases = 20
 
     def unavailable(self) -> str | None:
@@ -30,50 +30,50 @@ class DiskFull(Fault):
 
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         # the store is where most is written
-        name = random.choice([*PLACES, "store"])
-        place = checkout.folder / PLACES[name]
-        mount(place)
+        name = random.choice([*FOLDERS, "store"])
+        folder = checkout.folder / FOLDERS[name]
+        mount(folder)
         checkout.settings["TMPDIR"] = str(checkout.folder / "tmp")
         (checkout.folder / "tmp").mkdir(exist_ok=True)
         share = random.random()
         attempt = checkout.start()
         struck = attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu)
         if struck:
-            fill(place, random.choice([0, 0, PAGE, 16 * PAGE]))
+            fill(folder, random.choice([0, 0, PAGE, 16 * PAGE]))
         ending = attempt.ended()
         finished = Snapshot.of(checkout.store)
-        free(place)
+        free(folder)
         if not struck and ending.success:
             return None
         return Strike(f"{name} {moment(share, finished)}", ending, finished)
 
     def after(self, checkout: Checkout) -> None:
-        for place in PLACES.values():
-            while os.path.ismount(checkout.folder / place):
-                subprocess.run(["umount", "--lazy", str(checkout.folder / place)], check=True)
+        for folder in FOLDERS.values():
+            while os.path.ismount(checkout.folder / folder):
+                subprocess.run(["umount", "--lazy", str(checkout.folder / folder)], check=True)
 
 
-def mount(place: Path) -> None:
+def mount(folder: Path) -> None:
     """Put a disk of its own where `place` is, with what was there."""
-    place.mkdir(parents=True, exist_ok=True)
-    kept = place.with_name(f"{place.name}-before")
-    shutil.move(place, kept)
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOMY}", "cursus-faults", str(place)], check=True)
-    subprocess.run(["cp", "-a", f"{kept}/.", str(place)], check=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder.with_name(f"{folder.name}-before")
+    shutil.move(folder, kept)
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOMY}", "cursus-faults", str(folder)], check=True)
+    subprocess.run(["cp", "-a", f"{kept}/.", str(folder)], check=True)
     shutil.rmtree(kept)
 
 
-def fill(place: Path, left: int) -> None:
+def fill(folder: Path, left: int) -> None:
     """Leave `left` bytes. The disk is made smaller: a file that fills it could be what a run deletes."""
     while True:
-        stat = os.statvfs(place)
+        stat = os.statvfs(folder)
         size = max(PAGE, (stat.f_blocks - stat.f_bfree) * stat.f_frsize + left)  # a size of 0 would be none
         # what was written since is refused: asked again
-        if subprocess.run(["mount", "-o", f"remount,size={size}", str(place)], capture_output=True).returncode == 0:
+        if subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], capture_output=True).returncode == 0:
             return
 
 
-def free(place: Path) -> None:
+def free(folder: Path) -> None:
     """Give the space back."""
-    subprocess.run(["mount", "-o", f"remount,size={ROOMY}", str(place)], check=True)
+    subprocess.run(["mount", "-o", f"remount,size={ROOMY}", str(folder)], check=True)

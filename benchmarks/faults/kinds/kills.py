@@ -50,43 +50,43 @@ class Kill(Fault):
 
 class KillFlow(Kill):
     name = "kill_flow"
-    says = "SIGKILL to the flow's process, one time in five to the command that started it"
+    description = "SIGKILL to the flow's process, one time in five to the command that started it"
     cases = 35
 
     def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
-        found = attempt.find(COMMAND if random.random() < 0.2 else FLOW)
-        return found[0] if found else None
+        processes = attempt.find(COMMAND if random.random() < 0.2 else FLOW)
+        return processes[0] if processes else None
 
 
 class KillTraining(Kill):
     name = "kill_training"
-    says = "SIGKILL to the training process"
+    description = "SIGKILL to the training process"
     cases = 35
 
     def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
-        found = attempt.find(TRAINING)
-        return found[0] if found else None
+        processes = attempt.find(TRAINING)
+        return processes[0] if processes else None
 
 
 class KillRank(Kill):
     name = "kill_rank"
-    says = "SIGKILL to one of two ranks that train together (DDP over gloo)"
+    description = "SIGKILL to one of two ranks that train together (DDP over gloo)"
     cases = 10
     row = 1
     devices = 2
 
     def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
-        found = attempt.find(RANK)
-        return random.choice(found) if len(found) == self.devices else None
+        processes = attempt.find(RANK)
+        return random.choice(processes) if len(processes) == self.devices else None
 
 
 class KillServer(Kill):
     name = "kill_server"
-    says = "SIGKILL to the temporary Prefect server of the run"
+    description = "SIGKILL to the temporary Prefect server of the run"
     cases = 20
     row = 3
     standing = False
 
     def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
-        found = attempt.find(SERVER)
-        return found[-1] if found else None
+        processes = attempt.find(SERVER)
+        return processes[-1] if processes else None

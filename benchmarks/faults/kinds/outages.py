@@ -45,7 +45,7 @@ class Outage(Fault):
 
 class PrefectStopped(Outage):
     name = "prefect_stopped"
-    says = "the temporary Prefect server stands still (SIGSTOP) for 2 to 25 seconds"
+    description = "the temporary Prefect server stands still (SIGSTOP) for 2 to 25 seconds"
     cases = 6
     standing = False
 
@@ -62,7 +62,7 @@ class PrefectStopped(Outage):
 
 class MlflowLocked(Outage):
     name = "mlflow_locked"
-    says = "another process holds MLflow's SQLite database alone for 2 to 25 seconds"
+    description = "another process holds MLflow's SQLite database alone for 2 to 25 seconds"
     cases = 7
     tracked = False
 
@@ -75,7 +75,7 @@ class MlflowLocked(Outage):
 
 class MlflowKilled(Fault):
     name = "mlflow_killed"
-    says = "the MLflow server that a run tells is killed, and started again before the next run"
+    description = "the MLflow server that a run tells is killed, and started again before the next run"
     cases = 7
     tracked = False
 
