@@ -1,6 +1,8 @@
-"""Heads: what is put on a body, how examples are shown to it, and how its outputs become signals and answers.
+"""Heads: the modules on a backbone, how examples are encoded for them, and how their outputs become signals and
+answers.
 
-A head owns the translation from each architecture's own output names and modules to the closed vocabulary of signals.
+A head translates each architecture's own module and output names to the shared vocabulary of signals. Its methods are
+called in this order:
 
     plain text    build ▸ signals
     labels        encode ▸ build ▸ signals ▸ answer
@@ -24,46 +26,46 @@ if TYPE_CHECKING:
     from pipelines.task_families.encoding import EncodedExamples
 
 Batch: TypeAlias = "Mapping[Field, Any]"
-"""Field to tensor; `Field.MEMORY` to a tuple of tensors."""
+"""From field to tensor, or to a tuple of tensors for `Field.MEMORY`."""
 Signals: TypeAlias = "Mapping[Signal, Any]"
-"""Signal to tensor, or to a tuple of tensors where the vocabulary says so."""
+"""From signal to tensor, or to a tuple of tensors where the vocabulary says so."""
 
 
 class Head(Component):
-    """A way of asking a body for something."""
+    """A task-specific module on a backbone, with the encoding of its inputs and the decoding of its outputs."""
 
     needs: ClassVar[frozenset[Field]] = frozenset({Field.INPUT_IDS})
-    """Fields that `signals` reads. Those of a labelled batch come from `encode`."""
+    """Fields that `signals` reads. In a labelled batch they come from `encode`."""
     provides: ClassVar[frozenset[Signal]]
+    """Signals that `signals` can compute."""
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset()
-    """Abilities that the body must offer, all of them."""
+    """Abilities that the backbone must offer, all of them."""
     needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {}
-    """Signals that are said only of a body with an ability."""
+    """Signals that are available only on a backbone with an ability."""
     reads: ClassVar[frozenset[str]] = frozenset()
     """Names of the task families whose examples this head can encode and answer; none for a head on plain text."""
     labels: ClassVar[frozenset[Field]] = frozenset()
-    """Fields with the right answers, which `encode` adds to a labelled batch."""
+    """Fields with the ground truth, which `encode` adds to a labelled batch."""
     answers_from: ClassVar[frozenset[Signal]] = frozenset()
-    """Signals that `answer` reads. Empty for a head that generates: `answer` then calls the network itself."""
-
+    """Signals that `answer` reads. Empty for a generative head, whose `answer` calls the network itself."""
     needs_tokens: ClassVar[frozenset[str]] = frozenset()
-    """What it needs of the tokenizer: `counts`."""
+    """Required features of the tokenizer (`Tokenizer.offers`): `counts`."""
 
     def unfit(self, family: TaskFamily) -> str | None:
-        """Why this head, with its options, cannot show examples of a family that it reads; None when it can."""
+        """Why this head, with its options, cannot encode examples of a task family that it `reads`; None if it can."""
         return None
 
     @abstractmethod
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
-        """A new network, randomly initialised from the global generator: a body of `config` under this head.
+        """A new network, randomly initialised from the global generator: a backbone of `config` with this head.
 
-        `task` is None for a stage on plain text. The body's weights carry the names that the architecture itself gives
-        them, so the saved folder's body opens in plain transformers.
+        `task` is None for a stage on plain text. The backbone's weights have the names that the architecture gives
+        them, so that plain transformers can load the backbone from the saved folder.
         """
 
     @abstractmethod
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        """Run `network` on `batch` and name what it says. At least `requested` ⊆ `provides` is returned."""
+        """Run `network` on `batch` and return its signals: at least `requested`, a subset of `provides`."""
 
     def encode(
         self,
@@ -74,11 +76,11 @@ class Head(Component):
         *,
         answers: bool = True,
     ) -> EncodedExamples:
-        """`examples` as items of at most `length` tokens, with their right answers unless `answers` is False.
+        """Encode `examples` as items of at most `length` tokens, with their ground truth unless `answers` is False.
 
-        Raises DataError, naming the row, for an example that cannot be shown in `length` tokens.
+        Raises DataError, naming the row, for an example that cannot be encoded in `length` tokens.
         """
-        raise NotImplementedError(f"{self.name} reads plain text")
+        raise NotImplementedError(f"head {self.name}: for plain text only, it does not encode labelled examples")
 
     def answer(
         self,
@@ -88,17 +90,17 @@ class Head(Component):
         task: Task,
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
-        """The answer to every example of `encoded`, in order, from one pass over all of its items.
+        """The predicted answer to each example of `encoded`, in order, from one pass over all of its items.
 
-        `outputs` gives the items [B] of each batch, the batch, and at least the signals `answers_from`, on any device, each
-        item exactly once in any order.
+        `outputs` yields for each batch the indices of its items [B], the batch, and at least the signals
+        `answers_from`, on any device; each item exactly once, in any order.
         """
-        raise NotImplementedError(f"{self.name} reads plain text")
+        raise NotImplementedError(f"head {self.name}: for plain text only, it does not answer labelled examples")
 
 
 def backbone_inputs(batch: Batch) -> dict[str, Any]:
-    """The arguments of a Hugging Face body that are in `batch`, by their own names; and where its documents stand, if they do
-    not see each other."""
+    """Keyword arguments for a Hugging Face backbone from `batch`, with `documents` if its rows have
+    `DOCUMENT_STARTS`."""
     names = (Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS, Field.POSITION_IDS)
     inputs: dict[str, Any] = {str(name): batch[name] for name in names if name in batch}
     if Field.DOCUMENT_STARTS in batch:

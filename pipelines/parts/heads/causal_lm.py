@@ -1,4 +1,4 @@
-"""The head that predicts what comes next."""
+"""Language-modelling head: predicts the next token."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class CausalLMHead(Head, name="causal_lm"):
-    """A body that reads from left to right under its architecture's own vocabulary projection.
+    """A causal backbone with its architecture's own vocabulary projection.
 
-    A body that remembers is given `memory=` and says `memory` (detached); one with dropout of its own on its output says
-    `raw`, the output before it.
+    A backbone with the ability `memory` takes the argument `memory=` and returns `memory` (detached); a recurrent one
+    returns `raw`, its output before dropout.
     """
 
     paper = "Radford et al. 2018"
@@ -36,26 +36,26 @@ class CausalLMHead(Head, name="causal_lm"):
         return network
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        remembered = {"memory": batch[Field.MEMORY]} if Field.MEMORY in batch else {}
-        # nothing is read twice: without a cache of keys and values a row costs less memory
+        memory = {"memory": batch[Field.MEMORY]} if Field.MEMORY in batch else {}
+        # no generation: without a cache of keys and values a row takes less memory
         cache = {"use_cache": False} if hasattr(network.config, "use_cache") else {}
-        said = network.base_model(
-            **backbone_inputs(batch), **remembered, **cache, output_hidden_states=Signal.HIDDEN_STATES in requested
+        outputs = network.base_model(
+            **backbone_inputs(batch), **memory, **cache, output_hidden_states=Signal.HIDDEN_STATES in requested
         )
-        top = said.last_hidden_state
+        top = outputs.last_hidden_state
         signals: dict[Signal, Any] = {}
         if Signal.NEXT_LOGITS in requested:
             signals[Signal.NEXT_LOGITS] = network.get_output_embeddings()(top)
         if Signal.POOLED in requested:
-            # the last token alone has read the whole row
+            # only the last token has attended to the whole row
             mask = batch.get(Field.ATTENTION_MASK)
             signals[Signal.POOLED] = (
                 top[:, -1] if mask is None else top.take_along_dim(mask.sum(1)[:, None, None] - 1, 1).squeeze(1)
             )
         if Signal.HIDDEN_STATES in requested:
-            signals[Signal.HIDDEN_STATES] = said.hidden_states
+            signals[Signal.HIDDEN_STATES] = outputs.hidden_states
         if Signal.MEMORY in requested:
-            signals[Signal.MEMORY] = said.memory
+            signals[Signal.MEMORY] = outputs.memory
         if Signal.ACTIVATIONS in requested:
-            signals[Signal.ACTIVATIONS] = (top, said.raw)
+            signals[Signal.ACTIVATIONS] = (top, outputs.raw)
         return signals

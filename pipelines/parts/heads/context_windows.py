@@ -1,4 +1,4 @@
-"""Questions beside the texts that may answer them, a long text as several overlapping rows."""
+"""Encoding of questions with their contexts, a long context as several overlapping rows."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from pipelines.task_families import Row
 
 CONTEXT = 1
-"""Number of the context in the pair that a row frames."""
+"""Sequence id of the context in the encoded pair (question, context)."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """What is known of a row that holds a part of a context."""
+    """The tokens of one row and the characters of the context that they cover."""
 
     answerable: NDArray[np.int64]
-    """[L]: 1 where a token is of the context."""
+    """int64 [L]: 1 for tokens of the context."""
     characters: NDArray[np.int64]
-    """[L, 2]: first character, and character behind the last, of each token of the context; blanks around it left out."""
+    """int64 [L, 2]: begin and end (exclusive) of each context token in characters, without surrounding whitespace."""
 
     @classmethod
     def of(cls, encoding: Any, context: str) -> Window:
-        """What `encoding` shows of `context`."""
+        """The window of `context` that `encoding` contains."""
         answerable = np.asarray([text == CONTEXT for text in encoding.sequence_ids], dtype=np.int64)
         characters = np.zeros((len(answerable), 2), dtype=np.int64)
         for token in np.flatnonzero(answerable):
@@ -47,19 +47,20 @@ class Window:
         return cls(answerable, characters)
 
     def tokens(self, begin: int, end: int) -> tuple[int, int]:
-        """First and last token of the characters from `begin` up to `end`; 0, 0 where they do not all stand here."""
-        inside = np.flatnonzero(self.answerable)
-        if len(inside) == 0 or begin < self.characters[inside[0], 0] or end > self.characters[inside[-1], 1]:
+        """First and last token of the characters from `begin` up to `end`; 0, 0 if the window does not contain all of
+        them."""
+        context = np.flatnonzero(self.answerable)
+        if len(context) == 0 or begin < self.characters[context[0], 0] or end > self.characters[context[-1], 1]:
             return 0, 0
-        touched = inside[(self.characters[inside, 1] > begin) & (self.characters[inside, 0] < end)]
-        return (int(touched[0]), int(touched[-1])) if len(touched) else (0, 0)
+        covered = context[(self.characters[context, 1] > begin) & (self.characters[context, 0] < end)]
+        return (int(covered[0]), int(covered[-1])) if len(covered) else (0, 0)
 
 
 class EncodedContexts(EncodedExamples):
-    """Questions beside contexts; each row is an item."""
+    """Encoded questions with contexts; each row is an item."""
 
     windows: Sequence[Window]
-    """What is known of each item."""
+    """The window of each item."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class EncodedContexts(EncodedExamples):
         self._rows, self._spans = rows, spans
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
-        """The items `chosen` as rows, with the tokens that may be answers and, where they are known, those that are."""
+        """The items `chosen` as rows, with `ANSWERABLE` and, if the ground truth is known, `SPAN_LABELS`."""
         fields = self._rows.batch(chosen.tolist())
         fields[Field.ANSWERABLE] = pad_rows([self.windows[item].answerable for item in chosen], 0)
         if self._spans is not None:
@@ -90,19 +91,19 @@ def encode_contexts(
     overlap: float,
     answers: bool,
 ) -> EncodedContexts:
-    """Rows of at most `length` tokens: the question, of which `longest_question` tokens but never more than half of a row
-    are kept, and as much of the context as fits, `overlap` of it (a share) shared with the row before.
+    """Encode in rows of at most `length` tokens: the question, truncated to `longest_question` tokens and to half of a
+    row, and as much of the context as fits, of which the share `overlap` is repeated from the row before.
 
-    The first answer of an example is the one to be found. Raises RecipeError when nothing fits in `length`, and DataError
-    for an example without question or context, or with an answer that does not stand where it is said to.
+    The ground truth is the first answer of an example. Raises RecipeError when nothing fits in `length`, and DataError
+    for an example without question or context, or whose answer is not at its stated offset.
     """
     fast = tokenizer.backend_tokenizer
     frame = fast.num_special_tokens_to_add(True)
     most = min(longest_question, (length - frame) // 2)
     if most < 1:
         raise RecipeError(
-            f"budget.length: {length} tokens hold no token of a question and of its context beside the {frame} that frame "
-            "them; raise it"
+            f"budget.length: {length} tokens have no room for a question and a context besides {frame} special tokens; "
+            "raise it"
         )
     questions, contexts = ([str(text) for text in column(examples, name)] for name in ("question", "context"))
     for name, texts in (("question", questions), ("context", contexts)):
@@ -111,7 +112,7 @@ def encode_contexts(
                 raise DataError(f"example {index}: the column {name!r} is empty")
     fast.no_padding()
     fast.no_truncation()
-    questions = [_shortened(fast, question, most) for question in questions]
+    questions = [_truncated(fast, question, most) for question in questions]
     shared = int(overlap * (length - frame - most))
     fast.enable_truncation(length, stride=shared, strategy="only_second")
     encodings = fast.encode_batch(list(zip(questions, contexts, strict=True)))
@@ -122,29 +123,30 @@ def encode_contexts(
     windows = [Window.of(part, contexts[owner]) for part, owner in zip(flat, owners, strict=True)]
     spans = None
     if answers:
-        wanted = [_answer(index, example) for index, example in enumerate(examples)]
-        found = [window.tokens(*wanted[owner]) for window, owner in zip(windows, owners, strict=True)]
-        spans = np.asarray(found, dtype=np.int64).reshape(-1, 2)
+        answer_characters = [_answer(index, example) for index, example in enumerate(examples)]
+        tokens = [window.tokens(*answer_characters[owner]) for window, owner in zip(windows, owners, strict=True)]
+        spans = np.asarray(tokens, dtype=np.int64).reshape(-1, 2)
     return EncodedContexts(examples, TokenRows.of(flat, tokenizer), windows, owners, spans)
 
 
-def _shortened(fast: Any, question: str, most: int) -> str:
-    """The beginning of `question` that is at most `most` tokens."""
+def _truncated(fast: Any, question: str, most: int) -> str:
+    """The longest beginning of `question` of at most `most` tokens."""
     while len(encoding := fast.encode(question, add_special_tokens=False)) > most:
-        # a character may be several tokens, and what is left of a word others than before
+        # a character may be several tokens, and a truncated word is tokenized differently
         question = question[: min(encoding.offsets[most - 1][1], len(question) - 1)]
     return question
 
 
 def _answer(index: int, example: Row) -> tuple[int, int]:
-    """First character of the answer and the one behind its last, blanks around it left out; −1, −1 where there is none."""
+    """Begin and end (exclusive) of the answer in characters, without surrounding whitespace; −1, −1 if there is
+    none."""
     texts, starts = example.get("answer_texts"), example.get("answer_starts")
     if texts is None or starts is None or len(texts) != len(starts):
-        raise DataError(f"example {index}: it needs the columns 'answer_texts' and 'answer_starts', equally long")
+        raise DataError(f"example {index}: requires the columns 'answer_texts' and 'answer_starts' of equal length")
     if len(texts) == 0:
         return -1, -1
     text, start = str(texts[0]), int(starts[0])
     if start < 0 or not text.strip() or example["context"][start : start + len(text)] != text:
-        raise DataError(f"example {index}: the answer {text!r} does not stand at character {start} of 'context'")
+        raise DataError(f"example {index}: the answer {text!r} is not at character {start} of 'context'")
     start += len(text) - len(text.lstrip())
     return start, start + len(text.strip())

@@ -1,4 +1,4 @@
-"""Every task as going on from a prompt (Radford et al. 2018, §3.3; Radford et al. 2019, §2)."""
+"""Every task as continuation of a prompt (Radford et al. 2018, §3.3; Radford et al. 2019, §2)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class ContinuationItems(TextToTextItems):
-    """Prompts and, where they are known, how each goes on; one row holds both."""
+    """Prompts and, if known, their continuations, in one row."""
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
         if self.targets is None:
             return super().collate(chosen)
         targets = [self.targets[item] for item in chosen]
-        # nothing follows the last token, so it is predicted and never read
+        # the last target token is only predicted, never an input
         rows = [np.concatenate([self.sources[item], target[:-1]]) for item, target in zip(chosen, targets, strict=True)]
         ids = pad_rows(rows, self.pad)
         return {
@@ -42,10 +42,10 @@ class ContinuationItems(TextToTextItems):
 
 
 class ContinuationHead(TextToTextHead, name="continuation"):
-    """Reads an example as a prompt and goes on with its answer: text to text with a body that reads from left to right.
+    """Read an example as a prompt and generate its answer as continuation: text to text with a causal backbone.
 
-    Prompt and answer stand in the tokenizer's frame of two texts. A prompt that leaves less than `longest` tokens of
-    `length` for its answer is cut at the end of its text. The loss is on the answer alone.
+    Prompt and answer have the tokenizer's special tokens of a text pair. A prompt that leaves fewer than `longest`
+    tokens of `length` for its answer is truncated at its end. The loss is on the answer alone.
     """
 
     paper = "Radford et al. 2018"
@@ -56,9 +56,7 @@ class ContinuationHead(TextToTextHead, name="continuation"):
 
         network: PreTrainedModel = AutoModelForCausalLM.from_config(config)
         if not network.can_generate():
-            raise RecipeError(
-                f"head continuation: a body of {config.model_type} has no search for what to write; gpt2 has"
-            )
+            raise RecipeError(f"head continuation: {config.model_type} does not support generation; use gpt2")
         return network
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
@@ -68,10 +66,10 @@ class ContinuationHead(TextToTextHead, name="continuation"):
             return {}
         top = network.base_model(**backbone_inputs(batch), use_cache=False).last_hidden_state
         targets = batch[Field.TARGET_IDS]
-        # a row is its prompt and all of its target but the last token, each of which is predicted one place before
+        # a row is the prompt and the target without its last token; each target token is predicted one position earlier
         first = batch[Field.ATTENTION_MASK].sum(1) - (targets != IGNORED).sum(1)
-        places = first[:, None] + torch.arange(targets.shape[1], device=targets.device)
-        chosen = top.take_along_dim(places.clamp(max=top.shape[1] - 1).unsqueeze(-1), 1)
+        positions = first[:, None] + torch.arange(targets.shape[1], device=targets.device)
+        chosen = top.take_along_dim(positions.clamp(max=top.shape[1] - 1).unsqueeze(-1), 1)
         return {Signal.TARGET_LOGITS: network.get_output_embeddings()(chosen)}
 
     def encode(
@@ -87,16 +85,16 @@ class ContinuationHead(TextToTextHead, name="continuation"):
         room = length - self.longest - len(before) - len(between)
         if room < 1:
             raise RecipeError(
-                f"head continuation: rows of {length} tokens leave no room for a text beside an answer of {self.longest} and "
-                "its frame; raise budget.length or lower `longest`"
+                f"head continuation: rows of {length} tokens have no room for a text besides an answer of "
+                f"{self.longest} and special tokens; raise budget.length or lower `longest`"
             )
         texts = [task.family.source(row, task.labels) for row in examples]
-        read = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
-        sources = [np.asarray([*before, *ids[:room], *between], dtype=np.int64) for ids in read]
+        encodings = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+        sources = [np.asarray([*before, *ids[:room], *between], dtype=np.int64) for ids in encodings]
         targets = self._targets(examples, task, tokenizer, end) if answers else None
         return ContinuationItems(examples, sources, targets, int(tokenizer.pad_token_id))
 
-    def _written(
+    def _generate_for(
         self,
         network: PreTrainedModel,
         encoded: EncodedExamples,
@@ -107,17 +105,17 @@ class ContinuationHead(TextToTextHead, name="continuation"):
         import torch
 
         assert isinstance(encoded, ContinuationItems)
-        # a batch with answers shows them; what is written goes on from the prompts alone, so they end side by side
-        turned = [encoded.sources[item][::-1] for item in items]
-        ids = pad_rows(turned, encoded.pad)
-        mask = attention_masks(turned, ids.shape[1])
+        # rows of a batch with answers contain them: generate from the prompts alone, padded on the left
+        reversed_prompts = [encoded.sources[item][::-1] for item in items]
+        ids = pad_rows(reversed_prompts, encoded.pad)
+        mask = attention_masks(reversed_prompts, ids.shape[1])
         device = batch[Field.INPUT_IDS].device
-        prompt, real = (torch.from_numpy(value[:, ::-1].copy()).to(device) for value in (ids, mask))
-        return self._generated(network, prompt, real, _frame(tokenizer)[2], tokenizer)[:, prompt.shape[1] :]
+        prompt, real_mask = (torch.from_numpy(value[:, ::-1].copy()).to(device) for value in (ids, mask))
+        return self._generate(network, prompt, real_mask, _frame(tokenizer)[2], tokenizer)[:, prompt.shape[1] :]
 
 
 def _frame(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int], int]:
-    """The special tokens before the first of two texts and between them, and the one that ends the second."""
+    """The special tokens before the first text of a pair and between both, and the one that ends the second."""
     fast = tokenizer.backend_tokenizer
     fast.no_truncation()
     fast.no_padding()

@@ -1,4 +1,4 @@
-"""A tag for every word, the tags of a sentence as one chain."""
+"""Tagging with a linear-chain conditional random field."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 FORBIDDEN = -10_000.0
-"""Score of a transition that is not to be: finite, so that a gold chain with one still has a gradient."""
+"""Score of a forbidden transition: finite, so that a gold sequence with one still has a gradient."""
 
 
 class CrfTaggingHead(WordTaggingHead, name="crf_tagging"):
-    """A tag for every word from the best chain of a linear conditional random field (Lample et al. 2016, §2.2).
+    """A tag for every word, from the best sequence of a linear-chain conditional random field (Lample et al. 2016,
+    §2.2).
 
-    Words are read at their first tokens; those beyond the length of a row are answered `O`.
+    Words are represented by their first tokens; words beyond the length of a row are tagged `O`.
     """
 
     paper = "arXiv:1603.01360"
@@ -32,32 +33,32 @@ class CrfTaggingHead(WordTaggingHead, name="crf_tagging"):
     transitions: ClassVar[bool] = True
 
     legal_only: bool = False
-    """Whether transitions that IOB2 forbids are ruled out, in training and in answers, and not left to be learnt."""
+    """Whether transitions that IOB2 forbids are excluded, in training and in prediction, instead of learnt."""
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        transitions: Tensor = network.transitions  # type: ignore[assignment]  # a network of this head has them
+        transitions: Tensor = network.transitions  # type: ignore[assignment]  # every network of this head has it
         if self.legal_only:
             names = cast("dict[int, str]", network.config.id2label)
             forbidden = transitions.new_tensor(_forbidden([names[index] for index in range(len(names))])).bool()
             transitions = transitions.masked_fill(forbidden, FORBIDDEN)
         return super().signals(network, batch, requested) | {Signal.TAG_TRANSITIONS: transitions}
 
-    def _tags(self, signals: Signals, places: Sequence[NDArray[np.int64]]) -> list[list[int]]:
+    def _tags(self, signals: Signals, first_tokens: Sequence[NDArray[np.int64]]) -> list[list[int]]:
         import torch
         from torch.nn.utils.rnn import pad_sequence
 
         from pipelines.networks.crf import best_chains
 
         scores: Tensor = signals[Signal.TAG_LOGITS].float()
-        tokens = [torch.from_numpy(place[:, 1]).to(scores.device) for place in places]
-        spoken = pad_sequence([row[token] for row, token in zip(scores, tokens, strict=True)], batch_first=True)
+        tokens = [torch.from_numpy(words[:, 1]).to(scores.device) for words in first_tokens]
+        emissions = pad_sequence([row[token] for row, token in zip(scores, tokens, strict=True)], batch_first=True)
         lengths = torch.tensor([len(token) for token in tokens], device=scores.device)
-        if spoken.shape[1] == 0:
-            return [[] for _ in places]
-        return best_chains(spoken, signals[Signal.TAG_TRANSITIONS].float(), lengths)
+        if emissions.shape[1] == 0:
+            return [[] for _ in first_tokens]
+        return best_chains(emissions, signals[Signal.TAG_TRANSITIONS].float(), lengths)
 
 
 def _forbidden(tags: Sequence[str]) -> list[list[bool]]:
-    """[C + 2, C + 2]: where IOB2 does not let the second tag follow the first; a sentence begins as behind `O`."""
+    """[C + 2, C + 2]: True where IOB2 does not allow the second tag after the first; the start counts as `O`."""
     before = [*tags, OUTSIDE, OUTSIDE]
     return [[*(not is_valid_transition(one, tag) for tag in tags), False, False] for one in before]

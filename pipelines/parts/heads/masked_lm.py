@@ -1,4 +1,4 @@
-"""The head that predicts masked tokens, over the masked positions only."""
+"""Masked-LM head: predicts tokens at the masked positions only."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ PREDICTION_MODULES = {
     "electra": ("generator_predictions", "generator_lm_head"),
     "xlnet": ("lm_loss",),
 }
-"""Architecture (`model_type`) → its own modules that map hidden states to vocabulary scores, in order."""
+"""Architecture (`model_type`) → names of its modules that map hidden states to vocabulary logits, in order."""
 
 
 class MaskedLMHead(Head, name="masked_lm"):
-    """Transformers' own masked-LM network; hidden states are gathered before the vocabulary projection.
+    """Transformers' own masked-LM network; hidden states of masked positions are gathered before the vocabulary
+    projection.
 
-    The projection over all positions is most of a small model's cost, and the loss ignores all but the masked ones.
+    Projecting all positions is most of a small model's cost, and the loss ignores all but the masked ones.
     """
 
     paper = "arXiv:1810.04805"
@@ -40,20 +41,20 @@ class MaskedLMHead(Head, name="masked_lm"):
         if config.model_type not in PREDICTION_MODULES:
             known = ", ".join(sorted(PREDICTION_MODULES))
             raise RecipeError(
-                f"head {self.name}: cannot find the prediction module of {config.model_type!r}; known: {known}"
+                f"head {self.name}: unknown prediction modules of {config.model_type!r}; supported: {known}"
             )
-        # XLNet's network for masked tokens is the one that it calls a language model
+        # XLNet's network for masked tokens is the one that transformers lists as its pre-training model
         if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
             return cast("PreTrainedModel", AutoModelForPreTraining.from_config(config))
         return cast("PreTrainedModel", AutoModelForMaskedLM.from_config(config))
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        return self.read(network, batch, requested)[1]
+        return self.top_and_signals(network, batch, requested)[1]
 
-    def read(
+    def top_and_signals(
         self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]
     ) -> tuple[Tensor, dict[Signal, Any]]:
-        """The top hidden states [B, L, H], and the signals `requested` of them."""
+        """The top hidden states [B, L, H], and the signals `requested`."""
         top, signals = read_backbone(network, batch, requested)
         if Signal.MASKED_LOGITS in requested:
             chosen = top.flatten(0, 1)[batch[Field.MASKED_POSITIONS]]
@@ -63,21 +64,23 @@ class MaskedLMHead(Head, name="masked_lm"):
         return top, signals
 
 
-def read_backbone(network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> tuple[Tensor, dict[Signal, Any]]:
-    """The top hidden states [B, L, H] of a bidirectional body, and what is `requested` of POOLED and HIDDEN_STATES."""
+def read_backbone(
+    network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]
+) -> tuple[Tensor, dict[Signal, Any]]:
+    """The top hidden states [B, L, H] of a bidirectional backbone, and POOLED and HIDDEN_STATES if `requested`."""
     from inspect import signature
 
-    body, inputs = network.base_model, backbone_inputs(batch)
-    stands = str(Field.POSITION_IDS)
-    if stands in inputs and stands not in signature(body.forward).parameters:
-        del inputs[stands]  # relative distances stay the same wherever a text is said to stand
-    elif stands in inputs:
-        # where the table keeps a row for padding, RoBERTa's first token stands behind it
-        table = body.get_submodule("embeddings.position_embeddings")
+    backbone, inputs = network.base_model, backbone_inputs(batch)
+    key = str(Field.POSITION_IDS)
+    if key in inputs and key not in signature(backbone.forward).parameters:
+        del inputs[key]  # relative positions do not change when a text is shifted
+    elif key in inputs:
+        # RoBERTa's position table has a row for padding, and the first token is at the row after it
+        table = backbone.get_submodule("embeddings.position_embeddings")
         padding = getattr(table, "padding_idx", None)
-        inputs[stands] = inputs[stands] + (0 if padding is None else padding + 1)
-    said = body(**inputs, output_hidden_states=Signal.HIDDEN_STATES in requested)
-    top: Tensor = said.last_hidden_state
+        inputs[key] = inputs[key] + (0 if padding is None else padding + 1)
+    outputs = backbone(**inputs, output_hidden_states=Signal.HIDDEN_STATES in requested)
+    top: Tensor = outputs.last_hidden_state
     signals: dict[Signal, Any] = {}
     if Signal.POOLED in requested:
         mask = batch.get(Field.ATTENTION_MASK)
@@ -85,5 +88,5 @@ def read_backbone(network: PreTrainedModel, batch: Batch, requested: frozenset[S
             top.mean(1) if mask is None else (top * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
         )
     if Signal.HIDDEN_STATES in requested:
-        signals[Signal.HIDDEN_STATES] = said.hidden_states
+        signals[Signal.HIDDEN_STATES] = outputs.hidden_states
     return top, signals

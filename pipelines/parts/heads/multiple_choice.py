@@ -1,4 +1,4 @@
-"""Which of several texts answers a question."""
+"""Multiple choice: which of several texts answers a question."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
-    """A score for each choice: text and question are one half of a pair, the choice the other (Radford et al. 2018, §3.3).
+    """A score for each choice: context and question are one text of a pair, the choice the other (Radford et al. 2018,
+    §3.3).
 
-    The rows of a question stand one after the other, one for each choice. A row too long for its length loses the beginning
-    of the text.
+    The rows of a question are adjacent, one for each choice. A row that is too long is truncated at the beginning of
+    its context.
     """
 
     paper = "Radford et al. 2018"
@@ -40,10 +41,10 @@ class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
         return self._network(config, ("choice",))
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        said, signals = self._read(network, batch, requested)
-        assert said.logits is not None
+        outputs, signals = self._read(network, batch, requested)
+        assert outputs.logits is not None
         choices = batch[Field.CHOICES]
-        scores = said.logits.view(choices.shape).masked_fill(choices == 0, float("-inf"))
+        scores = outputs.logits.view(choices.shape).masked_fill(choices == 0, float("-inf"))
         return signals | {Signal.LOGITS: scores}
 
     def encode(
@@ -55,15 +56,15 @@ class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
         *,
         answers: bool = True,
     ) -> EncodedExamples:
-        offered = column(examples, "choices")
+        all_choices = column(examples, "choices")
         pairs: list[tuple[str, str]] = []
-        for index, (example, choices) in enumerate(zip(examples, offered, strict=True)):
+        for index, (example, choices) in enumerate(zip(examples, all_choices, strict=True)):
             if len(choices) < 2:
                 raise DataError(f"example {index}: its column 'choices' holds {len(choices)}, expected two or more")
-            asked = join_words([part for name in ("context", "question") if (part := example.get(name))])
-            pairs += [(asked, choice) for choice in choices]
+            prompt = join_words([part for name in ("context", "question") if (part := example.get(name))])
+            pairs += [(prompt, choice) for choice in choices]
         rows = token_rows(pairs, tokenizer, length, keep_end=True)
-        counts = np.asarray([len(choices) for choices in offered], dtype=np.int64)
+        counts = np.asarray([len(choices) for choices in all_choices], dtype=np.int64)
         refuse_empty(rows, np.repeat(np.arange(len(examples)), counts).tolist())
         return EncodedChoices(examples, rows, counts, _answers(examples, counts) if answers else None)
 
@@ -79,7 +80,7 @@ class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
 
 
 class EncodedChoices(EncodedExamples):
-    """Questions, each an item of several rows."""
+    """Encoded questions, each an item of several rows."""
 
     def __init__(
         self, examples: Sequence[Row], rows: TokenRows, counts: NDArray[np.int64], answers: NDArray[np.int64] | None
@@ -90,15 +91,15 @@ class EncodedChoices(EncodedExamples):
         self.lengths = np.add.reduceat(rows.lengths, self._firsts) if len(examples) else self.owners
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
-        """[B · K, L] rows, K the choices of the widest question; a row in place of a choice that is not there holds one
-        token, so that no mean is over nothing and no word follows another."""
+        """[B · K, L] rows, K the largest number of choices in the batch. Rows of missing choices have a single token,
+        so that a mean over tokens is defined and no next token is predicted."""
         widest = int(self._counts[chosen].max())
-        places = np.arange(widest)
-        there = places < self._counts[chosen][:, None]
-        rows = self._firsts[chosen][:, None] + np.where(there, places, 0)
+        columns = np.arange(widest)
+        exists = columns < self._counts[chosen][:, None]
+        rows = self._firsts[chosen][:, None] + np.where(exists, columns, 0)
         fields = self._rows.batch(rows.ravel().tolist())
-        fields[Field.ATTENTION_MASK][~there.ravel(), 1:] = 0
-        fields[Field.CHOICES] = there.astype(np.int64)
+        fields[Field.ATTENTION_MASK][~exists.ravel(), 1:] = 0
+        fields[Field.CHOICES] = exists.astype(np.int64)
         if self._answers is not None:
             fields[Field.LABELS] = self._answers[chosen]
         return fields
@@ -107,5 +108,7 @@ class EncodedChoices(EncodedExamples):
 def _answers(examples: Sequence[Row], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     for index, (answer, count) in enumerate(zip(column(examples, "answer"), counts, strict=True)):
         if not 0 <= answer < count:
-            raise DataError(f"example {index}: its answer {answer!r} is none of its {count} choices, counted from 0")
+            raise DataError(
+                f"example {index}: its answer {answer!r} is not the index of one of its {count} choices, from 0"
+            )
     return np.asarray([example["answer"] for example in examples], dtype=np.int64)

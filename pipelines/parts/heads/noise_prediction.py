@@ -1,4 +1,5 @@
-"""Word vectors learn to tell a window's middle word from noise (Mikolov et al. 2013, arXiv:1310.4546, §2.2)."""
+"""Word vectors by negative sampling: discriminate a window's centre from noise (Mikolov et al. 2013, arXiv:1310.4546,
+§2.2)."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class NoisePredictionHead(Head, name="noise_prediction"):
-    """A second table scores the middle word and the negatives. It is left behind when training ends.
+    """A table of output vectors scores the centre word and the negatives. It is not kept after training.
 
-    N predictions are made in a batch: one a window (CBOW), or one a neighbour (skip-gram).
+    Predictions: one for each window (CBOW), or one for each context word (skip-gram).
     """
 
     paper = "arXiv:1310.4546"
@@ -25,7 +26,7 @@ class NoisePredictionHead(Head, name="noise_prediction"):
     needs_abilities = frozenset({Ability.STATIC})
 
     architecture: Literal["skip_gram", "cbow"] = "skip_gram"
-    """What the middle word is predicted from: each of its neighbours by itself, or their mean."""
+    """Input of a prediction of the centre word: each context word by itself, or the mean of all."""
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from pipelines.networks.word_vectors import NoisePredictor, WordVectorsConfig

@@ -1,5 +1,5 @@
-"""Word vectors learn the way to a window's middle word in a binary tree (Mikolov et al. 2013, arXiv:1301.3781, §3.1; the
-tree as an output layer: Morin & Bengio 2005)."""
+"""Word vectors by hierarchical softmax: predict the path to a window's centre in a binary tree (Mikolov et al. 2013,
+arXiv:1301.3781, §3.1; trees as output layers: Morin & Bengio 2005)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 class PathPredictionHead(Head, name="path_prediction"):
-    """A vector for each inner node of a Huffman tree scores the turn to take there. It is left behind when training ends.
+    """An output vector for each inner node of a Huffman tree scores the turn at that node. They are not kept after
+    training.
 
-    N predictions are made in a batch: one a window (CBOW), or one a neighbour (skip-gram).
+    Predictions: one for each window (CBOW), or one for each context word (skip-gram).
     """
 
     paper = "arXiv:1301.3781"
@@ -28,7 +29,7 @@ class PathPredictionHead(Head, name="path_prediction"):
     needs_tokens = frozenset({"counts"})
 
     architecture: Literal["skip_gram", "cbow"] = "skip_gram"
-    """What the middle word is predicted from: each of its neighbours by itself, or their mean."""
+    """Input of a prediction of the centre word: each context word by itself, or the mean of all."""
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from pipelines.networks.word_vectors import PathPredictor, WordVectorsConfig
@@ -36,7 +37,7 @@ class PathPredictionHead(Head, name="path_prediction"):
         assert isinstance(config, WordVectorsConfig)
         if config.token_counts is None:
             raise RecipeError(
-                "head path_prediction: its tree is made of word counts, which the tokenizer has not kept; use the "
+                "head path_prediction: its tree is built from word counts, which this tokenizer does not keep; use the "
                 "tokenizer words, or the head noise_prediction"
             )
         config.word_architecture = self.architecture

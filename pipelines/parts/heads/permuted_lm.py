@@ -1,4 +1,4 @@
-"""The head that predicts tokens in a random order, with a query stream that cannot see them."""
+"""Permutation-LM head: predicts tokens in a random order, with a query stream that cannot see them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class PermutedLMHead(Head, name="permuted_lm"):
     """XLNet's two-stream network (Yang et al. 2019, §2.3) with partial prediction and segment memory (§2.4).
 
-    The memory is the content stream of the last `mem_len` tokens, a dimension of the body; with `mem_len` 0 there is none.
-    Rows that continue each other must not overlap, so nothing that a memory holds has seen what is still to be predicted.
+    The memory is the content stream of the last `mem_len` tokens, an option of the backbone; with `mem_len` 0 there is
+    none. Rows that continue each other must not overlap, so that no memory contains information on tokens still to be
+    predicted.
     """
 
     paper = "arXiv:1906.08237"
@@ -33,26 +34,26 @@ class PermutedLMHead(Head, name="permuted_lm"):
         return XLNetLMHeadModel(cast("XLNetConfig", config))
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        # without a length of memory the network would keep all it ever read
-        remembers = Signal.MEMORY in requested and bool(network.config.mem_len)
-        said = network.base_model(
+        # without mem_len the network would keep the states of all earlier rows
+        use_memory = Signal.MEMORY in requested and bool(network.config.mem_len)
+        outputs = network.base_model(
             **backbone_inputs(batch),
             perm_mask=batch[Field.PERMUTATION_MASK],
             target_mapping=batch[Field.TARGET_MAPPING],
             mems=list(batch.get(Field.MEMORY, ())) or None,
-            use_mems=remembers,
+            use_mems=use_memory,
             output_hidden_states=not requested.isdisjoint({Signal.HIDDEN_STATES, Signal.POOLED}),
         )
         signals: dict[Signal, Any] = {}
         if Signal.MASKED_LOGITS in requested:
-            signals[Signal.MASKED_LOGITS] = network.get_output_embeddings()(said.last_hidden_state.flatten(0, 1))
-        if said.hidden_states is not None:
+            signals[Signal.MASKED_LOGITS] = network.get_output_embeddings()(outputs.last_hidden_state.flatten(0, 1))
+        if outputs.hidden_states is not None:
             # the two streams alternate, content first
-            content = said.hidden_states[::2]
+            content = outputs.hidden_states[::2]
             mask = batch.get(Field.ATTENTION_MASK)
             weights = content[-1].new_ones(content[-1].shape[:2]) if mask is None else mask.to(content[-1].dtype)
             signals[Signal.HIDDEN_STATES] = content
             signals[Signal.POOLED] = (content[-1] * weights.unsqueeze(-1)).sum(1) / weights.sum(1, keepdim=True)
         if Signal.MEMORY in requested:
-            signals[Signal.MEMORY] = tuple(said.mems) if remembers else ()
+            signals[Signal.MEMORY] = tuple(outputs.mems) if use_memory else ()
         return signals

@@ -1,4 +1,4 @@
-"""What the heads have in common that read one vector of a row."""
+"""Base class of heads that score one pooled vector of a row."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ PAIR = ("text_a", "text_b")
 
 
 class PooledTextHead(Head):
-    """One vector of a row, and scores of it."""
+    """A pooled vector for each row, and scores computed from it."""
 
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
     needs_abilities = frozenset({Ability.ONE_STACK})
     needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {Signal.NEXT_LOGITS: Ability.CAUSAL}
 
     pooling: Literal["cls", "mean", "last", "concat"] = "mean"
-    """What represents a text: the top hidden state of its first token (`cls`) or of its last (`last`: bodies that read
-    from left to right, and XLNet, whose `<cls>` comes last), the mean over its tokens, or last, maximum and mean side by
-    side (`concat`; Howard & Ruder 2018, §3.3). With few labels and a small body, the mean beats the first token by far."""
+    """Representation of a text: the top hidden state of its first token (`cls`) or of its last (`last`: for causal
+    backbones, and XLNet, whose `<cls>` comes last), the mean over its tokens, or last, maximum and mean concatenated
+    (`concat`; Howard & Ruder 2018, §3.3). With few labels and a small backbone, the mean is much better than the
+    first."""
     hidden: int | None = Option(None, ge=1)
-    """Width of a block between body and scores: normalisation, dropout, linear, ReLU (Howard & Ruder 2018, §3.3: 50);
-    none by default."""
+    """Width of a block between backbone and scores: normalisation, dropout, linear, ReLU (Howard & Ruder 2018, §3.3:
+    50); no block if null."""
 
     def _network(self, config: PretrainedConfig, outputs: Sequence[str], orders: int = 1) -> PreTrainedModel:
-        """A body of `config` under one score for each of `outputs`."""
+        """A backbone of `config` with one score for each of `outputs`."""
         from pipelines.networks.sequence_classifier import SequenceClassifier
 
         config.classifier_pooling, config.classifier_hidden, config.classifier_orders = (
@@ -57,36 +58,38 @@ class PooledTextHead(Head):
     def _read(
         self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]
     ) -> tuple[ClassificationOutput, dict[Signal, Any]]:
-        """What `network` says, and the signals that do not depend on what its scores mean."""
-        said: ClassificationOutput = network(**backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested)
-        signals: dict[Signal, Any] = {Signal.POOLED: said.pooled}
+        """The outputs of `network`, and the signals that do not depend on the meaning of its scores."""
+        outputs: ClassificationOutput = network(
+            **backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested
+        )
+        signals: dict[Signal, Any] = {Signal.POOLED: outputs.pooled}
         if Signal.HIDDEN_STATES in requested:
-            signals[Signal.HIDDEN_STATES] = said.hidden_states
+            signals[Signal.HIDDEN_STATES] = outputs.hidden_states
         if Signal.NEXT_LOGITS in requested:
-            signals[Signal.NEXT_LOGITS] = _next_logits(network, cast("Tensor", said.last_hidden_state))
-        return said, signals
+            signals[Signal.NEXT_LOGITS] = _next_logits(network, cast("Tensor", outputs.last_hidden_state))
+        return outputs, signals
 
 
 def _next_logits(network: PreTrainedModel, top: Tensor) -> Tensor:
-    """[R, L, V] under the body's own embeddings, with which its language model is tied (Radford et al. 2018, eq. 2)."""
-    body = cast("PreTrainedModel", network.base_model)
-    # attention says whether it is causal; a body without attention reads from left to right
-    reads_ahead = any(getattr(module, "is_causal", None) is False for module in body.modules())
-    if reads_ahead or not network.config.tie_word_embeddings:
-        why = "sees the tokens that it would predict" if reads_ahead else "does not tie its output to its embeddings"
+    """[R, L, V]: logits of the next token, with the backbone's tied input embeddings (Radford et al. 2018, eq. 2)."""
+    backbone = cast("PreTrainedModel", network.base_model)
+    # attention modules state whether they are causal; a backbone without attention reads from left to right
+    bidirectional = any(getattr(module, "is_causal", None) is False for module in backbone.modules())
+    if bidirectional or not network.config.tie_word_embeddings:
+        why = "is bidirectional" if bidirectional else "does not tie its output to its embeddings"
         raise RecipeError(
-            f"head: next_logits are said of a causal body with tied embeddings, and a {network.config.model_type} body here "
-            f"{why}; leave out the objective that needs them"
+            "head: the signal next_logits requires a causal backbone with tied embeddings, and this "
+            f"{network.config.model_type} {why}; leave out the objective that needs it"
         )
-    scores: Tensor = top @ cast("Embedding", body.get_input_embeddings()).weight.T
+    scores: Tensor = top @ cast("Embedding", backbone.get_input_embeddings()).weight.T
     return scores
 
 
 class EncodedTexts(EncodedExamples):
-    """Texts or pairs, each an item."""
+    """Encoded texts or pairs, each an item."""
 
     values: FieldArrays
-    """What is to be found: one value an example, by field."""
+    """Ground truth by field, one value for each example."""
 
     def __init__(self, examples: Sequence[Row], rows: TokenRows, orders: int) -> None:
         self.examples, self.owners = examples, np.arange(len(examples), dtype=np.int64)
@@ -95,7 +98,7 @@ class EncodedTexts(EncodedExamples):
         self.lengths = rows.lengths.reshape(-1, orders).sum(1)
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
-        """[B · orders, L] rows, the orders of an example one after the other, and [B] values."""
+        """[B · orders, L] rows, the orders of an example adjacent, and [B] values."""
         rows = (chosen[:, None] * self._orders + np.arange(self._orders)).ravel().tolist()
         return self._rows.batch(rows) | {name: value[chosen] for name, value in self.values.items()}
 
@@ -107,9 +110,10 @@ def encode_texts(
     length: int,
     both_orders: bool,
 ) -> EncodedTexts:
-    """The texts or pairs of `examples`, as their family has them, two rows each where pairs are read in `both_orders`.
+    """Encode the texts or pairs of `examples`, depending on their task family; pairs as two rows each with
+    `both_orders`.
 
-    Raises DataError for an example without its text, or in which the tokenizer finds no token.
+    Raises DataError for an example without text, or whose text has no tokens.
     """
     orders = 2 if both_orders else 1
     texts: Sequence[Any]
@@ -124,7 +128,7 @@ def encode_texts(
 
 
 def highest(encoded: EncodedExamples, outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]]) -> NDArray[np.int64]:
-    """int64 [items]: the number of the class, or of the choice, with the highest score."""
+    """int64 [items]: index of the class or choice with the highest score."""
     best = np.zeros(len(encoded), dtype=np.int64)
     for chosen, _, signals in outputs:
         best[chosen] = signals[Signal.LOGITS].argmax(-1).cpu().numpy()
@@ -137,7 +141,7 @@ def is_pair(task: Task) -> bool:
 
 
 def one_order(family: TaskFamily) -> str | None:
-    """Why examples of `family` cannot be read in both orders; None when they are two texts."""
+    """Why examples of `family` cannot be read in both orders; None if they are pairs."""
     if set(PAIR) <= set(family.columns):
         return None
-    return f"both_orders: an example of {family.name} is one text, which has one order; leave it out"
+    return f"both_orders: an example of {family.name} is not a text pair; leave the option out"

@@ -1,4 +1,4 @@
-"""A number for a pair of texts."""
+"""Regression: a score for a text pair."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class RegressionHead(PooledTextHead, name="regression"):
-    """One number for a pair framed as one row: `middle` + `scale` · a linear function of its vector.
+    """One score for a pair encoded as one row: `middle` + `scale` · a linear function of its pooled vector.
 
-    Numbers keep the dataset's own scale. With the training scores' mean as `middle` and their standard deviation as `scale`
-    a new head begins at that mean, and few steps do.
+    Scores are on the dataset's own scale. With the mean of the training scores as `middle` and their standard deviation
+    as `scale` a new head starts at that mean, and few steps suffice.
     """
 
     paper = "arXiv:1810.04805"
@@ -39,17 +39,17 @@ class RegressionHead(PooledTextHead, name="regression"):
     both_orders: bool = False
     """Whether a pair is read in both orders and their vectors added (Radford et al. 2018, §3.3, similarity)."""
     middle: float = 0.0
-    """Score of a pair of which nothing is known, in the dataset's units."""
+    """Score that a new head predicts for every pair, in the dataset's units."""
     scale: float = Option(1.0, gt=0)
-    """Size of a usual difference from it, in the dataset's units."""
+    """Typical deviation from `middle`, in the dataset's units."""
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         return self._network(config, ("score",), 2 if self.both_orders else 1)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        said, signals = self._read(network, batch, requested)
-        assert said.logits is not None
-        return signals | {Signal.SCORE: self.middle + self.scale * said.logits[:, 0].float()}
+        outputs, signals = self._read(network, batch, requested)
+        assert outputs.logits is not None
+        return signals | {Signal.SCORE: self.middle + self.scale * outputs.logits[:, 0].float()}
 
     def encode(
         self,
@@ -82,5 +82,5 @@ class RegressionHead(PooledTextHead, name="regression"):
 def _scores(examples: Sequence[Row]) -> NDArray[np.float32]:
     for index, label in enumerate(column(examples, "label")):
         if not isinstance(label, (int, float)) or not math.isfinite(label):
-            raise DataError(f"example {index}: its label {label!r} is no number")
+            raise DataError(f"example {index}: its label {label!r} is not a finite number")
     return np.asarray([example["label"] for example in examples], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The head that tells which tokens a generator put in the place of others."""
+"""Discriminator head: predicts which tokens a generator replaced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class ReplacedTokensHead(Head, name="replaced_tokens"):
-    """Transformers' own discriminator: one score for each token, high where it looks replaced (Clark et al. 2020, §3.1)."""
+    """Transformers' own discriminator: one logit for each token, high if it is predicted to be replaced (Clark et al.
+    2020, §3.1)."""
 
     paper = "arXiv:2003.10555"
     needs = frozenset({Field.INPUT_IDS})

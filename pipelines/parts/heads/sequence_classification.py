@@ -1,4 +1,4 @@
-"""One label for a text or for a pair of texts."""
+"""Classification of texts and text pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SequenceClassificationHead(PooledTextHead, name="sequence_classification"):
-    """Class scores of a text, or of a pair framed as one row."""
+    """Class scores of a text, or of a pair encoded as one row."""
 
     paper = "arXiv:1810.04805"
     provides = frozenset({Signal.LOGITS, Signal.POOLED, Signal.HIDDEN_STATES, Signal.NEXT_LOGITS})
@@ -40,8 +40,8 @@ class SequenceClassificationHead(PooledTextHead, name="sequence_classification")
         return self._network(config, task.labels if task else (), 2 if self.both_orders else 1)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        said, signals = self._read(network, batch, requested)
-        return signals | {Signal.LOGITS: said.logits}
+        outputs, signals = self._read(network, batch, requested)
+        return signals | {Signal.LOGITS: outputs.logits}
 
     def encode(
         self,
@@ -54,7 +54,7 @@ class SequenceClassificationHead(PooledTextHead, name="sequence_classification")
     ) -> EncodedExamples:
         encoded = encode_texts(examples, task, tokenizer, length, self.both_orders)
         if answers:
-            encoded.values[Field.LABELS] = _numbers(examples, task)
+            encoded.values[Field.LABELS] = _class_indices(examples, task)
         return encoded
 
     def answer(
@@ -68,9 +68,11 @@ class SequenceClassificationHead(PooledTextHead, name="sequence_classification")
         return [task.labels[index] for index in highest(encoded, outputs)]
 
 
-def _numbers(examples: Sequence[Row], task: Task) -> NDArray[np.int64]:
-    number = {label: index for index, label in enumerate(task.labels)}
+def _class_indices(examples: Sequence[Row], task: Task) -> NDArray[np.int64]:
+    indices = {label: index for index, label in enumerate(task.labels)}
     for index, label in enumerate(column(examples, "label")):
-        if label not in number:
-            raise DataError(f"example {index}: no training example has its label {label!r}; known: {', '.join(number)}")
-    return np.asarray([number[example["label"]] for example in examples], dtype=np.int64)
+        if label not in indices:
+            raise DataError(
+                f"example {index}: no training example has its label {label!r}; known: {', '.join(indices)}"
+            )
+    return np.asarray([indices[example["label"]] for example in examples], dtype=np.int64)

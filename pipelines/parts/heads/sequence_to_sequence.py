@@ -1,4 +1,4 @@
-"""The head that writes one text from another, on plain text: targets come from a corruption."""
+"""Sequence-to-sequence head for plain text: the targets come from a corruption."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class SequenceToSequenceHead(Head, name="sequence_to_sequence"):
-    """An encoder and a decoder under the architecture's own vocabulary projection.
+    """An encoder-decoder with the architecture's own vocabulary projection.
 
-    The decoder reads the target one place to the right, behind the start token that the architecture's configuration
-    names. Padding of the target is never read: it lies behind all that is predicted.
+    The decoder reads the target shifted right by one, after the start token of the architecture's configuration.
+    Padding of the target needs no mask: it comes after everything that is predicted.
     """
 
     paper = "arXiv:1910.10683"
@@ -35,10 +35,10 @@ class SequenceToSequenceHead(Head, name="sequence_to_sequence"):
         if Signal.TARGET_LOGITS not in requested:
             return {}
         shifted = network.prepare_decoder_input_ids_from_labels(batch[Field.TARGET_IDS])  # type: ignore[operator]  # transformers types it as a module
-        said = network(
+        outputs = network(
             input_ids=batch[Field.INPUT_IDS],
             attention_mask=batch.get(Field.ATTENTION_MASK),
             decoder_input_ids=shifted,
             use_cache=False,
         )
-        return {Signal.TARGET_LOGITS: said.logits}
+        return {Signal.TARGET_LOGITS: outputs.logits}

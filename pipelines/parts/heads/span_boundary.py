@@ -1,4 +1,5 @@
-"""The head that predicts the tokens of masked spans twice: from their own places, and from the edges of their spans."""
+"""Span-boundary head: predicts the tokens of masked spans twice, at their own positions and from the edges of their
+spans."""
 
 from __future__ import annotations
 
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 
 
 class SpanBoundaryHead(MaskedLMHead, name="span_boundary"):
-    """Transformers' own masked-LM network, and beside it a small one that reads only the edges (Joshi et al. 2019, §3.2).
+    """Transformers' own masked-LM network, with an additional small one that reads only the edges (Joshi et al. 2019,
+    §3.2).
 
-    The saved folder opens in plain transformers as the architecture's masked-LM network; the weights `boundary.*` are then
-    reported as unused.
+    Plain transformers loads the saved folder as the architecture's masked-LM network and reports the weights
+    `boundary.*` as unused.
     """
 
     paper = "arXiv:1907.10529"
@@ -29,7 +31,8 @@ class SpanBoundaryHead(MaskedLMHead, name="span_boundary"):
     provides = MaskedLMHead.provides | {Signal.BOUNDARY_LOGITS}
 
     positions: int = Option(20, gt=0)
-    """Number of distinct token positions within a span; later tokens share the last one. A span of ten words may be longer."""
+    """Number of distinct token positions within a span; later tokens share the last one. A span of ten words may be
+    longer."""
     position_size: int = Option(200, gt=0)
     """Size of the position embeddings (§4.2)."""
 
@@ -37,13 +40,15 @@ class SpanBoundaryHead(MaskedLMHead, name="span_boundary"):
         from pipelines.networks.span_boundary import SpanBoundaryPredictor
 
         network = super().build(config, task)
-        network.boundary = SpanBoundaryPredictor(config, embeddings(network).shape[1], self.positions, self.position_size)
+        network.boundary = SpanBoundaryPredictor(
+            config, embeddings(network).shape[1], self.positions, self.position_size
+        )
         return network
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         from pipelines.networks.span_boundary import SpanBoundaryPredictor
 
-        top, signals = self.read(network, batch, requested)
+        top, signals = self.top_and_signals(network, batch, requested)
         if Signal.BOUNDARY_LOGITS in requested:
             boundary = network.get_submodule("boundary")
             assert isinstance(boundary, SpanBoundaryPredictor)
@@ -54,5 +59,5 @@ class SpanBoundaryHead(MaskedLMHead, name="span_boundary"):
 
 
 def embeddings(network: PreTrainedModel) -> Tensor:
-    """The token embeddings [V, width], which also score the vocabulary."""
+    """The token embeddings [V, width], which are also the output projection."""
     return cast("Tensor", network.get_input_embeddings().weight)

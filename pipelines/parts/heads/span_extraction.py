@@ -1,4 +1,4 @@
-"""The words of a text that answer a question."""
+"""Extractive question answering: the span of a context that answers a question."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 
 class SpanExtractionHead(Head, name="span_extraction"):
-    """The first and the last word of the answer, chosen among the tokens of a text behind its question.
+    """The first and the last token of the answer, selected among the tokens of a context that follows its question.
 
-    Token 0 stands for no answer (Devlin et al. 2018, §4.3). A long text is read in overlapping windows, of which the best
-    span counts; a window that does not hold the whole answer has none. The answer is cut from the text as it was given.
+    Token 0 means no answer (Devlin et al. 2018, §4.3). A long context is read in overlapping windows, of which the best
+    span counts; a window that does not contain the whole answer is labelled as having none. The answer is a substring
+    of the original context.
     """
 
     paper = "arXiv:1810.04805"
@@ -37,13 +38,13 @@ class SpanExtractionHead(Head, name="span_extraction"):
     answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.SPAN_LOGITS})
 
     longest_question: int = Option(64, ge=1)
-    """Tokens kept of a question, at most half of a row."""
+    """Maximum number of tokens of a question, at most half of a row."""
     overlap: float = Option(0.5, ge=0, lt=1)
-    """Share of a window's text that stands in the next one too."""
+    """Share of a window's context that is repeated in the next one."""
     longest_answer: int = Option(30, ge=1)
-    """Tokens of the longest answer that is given."""
+    """Maximum number of tokens of a predicted answer."""
     null_threshold: float | None = 0.0
-    """By how much a span must score better than no answer to be given (τ of Devlin et al. 2018, §4.3); null where every
+    """Margin by which the best span must exceed the score of no answer (τ of Devlin et al. 2018, §4.3); null if every
     question has an answer."""
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
@@ -53,12 +54,14 @@ class SpanExtractionHead(Head, name="span_extraction"):
         return SpanExtractor(config)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        said = network(**backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested)
+        outputs = network(**backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested)
         outside = batch[Field.ANSWERABLE] == 0
         outside[:, 0] = False
-        signals: dict[Signal, Any] = {Signal.SPAN_LOGITS: said.logits.masked_fill(outside.unsqueeze(-1), float("-inf"))}
+        signals: dict[Signal, Any] = {
+            Signal.SPAN_LOGITS: outputs.logits.masked_fill(outside.unsqueeze(-1), float("-inf"))
+        }
         if Signal.HIDDEN_STATES in requested:
-            signals[Signal.HIDDEN_STATES] = said.hidden_states
+            signals[Signal.HIDDEN_STATES] = outputs.hidden_states
         return signals
 
     def encode(
@@ -88,11 +91,11 @@ class SpanExtractionHead(Head, name="span_extraction"):
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
         assert isinstance(encoded, EncodedContexts)
-        best, nothing = np.full(len(encoded), -np.inf), np.full(len(encoded), np.inf)
+        best, no_answer = np.full(len(encoded), -np.inf), np.full(len(encoded), np.inf)
         spans = np.zeros((len(encoded), 2), dtype=np.int64)
         for chosen, _, signals in outputs:
             scores: Tensor = signals[Signal.SPAN_LOGITS].float()
-            nothing[chosen] = scores[:, 0].sum(-1).tolist()
+            no_answer[chosen] = scores[:, 0].sum(-1).tolist()
             values, first, last = best_spans(scores, self.longest_answer)
             best[chosen] = values.tolist()
             spans[chosen, 0], spans[chosen, 1] = first.tolist(), last.tolist()
@@ -101,25 +104,25 @@ class SpanExtractionHead(Head, name="span_extraction"):
         for index, example in enumerate(encoded.examples):
             items = np.arange(firsts[index], firsts[index + 1])
             item = items[best[items].argmax()]
-            bound = -np.inf if self.null_threshold is None else nothing[items].min() + self.null_threshold
+            bound = -np.inf if self.null_threshold is None else no_answer[items].min() + self.null_threshold
             characters = encoded.windows[item].characters[spans[item]]
             answers.append(example["context"][characters[0, 0] : characters[1, 1]] if best[item] > bound else "")
         return answers
 
 
 def best_spans(scores: Tensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:
-    """[B] each: the highest sum of a first and a last score, and the two tokens, over all spans of at most `longest` tokens
-    in `scores` [B, L, 2] that leave out token 0; −inf where there is none."""
+    """The best span of at most `longest` tokens, without token 0, in `scores` [B, L, 2]: the sum of its first and last
+    scores [B], −inf if there is none, and its first and last tokens int64 [B]."""
     import torch
 
     starts, ends = scores[:, 1:, 0], scores[:, 1:, 1]
     tokens = starts.shape[1]
-    # a column for each width of a span, its first token in the rows
+    # a column for each width of a span, a row for each first token
     widths = range(min(longest, tokens))
-    every = [
+    scores_by_width = [
         torch.nn.functional.pad(starts[:, : tokens - more] + ends[:, more:], (0, more), value=float("-inf"))
         for more in widths
     ]
-    values, places = torch.stack(every, dim=2).flatten(1).max(dim=1)
-    first = places // len(widths)
-    return values, first + 1, first + 1 + places % len(widths)
+    values, indices = torch.stack(scores_by_width, dim=2).flatten(1).max(dim=1)
+    first = indices // len(widths)
+    return values, first + 1, first + 1 + indices % len(widths)

@@ -1,4 +1,4 @@
-"""A tag for every word, each by itself."""
+"""Tagging, each word independently."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pipelines.vocabulary import Signal
 
 
 class TaggingHead(WordTaggingHead, name="tagging"):
-    """A tag for every word, read at its first token, each word by itself. Words beyond the length of a row are answered `O`."""
+    """A tag for every word, predicted independently at its first token. Words beyond the length of a row are tagged
+    `O`."""
 
     paper = "arXiv:1810.04805"
     provides = frozenset({Signal.TAG_LOGITS, Signal.HIDDEN_STATES})

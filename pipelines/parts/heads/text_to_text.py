@@ -1,4 +1,4 @@
-"""Every task as writing its answer (Raffel et al. 2019, §2.4)."""
+"""Every task as generation of its answer (Raffel et al. 2019, §2.4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class TextToTextItems(EncodedExamples):
-    """Sources and, where they are known, what is to be written of each."""
+    """Encoded sources and, if known, their targets."""
 
     examples: Sequence[Row]
     sources: list[NDArray[np.int64]]
@@ -46,11 +46,11 @@ class TextToTextItems(EncodedExamples):
 
 
 class TextToTextHead(SequenceToSequenceHead, name="text_to_text"):
-    """Reads an example as one text and writes its answer as another, whatever the task family.
+    """Read an example as one text and generate its answer as another, whatever the task family.
 
-    A source of more than `length` tokens is cut at its end. Where the answers are a closed set, one that takes more than
-    `longest` tokens is an error; elsewhere it is cut, and then not taught to end. Written text that is no answer counts as a
-    wrong one.
+    A source of more than `length` tokens is truncated at its end. If the answers are a closed set, one of more than
+    `longest` tokens is an error; otherwise it is truncated, and trained without its end token. Generated text that is
+    not a valid answer counts as wrong.
     """
 
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TARGET_IDS})
@@ -68,9 +68,9 @@ class TextToTextHead(SequenceToSequenceHead, name="text_to_text"):
     labels = frozenset({Field.TARGET_IDS})
 
     beams: PositiveInt = 1
-    """Texts that beam search keeps at each step; 1 writes the likeliest token each time."""
+    """Number of beams in beam search; 1 is greedy decoding."""
     longest: PositiveInt = 64
-    """Tokens of the longest answer, its end included."""
+    """Maximum number of tokens of an answer, including its end token."""
 
     def encode(
         self,
@@ -82,8 +82,8 @@ class TextToTextHead(SequenceToSequenceHead, name="text_to_text"):
         answers: bool = True,
     ) -> EncodedExamples:
         texts = [task.family.source(row, task.labels) for row in examples]
-        read = tokenizer(texts, truncation=True, max_length=length, verbose=False)["input_ids"] if texts else []
-        sources = [np.asarray(ids, dtype=np.int64) for ids in read]
+        encodings = tokenizer(texts, truncation=True, max_length=length, verbose=False)["input_ids"] if texts else []
+        sources = [np.asarray(ids, dtype=np.int64) for ids in encodings]
         targets = self._targets(examples, task, tokenizer, end_of(tokenizer)) if answers else None
         return TextToTextItems(examples, sources, targets, int(tokenizer.pad_token_id))
 
@@ -97,13 +97,13 @@ class TextToTextHead(SequenceToSequenceHead, name="text_to_text"):
     ) -> list[Answer]:
         answers: list[Answer] = [None] * len(encoded.examples)
         for items, batch, _ in outputs:
-            written = self._written(network, encoded, items, batch, tokenizer)
-            for item, text in zip(items, tokenizer.batch_decode(written, skip_special_tokens=True), strict=True):
+            generated = self._generate_for(network, encoded, items, batch, tokenizer)
+            for item, text in zip(items, tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True):
                 owner = encoded.owners[item]
                 answers[owner] = task.family.read_answer(text.strip(), encoded.examples[owner], task.labels)
         return answers
 
-    def _written(
+    def _generate_for(
         self,
         network: PreTrainedModel,
         encoded: EncodedExamples,
@@ -111,17 +111,17 @@ class TextToTextHead(SequenceToSequenceHead, name="text_to_text"):
         batch: Batch,
         tokenizer: PreTrainedTokenizerFast,
     ) -> Tensor:
-        """int64 [B, at most `longest` + 1]: what `network` writes of `items`."""
-        return self._generated(
+        """int64 [B, at most `longest` + 1]: the tokens that `network` generates for `items`."""
+        return self._generate(
             network, batch[Field.INPUT_IDS], batch[Field.ATTENTION_MASK], end_of(tokenizer), tokenizer
         )
 
-    def _generated(
+    def _generate(
         self, network: PreTrainedModel, ids: Tensor, mask: Tensor, end: int, tokenizer: PreTrainedTokenizerFast
     ) -> Tensor:
-        # rows of the vocabulary that only round its size up say nothing
-        nothing = list(range(len(tokenizer), network.config.vocab_size))
-        written: Tensor = network.generate(  # type: ignore[operator]  # transformers types it as a module
+        # rows of the vocabulary that only round its size up are not tokens
+        unused = list(range(len(tokenizer), network.config.vocab_size))
+        generated: Tensor = network.generate(  # type: ignore[operator]  # transformers types it as a module
             input_ids=ids,
             attention_mask=mask,
             max_new_tokens=self.longest,
@@ -129,28 +129,28 @@ class TextToTextHead(SequenceToSequenceHead, name="text_to_text"):
             do_sample=False,
             eos_token_id=end,
             pad_token_id=tokenizer.pad_token_id,
-            suppress_tokens=nothing or None,
+            suppress_tokens=unused or None,
         )
-        return written
+        return generated
 
     def _targets(
         self, examples: Sequence[Row], task: Task, tokenizer: PreTrainedTokenizerFast, end: int
     ) -> list[NDArray[np.int64]]:
         texts = [task.family.answer_text(row) for row in examples]
-        written = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+        encodings = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
         targets = []
-        for row, (text, ids) in enumerate(zip(texts, written, strict=True)):
+        for row, (text, ids) in enumerate(zip(texts, encodings, strict=True)):
             whole = [*ids, end]
             if len(whole) > self.longest and task.labels:
                 raise DataError(
-                    f"row {row}: its answer {text[:60]!r} takes {len(whole)} tokens, and {self.name} writes at most "
-                    f"{self.longest}; raise `longest`"
+                    f"row {row}: its answer {text[:60]!r} has {len(whole)} tokens, more than the {self.longest} that "
+                    f"{self.name} generates; raise `longest`"
                 )
             targets.append(np.asarray(whole[: self.longest], dtype=np.int64))
         return targets
 
 
 def end_of(tokenizer: PreTrainedTokenizerFast) -> int:
-    """The token that ends a written text."""
+    """Id of the token that ends a generated text."""
     end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
     return int(end)

@@ -1,4 +1,4 @@
-"""Texts as rows of token ids, framed as their tokenizer frames them."""
+"""Texts as rows of token ids, with the special tokens of their tokenizer."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TokenRows:
-    """Rows of tokens, not yet side by side."""
+    """Rows of token ids of different lengths, not yet padded."""
 
     ids: list[NDArray[np.int64]]
     types: list[NDArray[np.int64]] | None
-    """Which text each token is of; None where the tokenizer does not tell them apart."""
+    """Token types of each row; None if the tokenizer does not use them."""
     padding: int
     """Id of the padding token."""
 
     @classmethod
     def of(cls, encodings: Sequence[Any], tokenizer: PreTrainedTokenizerFast) -> TokenRows:
-        """The rows of `encodings`, as the tokenizers library makes them."""
+        """The rows of `encodings` of the tokenizers library."""
         types = None
         if Field.TOKEN_TYPE_IDS in tokenizer.model_input_names:
             types = [np.asarray(encoding.type_ids, dtype=np.int64) for encoding in encodings]
@@ -39,11 +39,11 @@ class TokenRows:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """[rows] tokens of each."""
+        """int64 [rows]: number of tokens of each row."""
         return np.asarray([len(row) for row in self.ids], dtype=np.int64)
 
     def batch(self, chosen: Sequence[int]) -> FieldArrays:
-        """The rows `chosen` side by side."""
+        """The rows `chosen`, padded to the longest of them."""
         rows = [self.ids[index] for index in chosen]
         ids = pad_rows(rows, self.padding)
         fields: FieldArrays = {Field.INPUT_IDS: ids, Field.ATTENTION_MASK: attention_masks(rows, ids.shape[1])}
@@ -61,14 +61,14 @@ def token_rows(
 ) -> TokenRows:
     """`texts`, or pairs of them, as rows of at most `length` tokens.
 
-    What does not fit is cut from the end of the longer text, or from its beginning where `keep_end`. Raises RecipeError
-    when `length` has no room beside the tokens that frame a text.
+    The longer text of a pair is truncated first, at its end, or at its beginning with `keep_end`. Raises RecipeError
+    when `length` has no room besides special tokens.
     """
     fast = tokenizer.backend_tokenizer
     pairs = bool(texts) and not isinstance(texts[0], str)
     frame = fast.num_special_tokens_to_add(pairs)
     if length <= frame:
-        raise RecipeError(f"budget.length: {length} tokens hold only the {frame} that frame a text; raise it")
+        raise RecipeError(f"budget.length: {length} tokens have no room besides {frame} special tokens; raise it")
     fast.no_padding()
     fast.enable_truncation(length, strategy="longest_first", direction="left" if keep_end else "right")
     encodings = fast.encode_batch_fast(list(texts))
@@ -85,7 +85,7 @@ def column(examples: Sequence[Row], name: str) -> list[Any]:
 
 
 def refuse_empty(rows: TokenRows, examples: Sequence[int]) -> None:
-    """Raise DataError naming the first of `examples`, one for each row, whose row holds no token."""
+    """Raise DataError naming the first of `examples` (the index of each row's example) whose row has no tokens."""
     empty = np.flatnonzero(rows.lengths == 0)
     if len(empty):
-        raise DataError(f"example {examples[empty[0]]}: the tokenizer finds no token in its text; leave it out")
+        raise DataError(f"example {examples[empty[0]]}: its text has no tokens; leave it out")

@@ -1,4 +1,4 @@
-"""What the heads have in common that give every word of a sentence a tag."""
+"""Base class of heads that tag every word of a sentence."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class WordTaggingHead(Head):
-    """A tag for every word, read at its first token (Devlin et al. 2018, §5.3).
+    """A tag for every word, predicted at its first token (Devlin et al. 2018, §5.3).
 
-    Words beyond the length of a row, and words of which the tokenizer leaves nothing, are answered `O`; how many is logged.
+    Words beyond the length of a row, and words without any token, are tagged `O`; their number is logged.
     """
 
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
@@ -35,7 +35,7 @@ class WordTaggingHead(Head):
     labels = frozenset({Field.TAG_LABELS})
 
     transitions: ClassVar[bool] = False
-    """Whether the network also scores going from one tag to the next."""
+    """Whether the network also scores transitions between tags."""
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from pipelines.networks.token_classifier import TokenClassifier
@@ -47,10 +47,10 @@ class WordTaggingHead(Head):
         return TokenClassifier(config)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        said = network(**backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested)
-        signals: dict[Signal, Any] = {Signal.TAG_LOGITS: said.logits}
+        outputs = network(**backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested)
+        signals: dict[Signal, Any] = {Signal.TAG_LOGITS: outputs.logits}
         if Signal.HIDDEN_STATES in requested:
-            signals[Signal.HIDDEN_STATES] = said.hidden_states
+            signals[Signal.HIDDEN_STATES] = outputs.hidden_states
         return signals
 
     def encode(
@@ -65,23 +65,26 @@ class WordTaggingHead(Head):
         fast = tokenizer.backend_tokenizer
         frame = fast.num_special_tokens_to_add(False)
         if length <= frame:
-            raise RecipeError(f"budget.length: {length} tokens hold only the {frame} that frame a text; raise it")
+            raise RecipeError(f"budget.length: {length} tokens have no room besides {frame} special tokens; raise it")
         sentences: list[list[str]] = column(examples, "tokens")
         for index, words in enumerate(sentences):
             if len(words) == 0:
                 raise DataError(f"example {index}: the column 'tokens' is empty")
         fast.no_padding()
         fast.enable_truncation(length)
-        # not the fast way, which does not say which word a token is of
+        # not encode_batch_fast, whose encodings lack the word of each token
         encodings = fast.encode_batch([with_leading_spaces(words) for words in sentences], is_pretokenized=True)
         fast.no_truncation()
-        places = [_first_tokens(encoding.word_ids) for encoding in encodings]
-        tags = _numbers(examples, sentences, task) if answers else None
-        encoded = EncodedWords(examples, TokenRows.of(encodings, tokenizer), places, tags)
+        first_tokens = [_first_tokens(encoding.word_ids) for encoding in encodings]
+        tags = _tag_indices(examples, sentences, task) if answers else None
+        encoded = EncodedWords(examples, TokenRows.of(encodings, tokenizer), first_tokens, tags)
         if encoded.uncovered:
             total = sum(map(len, sentences))
             logging.getLogger(__name__).warning(
-                "%d of %d words lie beyond %d tokens, or are no token, and count as O", encoded.uncovered, total, length
+                "%d of %d words are beyond %d tokens or have no token; they count as O",
+                encoded.uncovered,
+                total,
+                length,
             )
         return encoded
 
@@ -96,36 +99,37 @@ class WordTaggingHead(Head):
         assert isinstance(encoded, EncodedWords)
         answers: list[Answer] = [[OUTSIDE] * len(example["tokens"]) for example in encoded.examples]
         for chosen, _, signals in outputs:
-            places = [encoded.places[item] for item in chosen]
-            for item, place, tags in zip(chosen, places, self._tags(signals, places), strict=True):
-                for word, tag in zip(place[:, 0], tags, strict=True):
+            first_tokens = [encoded.first_tokens[item] for item in chosen]
+            for item, words, tags in zip(chosen, first_tokens, self._tags(signals, first_tokens), strict=True):
+                for word, tag in zip(words[:, 0], tags, strict=True):
                     answers[item][word] = task.labels[tag]
         return answers
 
-    def _tags(self, signals: Signals, places: Sequence[NDArray[np.int64]]) -> list[list[int]]:
-        """The numbers of the tags of the covered words of each row, `places` being those words and their first tokens."""
+    def _tags(self, signals: Signals, first_tokens: Sequence[NDArray[np.int64]]) -> list[list[int]]:
+        """Tag indices of the covered words of each row; `first_tokens` is as in `EncodedWords`."""
         best: list[list[int]] = signals[Signal.TAG_LOGITS].argmax(-1).tolist()
-        return [[row[token] for token in place[:, 1]] for row, place in zip(best, places, strict=True)]
+        return [[row[token] for token in words[:, 1]] for row, words in zip(best, first_tokens, strict=True)]
 
 
 class EncodedWords(EncodedExamples):
-    """Sentences, each an item."""
+    """Encoded sentences, each an item."""
 
-    places: Sequence[NDArray[np.int64]]
-    """[words covered, 2] of each sentence: the number of each word that has a token, and the place of its first token."""
+    first_tokens: Sequence[NDArray[np.int64]]
+    """int64 [covered words, 2] of each sentence: index of each word that has a token, and position of its first
+    token."""
     uncovered: int
-    """Words of all sentences that have none."""
+    """Number of words without a token, over all sentences."""
 
     def __init__(
         self,
         examples: Sequence[Row],
         rows: TokenRows,
-        places: Sequence[NDArray[np.int64]],
+        first_tokens: Sequence[NDArray[np.int64]],
         tags: Sequence[NDArray[np.int64]] | None,
     ) -> None:
         self.examples, self.owners = examples, np.arange(len(examples), dtype=np.int64)
-        self.lengths, self.places = rows.lengths, places
-        self.uncovered = sum(len(example["tokens"]) for example in examples) - sum(map(len, places))
+        self.lengths, self.first_tokens = rows.lengths, first_tokens
+        self.uncovered = sum(len(example["tokens"]) for example in examples) - sum(map(len, first_tokens))
         self._rows, self._tags = rows, tags
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
@@ -135,14 +139,15 @@ class EncodedWords(EncodedExamples):
             labels = []
             for item in chosen:
                 row = np.full(self.lengths[item], IGNORED, dtype=np.int64)
-                row[self.places[item][:, 1]] = self._tags[item][self.places[item][:, 0]]
+                words, tokens = self.first_tokens[item].T
+                row[tokens] = self._tags[item][words]
                 labels.append(row)
             fields[Field.TAG_LABELS] = pad_rows(labels, IGNORED)
         return fields
 
 
 def _first_tokens(words: Sequence[int | None]) -> NDArray[np.int64]:
-    """[covered, 2]: every word of which there is a token, and its first one."""
+    """int64 [covered words, 2]: each word that has a token, and its first one. `words` is the word of each token."""
     firsts: dict[int, int] = {}
     for token, word in enumerate(words):
         if word is not None:
@@ -150,11 +155,11 @@ def _first_tokens(words: Sequence[int | None]) -> NDArray[np.int64]:
     return np.asarray(sorted(firsts.items()), dtype=np.int64).reshape(-1, 2)
 
 
-def _numbers(examples: Sequence[Row], sentences: Sequence[Sequence[str]], task: Task) -> list[NDArray[np.int64]]:
-    """The tags as numbers; a tag that no training example has cannot be answered, and no loss counts it."""
-    number = {tag: index for index, tag in enumerate(task.labels)}
+def _tag_indices(examples: Sequence[Row], sentences: Sequence[Sequence[str]], task: Task) -> list[NDArray[np.int64]]:
+    """Tag indices of each sentence; IGNORED for a tag that no training example has, which can never be predicted."""
+    indices = {tag: index for index, tag in enumerate(task.labels)}
     tags = cast("list[list[str]]", column(examples, "tags"))
     for index, (words, given) in enumerate(zip(sentences, tags, strict=True)):
         if len(words) != len(given):
             raise DataError(f"example {index}: its column 'tags' holds {len(given)} tags for {len(words)} tokens")
-    return [np.asarray([number.get(tag, IGNORED) for tag in given], dtype=np.int64) for given in tags]
+    return [np.asarray([indices.get(tag, IGNORED) for tag in given], dtype=np.int64) for given in tags]

@@ -113,9 +113,9 @@ def test_a_long_context_loses_its_beginning_and_never_question_or_choice(tokeniz
 
 def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
     head = MultipleChoiceHead()
-    with pytest.raises(DataError, match="example 1: its answer 2 is none of its 2 choices"):
+    with pytest.raises(DataError, match="example 1: its answer 2 is not the index of one of its 2 choices"):
         head.encode([QUESTIONS[0], {**QUESTIONS[1], "answer": 2}], CHOICES, tokenizer, 48)
     with pytest.raises(DataError, match="example 0: its column 'choices' holds 1"):
         head.encode([{**QUESTIONS[0], "choices": ["xml"]}], CHOICES, tokenizer, 48)
-    with pytest.raises(DataError, match="example 2: its label 'high' is no number"):
+    with pytest.raises(DataError, match="example 2: its label 'high' is not a finite number"):
         RegressionHead().encode([*PAIRS[:2], {**PAIRS[2], "label": "high"}], SCORES, tokenizer, 48)

@@ -178,7 +178,7 @@ def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
         head.encode([PAIRS[0], TEXTS[0]], PAIR_TASK, tokenizer, 40)
     with pytest.raises(DataError, match=r"example 8: no training example has its label 'json'; known: email, xml"):
         head.encode([*TEXTS, {"text": "x", "label": "json"}], TASK, tokenizer, 40)
-    with pytest.raises(RecipeError, match=r"budget\.length: 3 tokens hold only the 3 that frame"):
+    with pytest.raises(RecipeError, match=r"budget\.length: 3 tokens have no room besides 3 special tokens"):
         head.encode(PAIRS, PAIR_TASK, tokenizer, 3)
     unfit = SequenceClassificationHead(both_orders=True).unfit(TASK.family)
     assert unfit is not None and "an example of text_classification is one text" in unfit

@@ -204,5 +204,5 @@ def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
         head.encode([SENTENCES[0], {"tokens": [], "tags": []}], TASK, tokenizer, 32)
     with pytest.raises(DataError, match="example 0: its column 'tags' holds 1 tags for 6 tokens"):
         head.encode([{**SENTENCES[0], "tags": ["O"]}], TASK, tokenizer, 32)
-    with pytest.raises(RecipeError, match=r"budget\.length: 2 tokens hold only the 2 that frame"):
+    with pytest.raises(RecipeError, match=r"budget\.length: 2 tokens have no room besides 2 special tokens"):
         head.encode(SENTENCES, TASK, tokenizer, 2)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pipelines.parts.layouts import StreamShape, Layout
+from pipelines.parts.layouts import Layout, StreamShape
 from pipelines.vocabulary import Field
 from tests.contracts.families import build, members
 

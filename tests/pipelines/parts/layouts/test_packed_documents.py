@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.errors import DataError
-from pipelines.parts.layouts import StreamShape, Layout, RowSegments
+from pipelines.parts.layouts import Layout, RowSegments, StreamShape
 from pipelines.parts.layouts.packed_documents import patterns
 
 PART = Layout.model_validate("packed_documents")

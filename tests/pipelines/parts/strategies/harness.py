@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModel, PreTrainedModel
 
 from pipelines.networks.sequence_classifier import SequenceClassifier
 from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
-from pipelines.parts.strategies import ParameterGroup, TrainingProgress, Strategy
+from pipelines.parts.strategies import ParameterGroup, Strategy, TrainingProgress
 from pipelines.task_families import Task, TaskFamily
 from pipelines.training.assembly.parameter_groups import groups_of
 

@@ -7,7 +7,7 @@ import torch
 
 from pipelines.components import discover
 from pipelines.errors import RecipeError
-from pipelines.parts.strategies import TrainingProgress, Strategy
+from pipelines.parts.strategies import Strategy, TrainingProgress
 from pipelines.training.assembly.parameter_groups import by_depth, groups_of
 from tests.pipelines.parts.strategies.harness import IDS, LABELS, MASK, TINY, classifier, optimizer_of
 

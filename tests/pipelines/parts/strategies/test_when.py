@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from pipelines.errors import RecipeError
-from pipelines.parts.strategies import ParameterGroup, TrainingProgress, Strategy
+from pipelines.parts.strategies import ParameterGroup, Strategy, TrainingProgress
 from pipelines.parts.strategies.chain_thaw import ChainThaw
 from pipelines.parts.strategies.discriminative import Discriminative
 from pipelines.parts.strategies.full import Full

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertForMaskedLM
 
 from pipelines.networks.vocabulary_loss import vocabulary_cross_entropy
-from pipelines.parts.accelerators.cpu_kernels import bfloat16_weights as copies
-from pipelines.parts.accelerators.cpu_kernels.compiled_adamw import CompiledAdamW
+from pipelines.parts.accelerators.cpu_kernels import bfloat16_copies
 from pipelines.parts.accelerators.cpu_kernels.bfloat16_copies import bfloat16_weights
+from pipelines.parts.accelerators.cpu_kernels.compiled_adamw import CompiledAdamW
 from pipelines.parts.accelerators.cpu_kernels.swapping import swap_modules
 
 OPTIONS: dict[str, Any] = {"lr": 1e-2, "betas": (0.9, 0.98), "eps": 1e-6}
@@ -35,7 +35,7 @@ def network(compiled: Path) -> BertForMaskedLM:
 
 def optimizer(body: nn.Module, decay: float = 0.1) -> CompiledAdamW:
     return CompiledAdamW(
-        [{"params": list(body.parameters())}], clip=1.0, in_rows=True, **(OPTIONS | {"weight_decay": decay})
+        [{"params": list(body.parameters())}], clip=1.0, sparse_rows=True, **(OPTIONS | {"weight_decay": decay})
     )
 
 
@@ -66,13 +66,13 @@ def test_a_step_writes_them_with_the_weights(compiled: Path, decay: float) -> No
     rule = optimizer(body, decay)
     train(body, rule, 0, 2)
     before = [one.detach().clone() for one in weights(body)]
-    used = {one: kept.values.data_ptr() for one, kept in rule._kept.items() if kept.values is not None}
+    used = {one: kept.values.data_ptr() for one, kept in rule._copies.items() if kept.values is not None}
     asked = [one for name, one in body.named_parameters() if "layer" in name and one.ndim == 2]
     assert set(asked) <= set(used), "each layer's weight has a copy"
     train(body, rule, 2, 6)
     assert not any(torch.equal(one, other) for one, other in zip(before, weights(body), strict=True))
     for one, place in used.items():
-        kept = rule._kept[one].values
+        kept = rule._copies[one].values
         assert kept is not None and kept.data_ptr() == place
         assert torch.equal(kept, one.bfloat16()), "written by the step itself, nobody has asked"
     assert right(body)
@@ -81,10 +81,12 @@ def test_a_step_writes_them_with_the_weights(compiled: Path, decay: float) -> No
 def test_a_step_with_them_computes_the_same_bits(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, anew = network(compiled), network(compiled)
     train(kept, optimizer(kept), 0, 8)
-    monkeypatch.setattr(copies, "keep", lambda weights, owner: {})
-    monkeypatch.setattr("pipelines.parts.accelerators.cpu_kernels.compiled_adamw.keep", copies.keep)
+    monkeypatch.setattr(bfloat16_copies, "register_copies", lambda weights, owner: {})
+    monkeypatch.setattr(
+        "pipelines.parts.accelerators.cpu_kernels.compiled_adamw.register_copies", bfloat16_copies.register_copies
+    )
     rule = optimizer(anew)
-    assert rule._kept == {}
+    assert rule._copies == {}
     train(anew, rule, 0, 8)
     assert all(torch.equal(one, other) for one, other in zip(kept.parameters(), anew.parameters(), strict=True))
 

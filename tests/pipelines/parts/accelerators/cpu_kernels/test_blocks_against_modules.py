@@ -20,7 +20,7 @@ from pipelines.parts.accelerators.cpu_kernels.swapping import with_block
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 from tests.pipelines.parts.accelerators.cpu_kernels.test_blocks import made, narrow, said
 
-FUSED = {"NormedSumBackward", "ActivatedBackward", "AttendedBackward"}
+FUSED = {"ResidualNormFunctionBackward", "LinearGELUBackward", "SelfAttentionFunctionBackward"}
 KINDS = {BertOutput: "dense", BertIntermediate: "dense", BertSelfAttention: "key"}
 
 

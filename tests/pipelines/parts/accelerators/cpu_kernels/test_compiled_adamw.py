@@ -125,7 +125,8 @@ def test_any_number_of_threads_computes_the_same() -> None:
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
 def test_what_is_no_number_is_seen_as_torch_sees_it(wrong: float) -> None:
-    """A gradient that is none makes weights that are none, and an infinite one leaves 0 of the others: the next loss tells."""
+    """A gradient that is none makes weights that are none, and an infinite one leaves 0 of the others: the next loss
+    tells."""
     plain, mine = weights(), weights()
     theirs, ours = (
         torch.optim.AdamW(groups(plain), fused=True, **OPTIONS),
@@ -163,9 +164,9 @@ def test_what_has_no_gradient_stands_still() -> None:
 
 
 def test_it_computes_what_the_kernels_can_compute() -> None:
-    assert CompiledAdamW.takes(weights())
-    assert not CompiledAdamW.takes([*weights(), nn.Parameter(torch.ones(3, dtype=torch.float64))])
-    assert not CompiledAdamW.takes([nn.Parameter(torch.ones(3, device="meta"))])
-    assert not CompiledAdamW.takes([nn.Parameter(torch.ones(3, 4).t())])
+    assert CompiledAdamW.supports(weights())
+    assert not CompiledAdamW.supports([*weights(), nn.Parameter(torch.ones(3, dtype=torch.float64))])
+    assert not CompiledAdamW.supports([nn.Parameter(torch.ones(3, device="meta"))])
+    assert not CompiledAdamW.supports([nn.Parameter(torch.ones(3, 4).t())])
     close_library()
-    assert not CompiledAdamW.takes(weights())
+    assert not CompiledAdamW.supports(weights())

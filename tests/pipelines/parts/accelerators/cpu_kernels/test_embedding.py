@@ -39,7 +39,7 @@ class Words(nn.Module):
 def made(kind: type[nn.Embedding], rows: bool, width: int = 16, **options: Any) -> tuple[Words, CompiledAdamW]:
     network = Words(kind, width, **options)
     groups = [{"params": list(network.parameters())}]
-    return network, CompiledAdamW(groups, clip=0.01, in_rows=rows, **OPTIONS)
+    return network, CompiledAdamW(groups, clip=0.01, sparse_rows=rows, **OPTIONS)
 
 
 def texts(step: int) -> list[Tensor]:
@@ -59,7 +59,7 @@ def train(network: Words, optimizer: CompiledAdamW, begin: int, end: int, pieces
 def gradient(network: Words, optimizer: CompiledAdamW) -> Tensor:
     """That of the words, whole."""
     weight = network.words.weight
-    parts = [weight.grad, *(one.grad for key, one in optimizer._apart.items() if key is weight)]
+    parts = [weight.grad, *(one.grad for key, one in optimizer._row_leaves.items() if key is weight)]
     return sum((one.to_dense() for one in parts if one is not None), torch.zeros_like(weight))
 
 
@@ -72,7 +72,7 @@ def test_its_gradient_is_torchs(tied: bool, padding: int | None, pieces: int) ->
     for network in (plain, ours):
         for ids in texts(1)[:pieces]:
             network(ids).backward()
-    rows = optimizer._apart[ours.words.weight].grad
+    rows = optimizer._row_leaves[ours.words.weight].grad
     assert rows is not None and rows.is_sparse
     assert (ours.words.weight.grad is None) is not tied
     close(gradient(ours, optimizer), plain.words.weight.grad, torch.float32)
@@ -167,7 +167,7 @@ def test_a_copy_sends_its_gradient_to_itself() -> None:
     other = copy.deepcopy(network)
     other(texts(0)[0]).backward()
     assert other.words.weight.grad is not None
-    assert optimizer._apart[network.words.weight].grad is None
+    assert optimizer._row_leaves[network.words.weight].grad is None
 
 
 def test_rows_of_nothing_and_of_everything() -> None:

@@ -21,10 +21,10 @@ def network() -> BertForMaskedLM:
 @pytest.fixture
 def unknown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A version of transformers that nobody has compared."""
-    cpu_kernels.known.cache_clear()
+    cpu_kernels.is_tested_version.cache_clear()
     monkeypatch.setattr(cpu_kernels, "version", lambda name: "5.99.1")
     yield
-    cpu_kernels.known.cache_clear()
+    cpu_kernels.is_tested_version.cache_clear()
 
 
 def test_an_unknown_version_is_reported_once_and_no_module_is_replaced(
@@ -33,8 +33,8 @@ def test_an_unknown_version_is_reported_once_and_no_module_is_replaced(
     before = [type(module) for module in network.modules()]
     accelerator = Accelerator.model_validate("cpu_kernels")
     with caplog.at_level(logging.WARNING):
-        assert not accelerator.give([network], compiled)
-        assert not accelerator.give([network], compiled)
+        assert not accelerator.accelerate([network], compiled)
+        assert not accelerator.accelerate([network], compiled)
     assert [type(module) for module in network.modules()] == before
     (warning,) = caplog.records
     assert "5.99.1" in warning.getMessage() and cpu_kernels.TESTED_VERSIONS[0] in warning.getMessage()
@@ -44,7 +44,7 @@ def test_the_installed_version_is_known_and_its_blocks_are_replaced(network: Ber
     before = [type(module) for module in network.modules()]
     (accelerator,) = installed_accelerators()
     assert accelerator.applies("cpu") and not accelerator.applies("gpu")
-    assert accelerator.give([network], compiled)
+    assert accelerator.accelerate([network], compiled)
     assert [type(module) for module in network.modules()] != before
 
 

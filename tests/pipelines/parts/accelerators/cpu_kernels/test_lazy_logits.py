@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
-from pipelines.parts.accelerators.cpu_kernels import projected_loss
-from pipelines.parts.accelerators.cpu_kernels.library import close_library
+from pipelines.parts.accelerators.cpu_kernels import linear_cross_entropy
 from pipelines.parts.accelerators.cpu_kernels.lazy_logits import LazyLogits, VocabularyLinear
+from pipelines.parts.accelerators.cpu_kernels.library import close_library
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 
@@ -71,7 +71,7 @@ def test_a_batch_in_parts_says_what_it_says_at_once(monkeypatch: pytest.MonkeyPa
         return [loss.detach(), *torch.autograd.grad(loss, [read, made.weight, made.bias])]
 
     whole = computed()
-    monkeypatch.setattr(projected_loss, "POSITIONS", 33)
+    monkeypatch.setattr(linear_cross_entropy, "POSITIONS", 33)
     for one, other in zip(computed(), whole, strict=True):
         close(one, other, torch.bfloat16, more=4)
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from pipelines.parts.accelerators.cpu_kernels.linear import KernelLinear, join
+from pipelines.parts.accelerators.cpu_kernels.linear import KernelLinear, share_input
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 
@@ -36,7 +36,7 @@ def test_layers_of_one_input_say_what_each_would() -> None:
     alone = [nn.Linear(16, size) for size in (16, 8, 8)]
     for one, other in zip(layers, alone, strict=True):
         other.load_state_dict(one.state_dict())
-    join(layers)
+    share_input(layers)
     states = torch.randn(5, 16)
     for _ in range(2):  # the second time with what the first has left
         read, beside = states.clone().requires_grad_(), states.clone().requires_grad_()
@@ -56,7 +56,7 @@ def test_layers_of_one_input_may_be_given_others() -> None:
     """As in attention to another text: the query reads one, key and value read the other."""
     torch.manual_seed(10)
     query, key = KernelLinear(6, 6), KernelLinear(6, 6)
-    join([query, key])
+    share_input([query, key])
     mine, theirs = torch.randn(3, 6), torch.randn(4, 6)
     with torch.autocast("cpu", torch.bfloat16):
         first, second = query(mine), key(theirs)

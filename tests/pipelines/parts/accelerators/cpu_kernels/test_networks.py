@@ -19,7 +19,8 @@ SIZES = {
     "bert": {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96},
     "roberta": {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96},
     "electra": {
-        "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96, "embedding_size": 32,
+        "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96,
+        "embedding_size": 32,
     },
     "gpt2": {"n_embd": 64, "n_layer": 2, "n_head": 4},
     "xlnet": {"d_model": 64, "n_layer": 2, "n_head": 4, "d_inner": 96},
@@ -27,10 +28,15 @@ SIZES = {
 }  # fmt: skip
 INTERFACE = {"bert", "roberta", "electra", "gpt2", "t5"}
 """Those that ask for their attention by its name."""
-BERT = {"NormedSumBackward", "ActivatedBackward", "AttendedBackward"}
+BERT = {"ResidualNormFunctionBackward", "LinearGELUBackward", "SelfAttentionFunctionBackward"}
 FUSED_BLOCKS = {
     **dict.fromkeys(("bert", "roberta", "electra"), BERT),
-    "t5": {"ScaledRowsBackward", "AttendedBackward", "FedBackward", "AddDroppedBackward"},
+    "t5": {
+        "RMSNormFunctionBackward",
+        "SelfAttentionFunctionBackward",
+        "FeedForwardFunctionBackward",
+        "DropoutAddFunctionBackward",
+    },
 }
 """Functions that are whole blocks of those that have some."""
 
@@ -77,7 +83,8 @@ def is_faster(body: PreTrainedModel) -> bool:
 
 @pytest.mark.parametrize("kind", SIZES)
 def test_a_network_learns_as_well_as_without(kind: str, compiled: Path) -> None:
-    """Beside float64, the kernels' gradients err by no more than autocast's, or than states that are rounded to bfloat16."""
+    """Beside float64, the kernels' gradients err by no more than autocast's, or than states that are rounded to
+    bfloat16."""
     plain = network(kind)
     exact, faster = copy.deepcopy(plain).double(), copy.deepcopy(plain)
     names = set(faster.state_dict())

@@ -66,7 +66,7 @@ def test_it_is_as_near_to_float64_as_transformers_own(
     made = module()
     exact = learnt(copy.deepcopy(made).double(), inputs(torch.float64, segments, past), narrow=False)
     ours = learnt(made, inputs(torch.float32, segments, past))
-    monkeypatch.setattr(relative_attention, "trains_narrow", lambda *_: False)
+    monkeypatch.setattr(relative_attention, "trains_in_bfloat16", lambda *_: False)
     usual = learnt(made, inputs(torch.float32, segments, past))
     largest = max(float(one.double().norm()) for one in exact if one is not None)
     for right, one, other in zip(exact, ours, usual, strict=True):
@@ -95,4 +95,4 @@ def test_whoever_wants_the_weights_gets_them() -> None:
         plain = made(**given)
     assert len(said) == 3 and said[2][0].shape == (LENGTH, LENGTH, BATCH, 3)
     close(said[0], plain[0], torch.bfloat16, more=4)
-    assert "DrawnSoftmaxBackward" in functions(plain[0]) and "DrawnSoftmaxBackward" not in functions(said[0])
+    assert "SoftmaxFunctionBackward" in functions(plain[0]) and "SoftmaxFunctionBackward" not in functions(said[0])

@@ -22,7 +22,8 @@ def network(compiled: Path) -> BertModel:
     torch.manual_seed(0)
     config = BertConfig(
         vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=16, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation="eager",
+        max_position_embeddings=16, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+        attn_implementation="eager",
     )  # fmt: skip
     made = BertModel(config).train()
     assert swap_modules([made], compiled)
@@ -39,7 +40,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         found.append(1)
         deposit(node, gradient)
 
-    monkeypatch.setattr(residual, "leave", counted)
+    monkeypatch.setattr(residual, "deposit", counted)
     yield found
 
 
@@ -62,7 +63,7 @@ def weighted(hidden: Tensor) -> Tensor:
 
 def alone(body: BertModel, monkeypatch: pytest.MonkeyPatch) -> BertModel:
     """A network whose residuals send their gradients as autograd asks for them."""
-    monkeypatch.setattr(residual, "beside", lambda said, read: None)
+    monkeypatch.setattr(residual, "residual_receiver", lambda said, read: None)
     return copy.deepcopy(body)
 
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 from transformers import AttentionInterface, T5Config
 from transformers.models.t5.modeling_t5 import T5Attention, T5LayerCrossAttention, T5LayerSelfAttention
 
-from pipelines.parts.accelerators.cpu_kernels import positioned_heads
+from pipelines.parts.accelerators.cpu_kernels import t5_attention
 from pipelines.parts.accelerators.cpu_kernels.attention import NAME, attend
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
@@ -36,7 +36,7 @@ def block(kind: Callable[[T5Config], nn.Module] = attention, rate: float = 0.0, 
 def test_beside_float64(mask: str, length: int) -> None:
     module, states, added = block(is_decoder=mask == "causal"), narrow(2, length, 48), hidden(mask, length)
     ours = said(module, states, added)
-    assert functions(ours) >= {"AttendedBackward"} and ours.dtype is torch.bfloat16
+    assert functions(ours) >= {"SelfAttentionFunctionBackward"} and ours.dtype is torch.bfloat16
     outer = torch.randn(ours.shape).bfloat16()
     ours.backward(outer)
     (one,), weights = twice(states), exact(module)
@@ -71,13 +71,13 @@ def test_two_layers_say_what_their_modules_say(rate: float, kind: torch.dtype, m
     weights, found = [*first.parameters(), *second.parameters()], []
     for fused in (True, False):
         if not fused:
-            monkeypatch.setattr(positioned_heads, "one_function", lambda *_: False)
+            monkeypatch.setattr(t5_attention, "can_fuse", lambda *_: False)
         torch.manual_seed(7)
         with torch.autocast("cpu", torch.bfloat16):
             states, bias, _ = first(given, attention_mask=hidden("padding", 40))
             result = second(states, attention_mask=hidden("padding", 40), position_bias=bias)[0]
-        assert ("AttendedBackward" in functions(result)) is fused
-        assert ("DrawnAttentionBackward" in functions(result)) is not fused
+        assert ("SelfAttentionFunctionBackward" in functions(result)) is fused
+        assert ("AttentionFunctionBackward" in functions(result)) is not fused
         found.append([result.detach(), *torch.autograd.grad(result, [given, *weights], outer)])
     for one, other in zip(*found, strict=True):
         assert one.dtype is other.dtype
@@ -108,7 +108,7 @@ def test_what_is_frozen_has_no_gradient() -> None:
         for name, one in module.named_parameters():
             one.requires_grad_(name == only)
         result = said(module, narrow(2, 20, 48).detach())
-        assert ("AttendedBackward" in functions(result)) is (only != "o.weight")
+        assert ("SelfAttentionFunctionBackward" in functions(result)) is (only != "o.weight")
         result.float().square().sum().backward()
         assert [name for name, one in module.named_parameters() if one.grad is not None] == [only]
 
@@ -145,12 +145,12 @@ def attended_otherwise() -> nn.Module:
 @pytest.mark.parametrize("build", [listened_to, biased, without_distances, attended_otherwise])
 def test_what_is_not_the_same_is_left_to_the_modules(build: Callable[[], nn.Module]) -> None:
     module, states = build(), narrow(2, 20, 48)
-    assert isinstance(module, positioned_heads.PositionedSelfAttention)
+    assert isinstance(module, t5_attention.FusedT5Attention)
     result = said(module, states)
-    assert "AttendedBackward" not in functions(result) and result.isfinite().all()
+    assert "SelfAttentionFunctionBackward" not in functions(result) and result.isfinite().all()
 
 
 def test_attention_to_another_text_is_left_to_the_modules() -> None:
     module, states, other = block(T5LayerCrossAttention), narrow(2, 20, 48), narrow(2, 30, 48)
     result = said(module, states, other)
-    assert "DrawnAttentionBackward" in functions(result) and "AttendedBackward" not in functions(result)
+    assert "AttentionFunctionBackward" in functions(result) and "SelfAttentionFunctionBackward" not in functions(result)

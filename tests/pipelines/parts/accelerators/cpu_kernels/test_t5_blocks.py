@@ -55,7 +55,7 @@ def test_feed_forward(rate: float, kind: torch.dtype, shape: tuple[int, int]) ->
     module, given = made(rate=rate), states(*shape, 48, kind=kind)
     torch.manual_seed(5)
     ours = said(module, given)
-    assert functions(ours) >= {"FedBackward"} and ours.dtype is torch.bfloat16
+    assert functions(ours) >= {"FeedForwardFunctionBackward"} and ours.dtype is torch.bfloat16
     outer = torch.randn(ours.shape).bfloat16()
     ours.backward(outer)
     weights = exact(module)
@@ -90,7 +90,7 @@ def test_root_mean_square(kind: torch.dtype, shape: tuple[int, ...]) -> None:
     torch.manual_seed(1)
     module, given = faster(T5LayerNorm(shape[-1], eps=1e-6)), states(*shape, kind=kind)
     ours = said(module, given)
-    assert functions(ours) >= {"ScaledRowsBackward"} and ours.dtype is torch.bfloat16
+    assert functions(ours) >= {"RMSNormFunctionBackward"} and ours.dtype is torch.bfloat16
     outer = torch.randn(ours.shape).bfloat16()
     ours.backward(outer)
     (one,), weights = twice(given), exact(module)
@@ -139,10 +139,10 @@ def test_a_sub_layer_says_what_its_modules_say(
     found = []
     for fused in (True, False):
         if not fused:
-            monkeypatch.setattr(residual_stream, "trains_narrow", lambda *_: False)
+            monkeypatch.setattr(residual_stream, "trains_in_bfloat16", lambda *_: False)
         torch.manual_seed(7)
         result = said(module, *inputs)
-        assert ("AddDroppedBackward" in functions(result)) is fused
+        assert ("DropoutAddFunctionBackward" in functions(result)) is fused
         assert result.dtype is kind
         learnt = torch.autograd.grad(result, [*inputs, *module.parameters()], outer)
         found.append([result.detach(), *learnt])
@@ -198,7 +198,7 @@ def biased() -> nn.Module:
 @pytest.mark.parametrize("build", [other_activation, gated, listened_to, biased])
 def test_what_is_not_the_same_is_left_to_the_modules(build: Callable[[], nn.Module]) -> None:
     module, given = build(), states(3, 50, 48)
-    assert "FedBackward" not in functions(said(module, given))
+    assert "FeedForwardFunctionBackward" not in functions(said(module, given))
     assert isinstance(module, FusedFeedForward) is (build is not gated)
 
 
