@@ -137,8 +137,8 @@ class ExpectLanguageShare(Aggregate):
 
     def answer(self, table: pd.DataFrame) -> tuple[bool, str]:
         """Met where no text of the sample is long enough to tell."""
-        told = table[table["told_language"].notna()]
-        characters = told.groupby("told_language")["characters"].sum().sort_values(ascending=False, kind="stable")
+        told = table[table["detected_language"].notna()]
+        characters = told.groupby("detected_language")["characters"].sum().sort_values(ascending=False, kind="stable")
         if not len(told):
             return True, "no text is long enough to tell its language"
         share = (
@@ -164,7 +164,7 @@ class ExpectNoDrift(Aggregate):
         kinds = table[self.column].astype(str).where(table[self.column].notna())
         now = {str(kind): int(many) for kind, many in table["documents"].groupby(kinds).sum().items()}
         found = drift(self.earlier, now)
-        return not found.exceeds(self.at_most), f"distance {found.distance:.3f}, p = {found.chance:.2g}"
+        return not found.exceeds(self.at_most), f"distance {found.distance:.3f}, p = {found.p_value:.2g}"
 
 
 class ExpectUnknownTokenShare(Aggregate):

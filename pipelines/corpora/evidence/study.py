@@ -137,7 +137,7 @@ def is_language(detected: str, language: str) -> bool:
 
 
 def commonest(parts: Sequence[Sequence[tuple[int, str]]], length: int) -> list[list[Any]]:
-    """Word n-grams of `length` in the most documents of a sample, with their document frequency: `[["of", "the"], 93]`."""
+    """Word n-grams of `length` in most documents of a sample, with document frequencies: `[["of", "the"], 93]`."""
     counts: Counter[tuple[str, ...]] = Counter()
     for part in parts:
         for _, text in part[: -(-DOCUMENTS_COUNTED // len(parts))]:

@@ -14,7 +14,7 @@ from pipelines.errors import DataError
 
 
 class Nearest(Selection, name="nearest"):
-    """Select the k nearest texts of each of the task's texts, by cosine similarity (kNN-TAPT; the paper has 50, 150, 500).
+    """Select the k nearest texts of each of the task's texts, by cosine (kNN-TAPT; the paper has 50, 150, 500).
 
     Gururangan et al. 2020 (§5.2) embed sentences with VAMPIRE and search a flat faiss index. Here whole texts of the
     corpus are embedded, with any `vectors`. A text without words has no neighbours, and is never one.

@@ -52,7 +52,7 @@ class Neighbourhood:
     index: str | None
 
     def select(self) -> SelectionResult:
-        """Select the texts that are among the nearest neighbours of any of the task's texts; report their similarity."""
+        """Select the texts that are among the nearest neighbours of any of the task's; report their similarity."""
         own, domain = self._encoded()
         queries = sum(self.pool.own.values())
         lists = self._lists(domain, queries)

@@ -91,7 +91,7 @@ class NeighbourSearch:
     domain: tuple[Path, ...]
     neighbours: int
     shown: tuple[int, ...] = ()
-    """Questions whose neighbours are kept one by one."""
+    """Queries whose neighbours are written one by one."""
     listed: tuple[Path, ...] = ()
 
     def __call__(self, folder: Path) -> None:

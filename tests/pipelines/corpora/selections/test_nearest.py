@@ -117,12 +117,12 @@ def test_nothing_to_search_or_to_ask_is_told(tmp_path: Path) -> None:
 def test_vectors_are_read_back_by_number(tmp_path: Path) -> None:
     where = pool(tmp_path, texts()[:100], texts()[100:110])
     vectors = TextVectors.model_validate(VECTORS)
-    (learned,) = where.worked([LearnedVectors("l", vectors, where.own, where.domain)], "l", 0)
+    (learned,) = where.run_units([LearnedVectors("l", vectors, where.own, where.domain)], "l", 0)
     units = [
         EncodedFile(f"{n}", vectors, learned, tmp_path, path, count)
         for n, (path, count) in enumerate(where.domain.items())
     ]
-    folders = where.worked(units, "e", 0)
+    folders = where.run_units(units, "e", 0)
     encode = vectors.encoder(learned, tmp_path)
     np.testing.assert_allclose(rows_between(folders, 30, 80), encode(texts()[30:80]), atol=1e-3)
     assert texts_at(where.domain, [0, 34, 99]) == {number: texts()[number] for number in (0, 34, 99)}

@@ -39,11 +39,11 @@ def test_every_text_is_as_likely() -> None:
 
 
 def test_more_than_there_are_is_told() -> None:
-    with pytest.raises(DataError, match="random_texts asks for 11 texts, but the domain corpus has 10; ask for fewer"):
+    with pytest.raises(DataError, match="random_texts requests 11 texts, but the domain corpus has 10; request fewer"):
         draw([4, 6], texts=11)
 
 
 @pytest.mark.parametrize("said", [{}, {"texts": 3, "matching": "nearest"}])
 def test_how_many_is_said_one_way(said: dict[str, object]) -> None:
-    with pytest.raises(ValidationError, match=r"say either texts \(a number\) or matching"):
+    with pytest.raises(ValidationError, match=r"give either texts \(a number\) or matching"):
         Selection.model_validate({"name": "random_texts"} | said)

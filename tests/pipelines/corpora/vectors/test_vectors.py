@@ -103,7 +103,7 @@ def test_an_encoder_is_the_mean_of_its_states() -> None:
     ("missing", "says"),
     [
         ("tokenizer.json", "has no tokenizer .*; save the tokenizer there too"),
-        ("config.json", "has no config.json; name the folder of a Hugging Face checkpoint"),
+        ("config.json", "has no config.json; give the folder of a Hugging Face checkpoint"),
         ("model.safetensors", "has no weights in safetensors"),
         ("", "is no folder"),
     ],
