@@ -1,10 +1,10 @@
-"""Attacks: small changes to an example that a reader would forgive, and under which its right answer stays right.
+"""Attacks: small changes of an example that a reader would forgive and that leave its right answer right.
 
-    attack.example(row, family, rate, random, language) ─▶ the row, attacked
-      └── attack.change(text, rate, random, language)   ─▶ one text of it, a pure function of its arguments
+    attack.example(row, family, rate, random, language) ─▶ the attacked row
+      └── attack.change(text, rate, random, language)   ─▶ one of its texts, a pure function of the arguments
 
-Labels stay right by construction: what an answer quotes is left as it is and found again at its new place, columns that hold
-an answer are never touched, and no text or word is emptied.
+Labels stay right by construction: spans that an answer quotes are left unchanged and relocated, columns that hold an
+answer are never modified, and no text or word becomes empty.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ TEXTS = frozenset(
         "text_generation",
     }
 )
-"""Families whose texts may change a little without another answer becoming right. In the others a text is a key into a
-table, or a sentence that differs from another by one word."""
+"""Task families whose texts may change slightly without another answer becoming right. In the others a text is a key
+into a table, or a sentence that differs from another by one word."""
 Change: TypeAlias = Callable[[str], str]
 
 
@@ -42,59 +42,60 @@ class Attack(Component):
     """A way of changing examples."""
 
     languages: ClassVar[frozenset[str] | None] = None
-    """ISO 639 codes of the languages it is for; None for every one."""
+    """ISO 639 codes of the languages that it supports; None for all."""
     families: ClassVar[frozenset[str]] = TEXTS
-    """Names of the task families under whose answers it is safe."""
+    """Names of the task families whose answers it leaves right."""
 
     @abstractmethod
     def change(self, text: str, rate: float, random: Generator, language: str) -> str:
         """`text` with a share `rate` of its words (of its characters, in scripts without spaces) changed.
 
-        Each word is drawn by itself, so that a short text may stay as it is.
+        Each word is drawn independently, so a short text may stay as it is.
         """
 
     def example(self, row: Row, family: TaskFamily, rate: float, random: Generator, language: str) -> dict[str, Any]:
-        """`row` with every text that is no answer attacked."""
+        """`row` with every text that is not an answer attacked."""
         return attacked(row, family, lambda text: self.change(text, rate, random, language))
 
     def unfit(self, family: str | None, language: str | None) -> str | None:
-        """Why it cannot attack examples of `family` in `language`; None when it can, or when these are not known."""
+        """Why it cannot attack examples of `family` in `language`; None if it can, or if these are not known."""
         if family is not None and family not in self.families:
-            return f"{self.name} would change what the right answer is in {family}; it is for {_listed(self.families)}"
+            return f"{self.name} could change the right answer in {family}; it is for {_listed(self.families)}"
         if language is not None and self.languages is not None and language not in self.languages:
             return f"{self.name} is for {_listed(self.languages)}, and this dataset's language is {language}"
         return None
 
 
 def attacked(row: Row, family: TaskFamily, change: Change) -> dict[str, Any]:
-    """`row` with `change` done to its texts, called once for each in the order of the columns.
+    """`row` with `change` applied to its texts, once each, in column order.
 
-    Columns of answers that are text or tags stay; what other columns quote by its place stays, and its place is moved.
+    Columns of answers that are text or tags are unchanged; spans that other columns quote by position are unchanged,
+    and their positions are updated.
     """
     quoted = family.quoted_spans(row)
-    done: dict[str, str] = {}
+    changed: dict[str, str] = {}
     for column, spans in quoted.items():
         text, before, made = str(row[column]), 0, ""
-        for begin, end in _apart(spans):
-            made += _kept(change, text[before:begin])
+        for begin, end in _merged(spans):
+            made += _change_inside(change, text[before:begin])
             for first, behind in spans:
                 if begin <= first < end:
-                    done[text[first:behind]] = text[first:behind]
-                    # what stands before a quotation, by whose length a family finds its new place
-                    done[text[:first]] = made + text[begin:first]
+                    changed[text[first:behind]] = text[first:behind]
+                    # the text before a quotation: its length gives the family the new position
+                    changed[text[:first]] = made + text[begin:first]
             made += text[begin:end]
             before = end
-        done[text] = made + _kept(change, text[before:])
-    result = family.repair_texts(row, lambda text: done[text] if text in done else _kept(change, text))
+        changed[text] = made + _change_inside(change, text[before:])
+    result = family.repair_texts(row, lambda text: changed[text] if text in changed else _change_inside(change, text))
     result |= {name: row[name] for name in family.target if "string" in family.columns[name]}
     if quoted and family.problem(result) is not None:
-        # a quotation that is at once the beginning of its text: which of both is meant cannot be told
+        # the quoted text is also a prefix of its text, so its new position is ambiguous: the row stays as it is
         return dict(row)
     return {**row, **result} | ({"text": family.text(result)} if "text" in row else {})
 
 
-def _apart(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """`spans` in order, those that touch or overlap as one."""
+def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """`spans` in order, touching or overlapping ones merged."""
     whole: list[tuple[int, int]] = []
     for begin, end in sorted(spans):
         if whole and begin <= whole[-1][1]:
@@ -104,8 +105,8 @@ def _apart(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return whole
 
 
-def _kept(change: Change, text: str) -> str:
-    """`text` changed, with the spaces at its ends; as it is where it has no word or would lose all of them."""
+def _change_inside(change: Change, text: str) -> str:
+    """`text` changed, with its leading and trailing spaces; unchanged if it has no word or would become empty."""
     inner = text.strip()
     made = change(inner).strip() if inner else ""
     first = text.find(inner)

@@ -1,4 +1,4 @@
-"""Changes to single Han characters."""
+"""Changes of single Han characters."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ _HAN = re.compile("[\u3400-\u9fff]")
 
 
 def change_characters(text: str, rate: float, random: Generator, others: Mapping[int, Sequence[str]]) -> str:
-    """`text` with each Han character exchanged with the chance `rate`: `others` says, by its place, for what."""
+    """`text` with each Han character replaced with probability `rate` by one of `others`, which maps positions to
+    alternatives."""
 
-    def one(found: re.Match[str]) -> str:
+    def one(match: re.Match[str]) -> str:
         drawn = random.random() < rate
-        known = others.get(found.start(), ()) if drawn else ()
-        return known[int(random.integers(len(known)))] if known else found[0]
+        known = others.get(match.start(), ()) if drawn else ()
+        return known[int(random.integers(len(known)))] if known else match[0]
 
     return _HAN.sub(one, text)

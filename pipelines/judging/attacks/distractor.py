@@ -1,4 +1,4 @@
-"""A distractor: one sentence more in the text, that looks like an answer to the question and answers another one."""
+"""A distractor: one more sentence in the text that resembles an answer to the question but answers another one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PEOPLE = {
     "en": ("Jeff Dean", "Mary Arden", "Tomas Brandt", "Ruth Calloway", "Ivan Petrak"),
     "zh": ("陈志远", "林慧敏", "赵文博", "周雅琴", "吴建业"),
 }
-PLACES = {
+LOCATIONS = {
     "en": ("Brenford", "Castelmar", "Ostrava Bay", "Lindholm", "New Tarrow"),
     "zh": ("临溪镇", "青石城", "云丰县", "南渡港", "白沙岭"),
 }
@@ -27,9 +27,9 @@ THINGS = {
     "zh": ("一盏铜灯", "第二份章程", "青色大理石", "一座铁门", "下游的运河"),
 }
 ELSEWHERE = {"en": "In the town of {}, ", "zh": "在{}，"}
-"""Before the sentence where the question names nothing that could be another: it then speaks of another place."""
-# what a question asks with, and of what kind the answer is; in the order in which they are looked for
-ASKED = {
+"""Prefix of the sentence if the question has no name or number to replace: it then is about another location."""
+# question words, and the kind of their answer; in search order
+QUESTION_WORDS = {
     "en": (
         (r"\b(?:how many|how much|how long|how old|how far)\b", "number"),
         (r"\b(?:when|(?:in |on |during )?(?:what|which) (?:year|month|day|date|century))\b", "year"),
@@ -51,46 +51,47 @@ _END = re.compile(r"[\s?？。.!！]+$")
 
 
 class Distractor(Attack, name="distractor"):
-    """A sentence behind the text: the question with another name or number in it, and an answer that is made up.
+    """A sentence after the text: the question with another name or number in it, and an invented answer.
 
-    In the manner of AddSent (Jia & Liang 2017, §3.1), by rules instead of people and without asking the model: names and
-    numbers of the question become others, the word it asks with an invented answer of its kind. What it says is of something
-    else, so that the right answers stay right, and it stands last, so that they stay where they are. The sentence is not
-    always good grammar.
+    In the manner of AddSent (Jia & Liang 2017, §3.1), by rules instead of annotators and without querying the model:
+    names and numbers of the question are replaced, the question word by an invented answer of its kind. The sentence is
+    about something else, so the right answers stay right, and it is last, so they keep their positions. It is not
+    always grammatical.
     """
 
     paper = "arXiv:1707.07328"
-    languages: ClassVar[frozenset[str] | None] = frozenset(ASKED)
+    languages: ClassVar[frozenset[str] | None] = frozenset(QUESTION_WORDS)
     families: ClassVar[frozenset[str]] = frozenset({"span_extraction"})
 
     def change(self, text: str, rate: float, random: Generator, language: str) -> str:
-        """The sentence that distracts from `text`, a question; `rate` plays no part."""
+        """The sentence that distracts from `text`, a question; `rate` is ignored."""
         return sentence(text, (), random, language)
 
     def example(self, row: Row, family: TaskFamily, rate: float, random: Generator, language: str) -> dict[str, Any]:
-        """`row` with the sentence behind its context; every row, whatever `rate` is."""
-        told = sentence(row["question"], row["answer_texts"], random, language)
+        """`row` with the sentence after its context; every row, whatever `rate` is."""
+        distractor = sentence(row["question"], row["answer_texts"], random, language)
         gap = "" if language == "zh" or row["context"][-1:].isspace() else " "
-        result = {**row, "context": f"{row['context']}{gap}{told}"}
+        result = {**row, "context": f"{row['context']}{gap}{distractor}"}
         return result | ({"text": family.text(result)} if "text" in row else {})
 
 
 def sentence(question: str, right: Sequence[str], random: Generator, language: str) -> str:
-    """A statement like `question` about something else, in which none of the `right` answers stands."""
-    ground = PLACES[language]
-    told = _END.sub("", question.strip())
-    names = [found[0] for found in _NAME.finditer(told)]
-    changed = _NUMBER.sub(lambda found: _other_number(found[0], random), told)
-    changed = _NAME.sub(lambda found: _other_name(found[0], ground, random), changed)
-    if not names and not _NUMBER.search(told):
-        changed = ELSEWHERE[language].format(_one(ground, random)) + changed
-    for asks, kind in ASKED[language]:
-        found = re.search(asks, changed, re.IGNORECASE)
-        if found:
-            changed = changed[: found.start()] + _answer(kind, right, random, language) + changed[found.end() :]
+    """A statement similar to `question` about something else that contains none of the `right` answers."""
+    locations = LOCATIONS[language]
+    statement = _END.sub("", question.strip())
+    names = [match[0] for match in _NAME.finditer(statement)]
+    changed = _NUMBER.sub(lambda match: _other_number(match[0], random), statement)
+    changed = _NAME.sub(lambda match: _other_name(match[0], locations, random), changed)
+    if not names and not _NUMBER.search(statement):
+        changed = ELSEWHERE[language].format(_one(locations, random)) + changed
+    for pattern, kind in QUESTION_WORDS[language]:
+        question_word = re.search(pattern, changed, re.IGNORECASE)
+        if question_word:
+            begin, end = question_word.span()
+            changed = changed[:begin] + _answer(kind, right, random, language) + changed[end:]
             break
     for answer in sorted(right, key=len, reverse=True):
-        # a question may hold its own answer
+        # a question may contain its own answer
         changed = changed.replace(answer, _answer("thing", right, random, language))
     return changed[:1].upper() + changed[1:] + ("。" if language == "zh" else ".")
 
@@ -99,15 +100,15 @@ def _answer(kind: str, right: Sequence[str], random: Generator, language: str) -
     if kind in ("number", "year"):
         made = str(random.integers(1700, 1990) if kind == "year" else random.integers(11, 99))
         return made + ("年" if kind == "year" and language == "zh" else "")
-    known = {"person": PEOPLE, "place": PLACES, "thing": THINGS}[kind][language]
+    known = {"person": PEOPLE, "place": LOCATIONS, "thing": THINGS}[kind][language]
     free = [one for one in known if not any(one in answer or answer in one for answer in right)]
     return _one(free or known, random)
 
 
 def _other_number(number: str, random: Generator) -> str:
-    """A number of as many digits that is not this one."""
+    """Another number with the same number of digits."""
     digits = len(number)
-    # four digits are most often a year
+    # four digits are usually a year
     low, high = {1: (0, 9), 4: (1100, 2000)}.get(digits, (10 ** (digits - 1), 10**digits - 1))
     other = int(random.integers(low, high))
     return str(other if other < int(number) else other + 1).zfill(len(number))

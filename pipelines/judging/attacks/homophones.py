@@ -1,4 +1,4 @@
-"""Homophones: Chinese characters that sound alike, the commonest slip of who types by sound."""
+"""Homophones: Chinese characters with the same sound, the most common error of phonetic input methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class Homophones(Attack, name="homophones"):
-    """A character becomes a common one of the same sound and tone, read as it is in its phrase (as Zhang et al. 2020, §3.1)."""
+    """A character is replaced by a common one with the same sound and tone in its phrase (as Zhang et al.
+    2020, §3.1)."""
 
     paper = "arXiv:2005.07421"
     languages: ClassVar[frozenset[str] | None] = CHINESE
@@ -26,18 +27,18 @@ class Homophones(Attack, name="homophones"):
         from pypinyin import lazy_pinyin
 
         of_sound = _common(self.tones)
-        # what is no Han character sounds like itself, one for each, so that places stay right
+        # other characters are their own sound, one each, so that positions stay aligned
         sounds = lazy_pinyin(text, style=_style(self.tones), errors=lambda run: [*run])  # type: ignore[arg-type, return-value]
         others = {
-            place: [one for one in of_sound.get(sound, ()) if one != character]
-            for place, (character, sound) in enumerate(zip(text, sounds, strict=True))
+            position: [one for one in of_sound.get(sound, ()) if one != character]
+            for position, (character, sound) in enumerate(zip(text, sounds, strict=True))
         }
         return change_characters(text, rate, random, others)
 
 
 @cache
 def _common(tones: bool) -> dict[str, tuple[str, ...]]:
-    """Sound → the characters of it among the 3,755 of GB 2312's first level, each under its usual reading."""
+    """Sound → its characters among the 3,755 of GB 2312's first level, each by its most common reading."""
     from pypinyin import lazy_pinyin
 
     every = "".join(
@@ -46,11 +47,11 @@ def _common(tones: bool) -> dict[str, tuple[str, ...]]:
         for low in range(0xA1, 0xFF)
         if (high, low) < (0xD7, 0xFA)
     )
-    found: dict[str, tuple[str, ...]] = {}
+    by_sound: dict[str, tuple[str, ...]] = {}
     for character in every:
         (sound,) = lazy_pinyin(character, style=_style(tones))
-        found[sound] = (*found.get(sound, ()), character)
-    return found
+        by_sound[sound] = (*by_sound.get(sound, ()), character)
+    return by_sound
 
 
 def _style(tones: bool) -> Style:

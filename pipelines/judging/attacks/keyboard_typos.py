@@ -1,4 +1,4 @@
-"""Keyboard typos: a neighbouring key."""
+"""Keyboard typos: an adjacent key."""
 
 from __future__ import annotations
 
@@ -15,40 +15,44 @@ ROWS = {
     "qwertz": ("qwertzuiop", "asdfghjkl", "yxcvbnm"),
     "azerty": ("azertyuiop", "qsdfghjklm", "wxcvbn"),
 }
-"""Keyboard → its rows of letters; a row stands about half a key to the right of the one above."""
+"""Keyboard → its rows of letters; each row is offset by about half a key to the right of the one above."""
 
 
 class KeyboardTypos(Attack, name="keyboard_typos"):
-    """One letter of a word becomes that of a neighbouring key ("Key" of Belinkov & Bisk 2018, §3.2)."""
+    """One letter of a word is replaced by that of an adjacent key ("Key" of Belinkov & Bisk 2018, §3.2)."""
 
     paper = "arXiv:1711.02173"
     languages: ClassVar[frozenset[str] | None] = ALPHABETIC
 
     keyboard: Literal["qwerty", "qwertz", "azerty"] = "qwerty"
-    """Where the keys stand."""
+    """Keyboard layout."""
 
     def change(self, text: str, rate: float, random: Generator, language: str) -> str:
         near = neighbours(self.keyboard)
 
         def typo(word: str) -> str | None:
-            places = [place for place, letter in enumerate(word) if letter.lower() in near]
-            if not places:
+            positions = [position for position, letter in enumerate(word) if letter.lower() in near]
+            if not positions:
                 return None
-            place = places[int(random.integers(len(places)))]
-            keys = near[word[place].lower()]
+            position = positions[int(random.integers(len(positions)))]
+            keys = near[word[position].lower()]
             key = keys[int(random.integers(len(keys)))]
-            return word[:place] + (key.upper() if word[place].isupper() else key) + word[place + 1 :]
+            return word[:position] + (key.upper() if word[position].isupper() else key) + word[position + 1 :]
 
         return change_words(text, rate, random, typo)
 
 
 def neighbours(keyboard: str) -> dict[str, str]:
-    """Letter → the letters of the keys that touch its own."""
+    """Letter → the letters of adjacent keys."""
     rows = ROWS[keyboard]
-    places = {letter: (down, across + 0.5 * down) for down, row in enumerate(rows) for across, letter in enumerate(row)}
+    positions = {
+        letter: (down, across + 0.5 * down) for down, row in enumerate(rows) for across, letter in enumerate(row)
+    }
     return {
         letter: "".join(
-            other for other, (y, x) in places.items() if other != letter and abs(y - down) <= 1 and abs(x - across) <= 1
+            other
+            for other, (y, x) in positions.items()
+            if other != letter and abs(y - down) <= 1 and abs(x - across) <= 1
         )
-        for letter, (down, across) in places.items()
+        for letter, (down, across) in positions.items()
     }

@@ -1,4 +1,4 @@
-"""Letter case: capitals where none were, or none where some were."""
+"""Letter case: upper, lower or swapped case."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class LetterCase(Attack, name="letter_case"):
-    """Words in capitals, in small letters, or with their capitals the other way round. A model without case sees nothing of it."""
+    """Words in upper case, in lower case, or with their case swapped. It has no effect on an uncased model."""
 
     languages: ClassVar[frozenset[str] | None] = ALPHABETIC
 
     to: Literal["upper", "lower", "swapped"] = "upper"
-    """What becomes of a word."""
+    """Case of the changed words."""
 
     def change(self, text: str, rate: float, random: Generator, language: str) -> str:
         ways = {"upper": str.upper, "lower": str.lower, "swapped": str.swapcase}

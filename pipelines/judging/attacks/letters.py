@@ -1,4 +1,4 @@
-"""Changes to the letters of single words, in languages written with an alphabet and spaces."""
+"""Changes of single words, in languages written with an alphabet and spaces."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
 def change_words(text: str, rate: float, random: Generator, change: Callable[[str], str | None]) -> str:
-    """`text` with each word put through `change` with the chance `rate`; None leaves it as it is.
+    """`text` with `change` applied to each word with probability `rate`; a result of None leaves the word as it is.
 
-    Every word takes one draw, whether it can change or not, so that what happens to one does not hang on the others' kind.
+    Every word uses one random number, whether or not it can change, so that its outcome does not depend on the other
+    words.
     """
 
-    def one(found: re.Match[str]) -> str:
+    def one(match: re.Match[str]) -> str:
         drawn = random.random() < rate
-        return (change(found[0]) or found[0]) if drawn else found[0]
+        return (change(match[0]) or match[0]) if drawn else match[0]
 
     return _WORD.sub(one, text)
 
 
 def like(word: str, other: str) -> str:
-    """`other` with the capitals of `word`: none, the first, or all."""
+    """`other` with the capitalisation of `word`: none, the first letter, or all."""
     if len(word) > 1 and word.isupper():
         return other.upper()
     return other[:1].upper() + other[1:] if word[:1].isupper() else other

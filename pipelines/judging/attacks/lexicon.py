@@ -1,4 +1,4 @@
-"""Lexicons: a word a line, then what may stand for it, with tabs between."""
+"""Lexicons: tab-separated lines of a word and its alternatives."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pipelines.judging.attacks import Attack
 
 
 class LexiconAttack(Attack):
-    """An attack that looks up in a file what may stand for a word: the user's, or a short one that comes along."""
+    """An attack that replaces words by alternatives from a file: the user's, or a short bundled one."""
 
     shipped: ClassVar[Mapping[str, str]]
-    """Language → the name of the lexicon that comes along."""
+    """Language → the file name of its bundled lexicon."""
 
     lexicon: str | None = None
-    """A file of word, tab, what may stand for it with tabs between; None for the short one that comes along."""
+    """A file of tab-separated lines of a word and its alternatives; None for the short bundled one."""
 
     @property
     def reads_files(self) -> tuple[Path, ...]:
-        # which of its own it reads hangs on the dataset, whose language is in every identity: all stand for it
+        # the bundled file depends on the dataset's language, which is in every identity; listing all of them is safe
         return tuple(map(self.file, self.shipped)) if self.lexicon is None else (Path(self.lexicon),)
 
     def file(self, language: str) -> Path:
-        """Where words of `language` are looked up."""
+        """The lexicon of `language`."""
         if self.lexicon is not None:
             return Path(self.lexicon)
         return Path(__file__).parent / "lexicons" / self.shipped[language]
@@ -34,15 +34,15 @@ class LexiconAttack(Attack):
     def unfit(self, family: str | None, language: str | None) -> str | None:
         if self.lexicon is None and language is not None and language not in self.shipped:
             own = " and ".join(self.shipped)
-            return f"{self.name} comes with words of {own}, and this dataset's language is {language}; name a lexicon"
+            return f"{self.name} has lexicons for {own}, and this dataset's language is {language}; name a lexicon"
         return super().unfit(family, language)
 
 
 @cache
 def read_lexicon(path: Path) -> dict[str, tuple[str, ...]]:
-    """Word → its alternatives, in the order of the file; lines that begin with `#` are remarks.
+    """Word → its alternatives, in file order; lines that begin with `#` are comments.
 
-    Raises DataError naming the file, and the line that is not of this form.
+    Raises DataError with the file and, for a malformed line, its number.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -50,14 +50,14 @@ def read_lexicon(path: Path) -> dict[str, tuple[str, ...]]:
         raise DataError(
             f"{path}: cannot be read as a lexicon ({error}); write word, tab, alternative in UTF-8"
         ) from None
-    found: dict[str, tuple[str, ...]] = {}
+    lexicon: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         word, *others = (field.strip() for field in line.split("\t"))
         if not word or not others or not all(others) or word in others:
-            raise DataError(f"{path}, line {number}: expected a word and other words for it, with tabs between")
-        found[word] = (*found.get(word, ()), *others)
-    if not found:
-        raise DataError(f"{path}: holds no word; write word, tab, alternative on a line")
-    return found
+            raise DataError(f"{path}, line {number}: expected a word and other words for it, separated by tabs")
+        lexicon[word] = (*lexicon.get(word, ()), *others)
+    if not lexicon:
+        raise DataError(f"{path}: contains no word; write word, tab, alternative on a line")
+    return lexicon

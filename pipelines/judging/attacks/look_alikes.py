@@ -1,4 +1,5 @@
-"""Look-alikes: Chinese characters of nearly the same shape, the slip of hands and of optical readers."""
+"""Look-alikes: Chinese characters of nearly the same shape, a common error of handwriting and of character
+recognition."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class LookAlikes(LexiconAttack, name="look_alikes"):
-    """A character becomes one that looks like it, from a table of such (the confusions by shape of Zhang et al. 2020, §3.1)."""
+    """A character is replaced by one of similar shape, from a table (the confusions by shape of Zhang et al. 2020,
+    §3.1)."""
 
     paper = "arXiv:2005.07421"
     languages: ClassVar[frozenset[str] | None] = CHINESE
@@ -21,4 +23,5 @@ class LookAlikes(LexiconAttack, name="look_alikes"):
 
     def change(self, text: str, rate: float, random: Generator, language: str) -> str:
         known = read_lexicon(self.file(language))
-        return change_characters(text, rate, random, {place: known.get(one, ()) for place, one in enumerate(text)})
+        others = {position: known.get(character, ()) for position, character in enumerate(text)}
+        return change_characters(text, rate, random, others)

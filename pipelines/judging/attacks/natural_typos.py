@@ -1,4 +1,4 @@
-"""Natural typos: mistakes that people make."""
+"""Natural typos: misspellings that people make."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class NaturalTypos(LexiconAttack, name="natural_typos"):
-    """A word as people misspell it, from a lexicon of their mistakes ("Nat" of Belinkov & Bisk 2018, §3.1)."""
+    """A word is replaced by a common misspelling, from a lexicon ("Nat" of Belinkov & Bisk 2018, §3.1)."""
 
     paper = "arXiv:1711.02173"
     languages: ClassVar[frozenset[str] | None] = ALPHABETIC

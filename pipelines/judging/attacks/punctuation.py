@@ -1,4 +1,4 @@
-"""Punctuation: marks that are missing, and marks too many."""
+"""Punctuation: missing and superfluous marks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GAP = re.compile(r"(?<=\w) (?=\w)|(?<=[\u3400-\u9fff])(?=[\u3400-\u9fff])")
 
 
 class Punctuation(Attack, name="punctuation"):
-    """Marks at the ends of words are left out, and commas set where none belong, as often as `rate` says of each place."""
+    """Marks at the ends of words are removed, and commas inserted between words, each with probability `rate`."""
 
     def change(self, text: str, rate: float, random: Generator, language: str) -> str:
         fewer = _MARK.sub(lambda mark: "" if random.random() < rate else mark[0], text)

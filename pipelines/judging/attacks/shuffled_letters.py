@@ -1,4 +1,4 @@
-"""Shuffled letters: all of a word."""
+"""Shuffled letters: all letters of a word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ShuffledLetters(Attack, name="shuffled_letters"):
-    """All letters of a word in another order ("Rand" of Belinkov & Bisk 2018, §3.2)."""
+    """All letters of a word in random order ("Rand" of Belinkov & Bisk 2018, §3.2)."""
 
     paper = "arXiv:1711.02173"
     languages: ClassVar[frozenset[str] | None] = ALPHABETIC
@@ -21,9 +21,9 @@ class ShuffledLetters(Attack, name="shuffled_letters"):
         def shuffle(word: str) -> str | None:
             if len(set(word)) < 2:
                 return None
-            made = word
-            while made == word:
-                made = "".join(random.permutation([*word]))
-            return made
+            shuffled = word
+            while shuffled == word:
+                shuffled = "".join(random.permutation([*word]))
+            return shuffled
 
         return change_words(text, rate, random, shuffle)

@@ -1,4 +1,4 @@
-"""Shuffled middles: all letters of a word but its ends."""
+"""Shuffled middles: all letters of a word except the first and the last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ShuffledMiddle(Attack, name="shuffled_middle"):
-    """The letters of a word in another order, the first and the last where they were ("Mid" of Belinkov & Bisk 2018, §3.2)."""
+    """The inner letters of a word in random order ("Mid" of Belinkov & Bisk 2018, §3.2)."""
 
     paper = "arXiv:1711.02173"
     languages: ClassVar[frozenset[str] | None] = ALPHABETIC

@@ -1,4 +1,4 @@
-"""Swapped letters: two neighbours inside a word."""
+"""Swapped letters: two adjacent letters inside a word."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ if TYPE_CHECKING:
 
 
 class SwappedLetters(Attack, name="swapped_letters"):
-    """Two neighbouring letters of a word change places, never the first or the last ("Swap" of Belinkov & Bisk 2018, §3.2)."""
+    """Two adjacent inner letters of a word are swapped, never the first or the last ("Swap" of Belinkov & Bisk 2018,
+    §3.2)."""
 
     paper = "arXiv:1711.02173"
     languages: ClassVar[frozenset[str] | None] = ALPHABETIC
 
     def change(self, text: str, rate: float, random: Generator, language: str) -> str:
         def swap(word: str) -> str | None:
-            places = [place for place in range(1, len(word) - 2) if word[place] != word[place + 1]]
-            if not places:
+            positions = [position for position in range(1, len(word) - 2) if word[position] != word[position + 1]]
+            if not positions:
                 return None
-            place = places[int(random.integers(len(places)))]
-            return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+            position = positions[int(random.integers(len(positions)))]
+            return word[:position] + word[position + 1] + word[position] + word[position + 2 :]
 
         return change_words(text, rate, random, swap)

@@ -1,4 +1,4 @@
-"""Synonyms: other words that mean the same."""
+"""Synonyms: words of the same meaning."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Synonyms(LexiconAttack, name="synonyms"):
-    """A word becomes another of its meaning, from a lexicon; the longest word that stands there is taken (Ren et al. 2019).
+    """A word is replaced by a synonym from a lexicon; the longest known word at a position is taken (Ren et al. 2019).
 
-    Of the words of the text that the lexicon knows, a share `rate` is exchanged, up to what a lexicon leaves to choose.
+    Of the words of the text that are in the lexicon, a share `rate` is replaced.
     """
 
     paper = "doi:10.18653/v1/P19-1103"
@@ -30,8 +30,8 @@ class Synonyms(LexiconAttack, name="synonyms"):
         path = self.file(language)
         known = read_lexicon(path)
 
-        def exchange(found: re.Match[str]) -> str:
-            drawn, word = random.random() < rate, found[0]
+        def exchange(match: re.Match[str]) -> str:
+            drawn, word = random.random() < rate, match[0]
             others = known.get(word) or known.get(word.lower()) or ()
             return like(word, others[int(random.integers(len(others)))]) if drawn and others else word
 
@@ -40,7 +40,7 @@ class Synonyms(LexiconAttack, name="synonyms"):
 
 @cache
 def _any_word(path: Path, language: str) -> re.Pattern[str]:
-    """Any word of the lexicon, the longest first; whole words where they are written with spaces between."""
+    """Pattern of any word of the lexicon, longest first; whole words in languages written with spaces."""
     words = sorted(read_lexicon(path), key=lambda word: (-len(word), word))
     either = "|".join(map(re.escape, words))
     return re.compile(either if language in CHINESE else rf"\b(?:{either})\b", re.IGNORECASE)

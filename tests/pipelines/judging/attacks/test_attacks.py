@@ -13,7 +13,7 @@ from pypinyin import Style, lazy_pinyin
 
 from pipelines.errors import DataError
 from pipelines.judging.attacks import TEXTS, Attack
-from pipelines.judging.attacks.distractor import ASKED, sentence
+from pipelines.judging.attacks.distractor import QUESTION_WORDS, sentence
 from pipelines.judging.attacks.keyboard_typos import neighbours
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.writing_systems import has_han
@@ -143,7 +143,7 @@ def test_words_of_a_lexicon_keep_their_capitals_and_the_longest_is_taken(tmp_pat
         "The Metropolis and a LARGE bigger large one"
     )
     assert mine.reads_files == (path,)
-    for wrong, says in (("big\n", "line 1"), ("big\tbig\n", "line 1"), ("# none\n", "holds no word")):
+    for wrong, says in (("big\n", "line 1"), ("big\tbig\n", "line 1"), ("# none\n", "contains no word")):
         other = tmp_path / f"{len(wrong)}{says[:3]}.tsv"
         other.write_text(wrong, encoding="utf-8")
         with pytest.raises(DataError, match=says):
@@ -167,7 +167,7 @@ def test_answers_that_overlap_or_repeat_are_found_where_they_stood() -> None:
         assert other["context"].find("London") < other["answer_starts"][2]
 
 
-@pytest.mark.parametrize("language", sorted(ASKED))
+@pytest.mark.parametrize("language", sorted(QUESTION_WORDS))
 def test_a_distractor_says_none_of_the_answers_and_something_else_than_the_question(language: str) -> None:
     asked = {
         "en": [

@@ -75,7 +75,7 @@ def test_an_attack_is_the_same_whatever_stands_beside_it(trained: Trained, tmp_p
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"attacks": ["distractor"]}, "distractor would change what the right answer is in text_classification"),
+        ({"attacks": ["distractor"]}, "distractor could change the right answer in text_classification"),
         ({"attacks": ["homophones"]}, "homophones is for zh, and this dataset's language is en"),
         ({"attacks": ["letter_case"], "metric": "f1"}, "has no metric 'f1'. Did you mean 'mcc'|has no metric 'f1'"),
     ],

@@ -120,13 +120,13 @@ def test_the_page_tells_of_effects_costs_and_curves() -> None:
 
     report = SimpleNamespace(
         sections=lambda key: [("lattice", section)] if key in section else [],
-        judged=[SimpleNamespace(stage="lattice", dataset={"texts": {"train": 900}})],
+        evaluations=[SimpleNamespace(stage="lattice", dataset={"texts": {"train": 900}})],
         execution={"steps": steps},
         records=records,
         store=Path(),
     )
     page = LatticeSection()
-    content = page.found(cast("Any", report))
+    content = page.section_data(cast("Any", report))
     assert content is not None
     assert content["drawn"].count("<rect") == 8 and content["drawn"].count("<line") == 12
     assert content["curves"].count("<polyline") == 8 and "all 900" in content["curves"]
