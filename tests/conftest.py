@@ -14,13 +14,13 @@ from tasks.environment import QUIET
 # before torch is imported anywhere: one thread that sleeps while it waits, and no tool that phones home
 os.environ.update({**QUIET, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
 
-# once OpenVINO has computed in a process, a DataLoader with workers ends it by a segmentation fault: its runtimes are tested
-# in a process of their own (tests/pipelines/serving/runtimes/test_openvino.py)
+# once OpenVINO has computed in a process, a DataLoader with workers ends it by a segmentation fault: its runtimes are
+# tested in a process of their own (tests/pipelines/serving/runtimes/test_openvino.py)
 if "CURSUS_TEST_OPENVINO" not in os.environ:
     sys.modules.update(dict.fromkeys(("openvino", "nncf")))  # type: ignore[arg-type]  # as if they were not installed
 
 from pipelines.lineage.provenance import DataSource
-from tests import tiers
+from tests import shared_folders, tiers  # noqa: F401  # before there are workers, which share its folder
 from tests.small_corpus import documents, write_tables
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipelines.lineage.provenance import DataSource
-from pipelines.lineage.results import SCRATCH
+from pipelines.lineage.results import COMPILED, SCRATCH
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.profiles import smoke
+from tests.shared_folders import share_compiled
 
 ROOT = Path(__file__).parents[1]
 RECIPES = ROOT / "recipes"
@@ -33,7 +34,7 @@ def job_of(
     step: Step, folders: Mapping[str, Path], tables: Mapping[str, Path], out: Path, runtime: Runtime | None = None
 ) -> Job:
     """The job of `step`, whose parents were made in `folders`, by fingerprint."""
-    (out / SCRATCH).mkdir(parents=True, exist_ok=True)
+    share_compiled(out / SCRATCH / COMPILED)
     return Job(
         fingerprint=step.fingerprint,
         recipe=step.recipe,

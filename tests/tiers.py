@@ -11,17 +11,15 @@ from collections.abc import Mapping
 
 SLOW = "slow_tier"
 """The marker of a test that starts servers, browsers, clusters or launchers, or that injects faults."""
+FLOWS = tuple(
+    f"tests/flows/test_{name}.py"
+    for name in ("lattice", "mistakes", "promote", "regime", "reproduce", "server_gone", "stopping", "together")
+)
+"""Those that run flows; the others read them."""
 SLOW_MODULES = (
+    *FLOWS,
     "tests/benchmarks/test_page.py",
     "tests/faults/",
-    "tests/flows/test_lattice.py",
-    "tests/flows/test_mistakes.py",
-    "tests/flows/test_promote.py",
-    "tests/flows/test_regime.py",
-    "tests/flows/test_reproduce.py",
-    "tests/flows/test_server_gone.py",
-    "tests/flows/test_stopping.py",
-    "tests/flows/test_together.py",
     "tests/pipelines/training/test_ranks.py",
     "tests/pipelines/training/test_resume",
     "tests/tasks/launchers/",
@@ -31,9 +29,11 @@ SLOW_MODULES = (
 """Beginnings of their paths."""
 TOGETHER: Mapping[str, str] = {
     "tests/contracts/": "contracts",
+    **dict.fromkeys(FLOWS, "flows"),
     "tests/pipelines/judging/evaluations/": "evaluations",
     "tests/tasks/launchers/test_ray": "ray",
     "tests/tasks/launchers/test_slurm": "slurm",
+    "tests/tasks/datasets/": "datasets",
     "tests/tasks/servers/": "servers",
 }
 """Beginnings of paths → the group of what shares a cluster, servers, or models that are kept in memory."""

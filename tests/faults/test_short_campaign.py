@@ -19,9 +19,11 @@ from benchmarks.faults.attempt import Attempt, Ending
 from benchmarks.faults.judge import Held, Made, Snapshot, lost, made_in
 from benchmarks.faults.kinds.damage import damage
 from benchmarks.faults.kinds.kills import TRAINING
+from pipelines.lineage.results import COMPILED
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import flaws
 from tests.pipelines.training.small_recipe import RECIPE
+from tests.shared_folders import share_compiled
 from tests.small_corpus import write_tables
 from tests.steps import ROOT
 
@@ -42,6 +44,7 @@ class Place:
 
     def start(self) -> Attempt:
         self.folder.mkdir(exist_ok=True)
+        share_compiled(self.store.tokens / COMPILED)
         command = [sys.executable, "-m", "tests.faults.steps_of_a_store", str(self.folder)]
         mark = ("CURSUS_ROOT", str(self.folder))
         environment = {**os.environ, **dict([mark]), "PYTHONPATH": str(ROOT)}

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ import pytest
 
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
+from tasks.servers.temporary_server import TOLD_PREFECT, TemporaryServer
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.steps import ROOT
 
@@ -66,7 +67,7 @@ def first(shared: Path) -> FirstRun:
 
 
 def write_computed(root: Path, first: FirstRun) -> Path:
-    """A checkout of its own in the folder `root`, with the data and the store of the first run, which nobody was told of."""
+    """A checkout of its own in `root`, with the data and the store of the first run, which nobody was told of."""
     left = shutil.ignore_patterns(".cursus", "reports", ".work", "tmp")
     return Path(shutil.copytree(first.checkout, root, ignore=left, dirs_exist_ok=True))
 
@@ -104,9 +105,25 @@ def users_shell(checkout: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="package")
-def cursus(checkout: Path, environment: dict[str, str]) -> Cursus:
-    """Run the command line of the checkout's own code."""
-    return command_line(checkout, environment)
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """What points Prefect at one temporary server, for tests that are not about a run's own: each takes seconds."""
+    home = tmp_path_factory.mktemp("prefect")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in TOLD_PREFECT:
+            patch.setenv(name, "")
+            patch.delenv(name)  # and so is what `wanted` gives it
+        patch.setenv("PREFECT_HOME", str(home))
+        started = TemporaryServer.wanted(home)
+    assert started is not None
+    started.wait()
+    yield {"PREFECT_API_URL": started.address}
+    started.stop()
+
+
+@pytest.fixture(scope="package")
+def cursus(checkout: Path, environment: dict[str, str], server: dict[str, str]) -> Cursus:
+    """Run the command line of the checkout's own code, beside the shared server."""
+    return command_line(checkout, environment | server)
 
 
 def command_line(checkout: Path, environment: dict[str, str]) -> Cursus:

@@ -29,10 +29,10 @@ stages:
 """
 
 
-def test_a_lattice_is_computed_once_and_has_a_page(tmp_path: Path) -> None:
+def test_a_lattice_is_computed_once_and_has_a_page(tmp_path: Path, server: dict[str, str]) -> None:
     checkout, recipe = write_checkout(tmp_path), "short"  # its own: other tests count what they find
     (checkout / "recipes" / f"{recipe}.yaml").write_text(SHORT, encoding="utf-8")
-    cursus = command_line(checkout, users_shell(checkout))
+    cursus = command_line(checkout, users_shell(checkout) | server)
     refused = cursus("lattice", recipe, "--smoke", "--seeds", "1")
     assert refused.returncode == 2 and "one seed says nothing" in refused.stderr + refused.stdout
     planned = cursus("lattice", recipe, "--smoke", "--seeds", "2", "--dry-run")

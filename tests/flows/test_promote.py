@@ -29,8 +29,8 @@ def checkout(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cursus(checkout: Path) -> Cursus:
-    return command_line(checkout, users_shell(checkout))
+def cursus(checkout: Path, server: dict[str, str]) -> Cursus:
+    return command_line(checkout, users_shell(checkout) | server)
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.lineage.store import Artifact, Store
 from tasks.environment import QUIET, state_folder, tracking_uri
 from tasks.servers.tracking_database import migrate_tracking_store
+from tests.made_once import made_once
 
 LABELS = ["cluster", "linalg", "stats"]
 TEXTS = ["Solve a linear system.", "Draw samples from a distribution.", "Assign points to centroids."]
@@ -33,9 +34,7 @@ BEGAN = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout whose database was created once; tests take copies of it, because creating one takes seconds."""
-    root = tmp_path_factory.mktemp("migrated")
-    migrate_tracking_store(root)
-    return root
+    return made_once(tmp_path_factory, "migrated", migrate_tracking_store)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Plan
 from pipelines.training.ranks.run import run
+from tests.made_once import made_once
 from tests.pipelines.training.small_recipe import RECIPE
 from tests.steps import job_of, library_of, plan_of
 
@@ -40,10 +41,14 @@ class Trained:
 def trained(
     tables: dict[str, Path], sources: dict[str, DataSource], tmp_path_factory: pytest.TempPathFactory
 ) -> Trained:
-    root = tmp_path_factory.mktemp("trained")
-    (root / "recipes").mkdir()
-    result = Trained(plan_of(library_of(root / "recipes", small=RECIPE), "small", sources), tables, {})
-    for step in result.plan.steps:
-        run(result.job(step.name, root / step.name))
-        result.folders[step.fingerprint] = root / step.name
+    recipes = library_of(tmp_path_factory.mktemp("recipes"), small=RECIPE)
+    result = Trained(plan_of(recipes, "small", sources), tables, {})
+
+    def train(root: Path) -> None:
+        for step in result.plan.steps:
+            result.folders[step.fingerprint] = root / step.name
+            run(result.job(step.name, root / step.name))
+
+    root = made_once(tmp_path_factory, "trained", train)
+    result.folders.update({step.fingerprint: root / step.name for step in result.plan.steps})
     return result

@@ -9,9 +9,6 @@ import pytest
 
 from tasks.datasets.damage import damaged, discard
 from tasks.datasets.prepared import Prepared, dvc_digest, open_prepared, prepare
-from tests.tasks.datasets.test_datasets import checkout
-
-__all__ = ["checkout"]
 
 
 def flip(path: Path) -> None:

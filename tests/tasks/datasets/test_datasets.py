@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -17,9 +16,7 @@ import pytest
 from pipelines.errors import DataError, QualityError, RecipeError
 from tasks.datasets.lock import data_in_use, prepare_in_turn
 from tasks.datasets.prepared import Prepared, dvc_digest, open_prepared, prepare
-from tests.pipelines.corpora.small_dataset import write_small_dataset
 
-REPOSITORY = Path(__file__).parents[3]
 AFTER_CLEAN = ["clean", "deduplicate", "decontaminate", "select", "split", "validate", "card"]
 PREPARE = """
 import json, sys
@@ -30,21 +27,6 @@ prepare("small", Path.cwd(), ran.append)
 heavy = sorted({"pandas", "great_expectations", "prefect", "torch", "mlflow", "dvc"} & set(sys.modules))
 print(json.dumps([ran, heavy]))
 """
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout without git, with the small dataset, prepared once."""
-    root = tmp_path_factory.mktemp("checkout")
-    for name in ("pipelines", "tasks", ".dvc"):
-        shutil.copytree(
-            REPOSITORY / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
-        )
-    for name in ("dvc.yaml", ".dvcignore"):
-        shutil.copy(REPOSITORY / name, root / name)
-    write_small_dataset(root)
-    prepare("small", root)
-    return root
 
 
 def ran(checkout: Path) -> list[str]:
@@ -118,7 +100,9 @@ def test_a_dataset_in_use_changes_only_when_its_user_has_ended(checkout: Path) -
             deadline = time.monotonic() + 120
             while not said and time.monotonic() < deadline:
                 time.sleep(0.1)
-            assert said == ["small: has changed, and another run is training on its previous state; waiting for that run to end"]
+            assert said == [
+                "small: has changed, and another run is training on its previous state; waiting for that run to end"
+            ]
             assert open_prepared("small", checkout).digests == mine.digests
         waiting.join(240)
         assert found[0].digests["general"] != mine.digests["general"]

@@ -9,12 +9,13 @@ import pytest
 
 from pipelines.parts.accelerators.cpu_kernels import operations  # noqa: F401  # registers itself when imported
 from pipelines.parts.accelerators.cpu_kernels.library import close_library, open_library
+from tests.shared_folders import compiled_folder
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compiled() -> Path:
     """Where the kernels have been compiled to."""
-    return tmp_path_factory.mktemp("kernels")
+    return compiled_folder()
 
 
 @pytest.fixture(autouse=True)

@@ -28,9 +28,10 @@ def test_what_was_compiled_is_found_again(tmp_path: Path, monkeypatch: pytest.Mo
     assert made.stat().st_mtime_ns == before
 
 
-def test_another_source_is_another_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_source_is_another_library(compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     close_library()
-    assert open_library(tmp_path)
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
+    assert open_library(tmp_path) and len(list(tmp_path.glob("*.so"))) == 1
     changed = shutil.copytree(
         library.SOURCES, tmp_path / "sources", ignore=shutil.ignore_patterns("*.py", "__pycache__")
     )
@@ -64,9 +65,10 @@ def test_a_compiler_that_fails_is_told_once_and_nothing_is_left(
     assert os.listdir(tmp_path / "kept") == []
 
 
-def test_a_damaged_library_is_not_used(tmp_path: Path) -> None:
+def test_a_damaged_library_is_not_used(compiled: Path, tmp_path: Path) -> None:
     """In a process of its own: what a process has once loaded from a path it does not load again."""
     close_library()
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
     assert open_library(tmp_path)
     (made,) = tmp_path.iterdir()
     made.unlink()

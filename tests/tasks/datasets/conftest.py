@@ -1,0 +1,27 @@
+"""A checkout with a prepared dataset, for the tests of this folder: each leaves it as it found it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tasks.datasets.prepared import prepare
+from tests.pipelines.corpora.small_dataset import write_small_dataset
+from tests.steps import ROOT
+
+
+@pytest.fixture(scope="package")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout without git, with the small dataset, prepared once."""
+    root = tmp_path_factory.mktemp("checkout")
+    for name in ("pipelines", "tasks", ".dvc"):
+        shutil.copytree(
+            ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
+        )
+    for name in ("dvc.yaml", ".dvcignore"):
+        shutil.copy(ROOT / name, root / name)
+    write_small_dataset(root)
+    prepare("small", root)
+    return root
