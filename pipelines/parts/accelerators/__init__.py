@@ -1,7 +1,7 @@
-"""Accelerators: what makes a training step faster without changing what it computes.
+"""Accelerators: faster ways to compute the same training step.
 
-The training loop applies every accelerator that is installed and fits the device; nothing else refers to one. Without any, the
-same steps are computed by plain torch, more slowly.
+The training loop applies every installed accelerator that supports the device; nothing else refers to one. Without any,
+plain torch computes the same steps, more slowly.
 """
 
 from __future__ import annotations
@@ -19,40 +19,43 @@ if TYPE_CHECKING:
 
 
 class Accelerator(Component):
-    """A faster way to the same step."""
+    """A faster way to compute the same training step."""
 
     version: ClassVar[int]
-    """Part of the identity of every stage that trains, in place of the accelerator's sources: its author raises it when the
-    numbers that it computes change."""
+    """Part of the identity of every stage that trains, in place of the accelerator's sources: raise it when the numbers
+    that the accelerator computes change."""
 
     @abstractmethod
     def applies(self, device: str) -> bool:
-        """Whether it can be of use on `device`, "cpu" or "gpu"."""
+        """Whether the accelerator supports `device`, "cpu" or "gpu"."""
 
     @abstractmethod
-    def give(self, networks: Sequence[PreTrainedModel], folder: Path) -> bool:
-        """Let `networks` compute with it; False, with the reason in the log, where that is not possible.
+    def accelerate(self, networks: Sequence[PreTrainedModel], folder: Path) -> bool:
+        """Modify `networks` in place to use the accelerator; False, with the reason in the log, where that is not
+        possible.
 
-        `folder` keeps what it compiles. Modules keep their names and weights, so that checkpoints do not depend on it.
+        Compiled files are stored in `folder`. Modules keep their names and weights, so that checkpoints do not depend
+        on the accelerator.
         """
 
     def optimizer(
         self, groups: list[dict[str, Any]], *, clip: float, sparse: bool, options: dict[str, Any]
     ) -> Optimizer | None:
-        """An AdamW over torch's parameter `groups`, whose checkpoints are those of torch's; None where it has none that fits.
+        """An AdamW over torch's parameter `groups`, with the checkpoint format of torch's own; None where there is none
+        for them.
 
-        `clip` is the largest global gradient norm. `sparse` allows gradients of embeddings as rows, which ranks that exchange
-        gradients cannot use. `options` holds betas and eps.
+        `clip` is the maximum global gradient norm. `sparse` allows sparse gradients of embeddings, which ranks that
+        exchange gradients cannot use. `options` holds betas and eps.
         """
         return None
 
 
-def every_accelerator() -> tuple[Accelerator, ...]:
-    """All accelerators that are installed, by name."""
+def installed_accelerators() -> tuple[Accelerator, ...]:
+    """All installed accelerators, sorted by name."""
     discover(__name__)
     return tuple(Accelerator.members[name]() for name in sorted(Accelerator.members))  # type: ignore[misc]  # mypy reads the base
 
 
 def versions() -> dict[str, int]:
-    """Accelerator → version, of all that are installed."""
-    return {one.name: one.version for one in every_accelerator()}
+    """Name → version of every installed accelerator."""
+    return {one.name: one.version for one in installed_accelerators()}

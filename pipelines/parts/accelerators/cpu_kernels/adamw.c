@@ -4,31 +4,31 @@
 
 #define BLOCK 1024
 
-/* What a step makes of a tensor's settings, for its elements. */
+/* Coefficients of a step, computed once per tensor from its settings. */
 typedef struct {
     float lost, newer, kept_square, newer_square, step, steep, epsilon, unused;
 } Terms;
 
 typedef struct {
     float *weights;
-    const float *gradient; /* of all weights, or of `count` rows */
+    const float *gradient; /* dense, or `count` rows */
     float *mean, *square;
-    float *steps; /* how many this tensor has taken */
-    uint8_t *moved; /* of each row, whether its moments are other than 0; or null */
-    const int64_t *rows; /* which rows the gradient is of, ascending; null where it is of all */
-    uint16_t *copy; /* bfloat16, of all weights; or null */
+    float *steps; /* number of steps this tensor has taken */
+    uint8_t *moved; /* per row, whether its moments are other than 0; or null */
+    const int64_t *rows; /* indices of the gradient's rows, ascending; null where it is dense */
+    uint16_t *copy; /* bfloat16 copy of the weights; or null */
     int64_t count, width;
     double rate, decay, first, second, epsilon;
     Terms terms;
 } Tensor;
 
-/* Elements of a tensor: of one with `moved`, whole rows. */
+/* A range of a tensor's elements: whole rows, where it has `moved`. */
 typedef struct {
     int64_t tensor, begin, end;
 } Chunk;
 
-/* The first place in ascending `rows` that is not before `row`. */
-INLINE int64_t place(const int64_t *rows, int64_t count, int64_t row) {
+/* Lower bound: the first position in ascending `rows` whose value is not less than `row`. */
+INLINE int64_t lower_bound(const int64_t *rows, int64_t count, int64_t row) {
     int64_t low = 0, high = count;
     while (low < high) {
         int64_t middle = (low + high) / 2;
@@ -52,15 +52,15 @@ INLINE double squares(const float *from, ptrdiff_t size) {
     return all;
 }
 
-/* parts: float64 [chunks], which are summed in their order. A gradient that is no number makes a norm that is none. */
+/* parts: float64 [chunks], summed in their order. A NaN in a gradient makes the norm NaN. */
 void cursus_norm(const Tensor *tensors, const Chunk *chunks, ptrdiff_t number, double *parts, double *norm, int threads) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t at = 0; at < number; at++) {
         const Tensor *one = tensors + chunks[at].tensor;
         int64_t begin = chunks[at].begin, end = chunks[at].end;
         if (one->rows) {
-            begin = place(one->rows, one->count, begin / one->width) * one->width;
-            end = place(one->rows, one->count, end / one->width) * one->width;
+            begin = lower_bound(one->rows, one->count, begin / one->width) * one->width;
+            end = lower_bound(one->rows, one->count, end / one->width) * one->width;
         }
         parts[at] = squares(one->gradient + begin, end - begin);
     }
@@ -81,13 +81,13 @@ INLINE Terms terms_of(const Tensor *one) {
     return terms;
 }
 
-/* Every product that is added is an fma by its name, so that a row says the same wherever in a vector it stands. */
+/* Every multiply-add is an explicit fma, so that a row's result does not depend on its position in a vector. */
 INLINE float decayed(float weight, float lost) { return fmaf(-lost, weight, weight); }
 
-/* A pass of its own over what is in the cache: two widths in one make no vector. */
+/* A separate pass over cached data: a loop over two element widths is not vectorised. */
 INLINE void copied(const float *restrict weights, uint16_t *restrict copy, ptrdiff_t size) {
     #pragma omp simd
-    for (ptrdiff_t at = 0; at < size; at++) copy[at] = narrow(weights[at]);
+    for (ptrdiff_t at = 0; at < size; at++) copy[at] = to_bfloat16(weights[at]);
 }
 
 INLINE void move(Tensor *one, const float *gradient, ptrdiff_t begin, ptrdiff_t size, float factor) {
@@ -103,7 +103,7 @@ INLINE void move(Tensor *one, const float *gradient, ptrdiff_t begin, ptrdiff_t 
     if (one->copy) copied(weights, one->copy + begin, size);
 }
 
-/* What `move` comes to where gradient and moments are 0: six arrays fewer are read and written. */
+/* `move` for a gradient and moments of 0 (decay only): six arrays fewer are read and written. */
 INLINE void rest(Tensor *one, ptrdiff_t begin, ptrdiff_t size) {
     float *weights = one->weights + begin, lost = one->terms.lost;
     if (lost == 0.0f) return;
@@ -112,7 +112,7 @@ INLINE void rest(Tensor *one, ptrdiff_t begin, ptrdiff_t size) {
     if (one->copy) copied(weights, one->copy + begin, size);
 }
 
-/* Whether any bit but zeros is among them: what is no number, too. */
+/* Whether any bit is set; true for NaN as well. */
 INLINE int any(const float *from, ptrdiff_t size) {
     uint32_t found = 0;
     #pragma omp simd reduction(| : found)
@@ -121,7 +121,7 @@ INLINE int any(const float *from, ptrdiff_t size) {
 }
 
 INLINE void move_rows(Tensor *one, int64_t first, int64_t last, float factor) {
-    int64_t width = one->width, next = one->rows ? place(one->rows, one->count, first) : 0;
+    int64_t width = one->width, next = one->rows ? lower_bound(one->rows, one->count, first) : 0;
     for (int64_t row = first; row < last; row++) {
         const float *gradient = NULL;
         if (!one->rows) gradient = one->gradient + row * width;
@@ -133,7 +133,7 @@ INLINE void move_rows(Tensor *one, int64_t first, int64_t last, float factor) {
     }
 }
 
-/* A step of AdamW (Loshchilov & Hutter 2019) on gradients that are `factor` times what they are; as torch's fused one computes it. */
+/* A step of AdamW (Loshchilov & Hutter 2019) on the gradients times `factor`, computed as torch's fused AdamW does. */
 void cursus_adamw(Tensor *tensors, ptrdiff_t tensors_number, const Chunk *chunks, ptrdiff_t number, float factor, int threads) {
     for (ptrdiff_t at = 0; at < tensors_number; at++) {
         *tensors[at].steps += 1.0f;

@@ -1,4 +1,4 @@
-/* Dropout: forward and, of the gradient, backward. */
+/* Dropout: of the values in the forward pass, of the gradient in the backward pass. */
 
 #include "vectors.h"
 

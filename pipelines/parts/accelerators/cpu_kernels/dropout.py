@@ -1,7 +1,8 @@
-"""Dropout whose mask is drawn again where it is needed again (Srivastava et al. 2014), in one pass over its input.
+"""Dropout (Srivastava et al. 2014) in one pass over its input, whose mask is recomputed for the gradient instead of
+stored.
 
-torch draws one number after the other from one generator, and keeps the mask. Here Philox 4x32-10 (Salmon et al. 2011), a
-function of a seed and a place, draws sixteen at a time, again for the gradient.
+torch draws one number after the other from one generator, and stores the mask. Here Philox 4x32-10 (Salmon et al.
+2011), a function of a seed and a position, draws sixteen at a time, and once more for the gradient.
 """
 
 from __future__ import annotations
@@ -12,70 +13,73 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout as plain
 
-from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel, computable
+from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, REAL, SEED, SHARE, SIZE, Kernel, is_readable
 
 DECISIONS = 1 << 16
-"""Of each place 16 random bits decide, so that a rate is met to 8e-6."""
+"""Each element is dropped or kept by 16 random bits, so that the rate is exact to 8e-6."""
 
 DROPOUT = Kernel("cursus_dropout", POINTER, POINTER, SIZE, SEED, SHARE, REAL, FLAG, FLAG, FLAG)
 PHILOX = Kernel("cursus_philox", SEED, SEED, POINTER)
-"""The random words themselves, sixteen blocks of them: for whoever wants to see that they are the paper's."""
+"""The random words themselves, sixteen blocks of them: tests compare them with the paper's."""
 
 
-class Draw(NamedTuple):
-    """What a mask is made of."""
+class DropoutDraw(NamedTuple):
+    """The random realisation of one dropout mask."""
 
     seed: int
     dropped: int
-    """Of DECISIONS."""
+    """Share of dropped elements, in units of 1 / DECISIONS."""
 
     @property
     def scale(self) -> float:
-        """What is kept is multiplied by it, so that the mean stays."""
+        """Factor of the elements that are kept, so that the mean does not change."""
         return DECISIONS / (DECISIONS - self.dropped)
 
 
-def drawn(rate: float) -> Draw:
-    """A draw for the next mask, from torch's generator; one that drops nothing takes no number from it."""
+def draw_dropout(rate: float) -> DropoutDraw:
+    """A draw for the next mask, seeded by torch's generator; at rate 0 the generator does not advance."""
     dropped = round(rate * DECISIONS)
     seed = int(torch.randint(-(2**63), 2**63 - 1, ()).item()) if dropped else 0
-    return Draw(seed, dropped)
+    return DropoutDraw(seed, dropped)
 
 
-class DrawnDropout(torch.autograd.Function):
-    """`apply(values, draw)`: each value is 0 or scaled up. Its gradient is the same function of the gradient."""
+class DropoutFunction(torch.autograd.Function):
+    """`apply(values, draw)`: each value is set to 0 or scaled up.
+
+    The backward applies the same mask to the gradient.
+    """
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, draw: Draw) -> Tensor:
+    def forward(ctx: Any, values: Tensor, draw: DropoutDraw) -> Tensor:
         ctx.draw = draw
-        return masked(values, draw, values.dtype)
+        return apply_dropout(values, draw, values.dtype)
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None]:
-        return masked(outer[0], ctx.draw, outer[0].dtype), None
+        return apply_dropout(outer[0], ctx.draw, outer[0].dtype), None
 
 
-def masked(values: Tensor, draw: Draw, dtype: torch.dtype) -> Tensor:
-    """`values` [...], bfloat16 or float32, as `draw` leaves them, as wide as `dtype`: one of the two."""
+def apply_dropout(values: Tensor, draw: DropoutDraw, dtype: torch.dtype) -> Tensor:
+    """Dropout of `values` [...], bfloat16 or float32, by the mask of `draw`; the result has `dtype`, one of the two."""
     values = values.contiguous()
     result = torch.empty_like(values, dtype=dtype)
     DROPOUT(
-        values.data_ptr(), result.data_ptr(), values.numel(), draw.seed, draw.dropped, draw.scale, torch.get_num_threads(),
-        int(values.dtype is torch.bfloat16), int(dtype is torch.bfloat16),
+        values.data_ptr(), result.data_ptr(), values.numel(), draw.seed, draw.dropped, draw.scale,
+        torch.get_num_threads(), int(values.dtype is torch.bfloat16), int(dtype is torch.bfloat16),
     )  # fmt: skip
     return result
 
 
 def dropout(values: Tensor, rate: float) -> Tensor:
-    """`values` [...] with a share of about `rate` of them 0 and the others scaled up."""
-    if not computable(values) or not 0 < rate < 1:
+    """`values` [...] with each set to 0 with probability `rate`, and the others scaled up."""
+    if not is_readable(values) or not 0 < rate < 1:
         return plain(values, rate)
-    result: Tensor = DrawnDropout.apply(values, drawn(rate))  # type: ignore[no-untyped-call]  # torch does not type it
+    result: Tensor = DropoutFunction.apply(values, draw_dropout(rate))  # type: ignore[no-untyped-call]  # torch does not type it
     return result
 
 
-class Dropout(nn.Dropout):
-    """torch's module, over the kernel while it trains."""
+class KernelDropout(nn.Dropout):
+    """torch's dropout module, computed by the kernel while it trains."""
 
     def forward(self, values: Tensor) -> Tensor:
         if not self.training or self.inplace or self.p == 0:

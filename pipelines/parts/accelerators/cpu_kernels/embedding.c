@@ -1,29 +1,29 @@
-/* The gradient of a table of which rows were looked up: the rows that were, each with the sum of what arrived for it. */
+/* Sparse gradient of an embedding table: the rows that were looked up, each with the sum of its gradients. */
 
 #include "scalars.h"
 
-/* ids: int64 [number], below `height`; those that are `skipped` count for nothing. rows: int64 [number], ascending, each once, of
-   which `found` are written. order: int32 [number], the places of their ids, in turn; those of row i begin at begins[i], int32
-   [number + 1]. room: int32 [height]. */
+/* ids: int64 [number], below `height`; those equal to `skipped` are left out. rows: int64 [number], the distinct ids, ascending, of
+   which `found` are written. order: int32 [number], the positions of the ids grouped by row; those of row i begin at begins[i], int32
+   [number + 1]. scratch: int32 [height]. */
 void cursus_rows(
     const int64_t *ids, ptrdiff_t number, ptrdiff_t height, int64_t skipped, int64_t *rows, int32_t *order, int32_t *begins,
-    int32_t *room, int64_t *found
+    int32_t *scratch, int64_t *found
 ) {
-    for (ptrdiff_t row = 0; row < height; row++) room[row] = 0;
-    for (ptrdiff_t at = 0; at < number; at++) room[ids[at]]++;
+    for (ptrdiff_t row = 0; row < height; row++) scratch[row] = 0;
+    for (ptrdiff_t at = 0; at < number; at++) scratch[ids[at]]++;
     int32_t before = 0;
     int64_t count = 0;
     for (ptrdiff_t row = 0; row < height; row++) {
-        int32_t times = room[row];
+        int32_t times = scratch[row];
         if (!times || row == skipped) continue;
         rows[count] = row;
         begins[count++] = before;
-        room[row] = before;
+        scratch[row] = before;
         before += times;
     }
     begins[count] = before;
     for (ptrdiff_t at = 0; at < number; at++) {
-        if (ids[at] != skipped) order[room[ids[at]]++] = (int32_t)at;
+        if (ids[at] != skipped) order[scratch[ids[at]]++] = (int32_t)at;
     }
     *found = count;
 }
@@ -44,7 +44,7 @@ INLINE void row_sum(const float *from, const int32_t *order, const int32_t *end,
 void cursus_row_sums(
     const float *from, const int32_t *order, const int32_t *begins, float *sums, ptrdiff_t rows, ptrdiff_t width, int threads
 ) {
-    /* in strips, by turns: most ids may be of few rows, or of one */
+    /* strips of rows, assigned in turn: most ids may belong to a few rows, or to one */
     #pragma omp parallel for collapse(2) schedule(static, 1) num_threads(threads)
     for (ptrdiff_t row = 0; row < rows; row++) {
         for (ptrdiff_t at = 0; at < width; at += STRIP) {
@@ -56,7 +56,7 @@ void cursus_row_sums(
     }
 }
 
-/* to: float32 [height, width]; its `rows`, each once, become larger by `values`, float32 [count, width]. */
+/* Add `values`, float32 [count, width], to the `rows` of to, float32 [height, width]; each row occurs once. */
 void cursus_add_rows(float *to, const int64_t *rows, const float *values, ptrdiff_t count, ptrdiff_t width, int threads) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t row = 0; row < count; row++) {

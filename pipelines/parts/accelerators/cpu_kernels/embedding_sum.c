@@ -1,23 +1,23 @@
-/* The bottom of a network: rows of several tables summed, layer normalisation, dropout. */
+/* Embeddings of a network: sum of the rows of several tables, layer normalisation, dropout. */
 
 #include "vectors.h"
 
-/* A table, float32 [height, width], and which of its rows are read: row r of a batch reads the one that ids[r % period] says. */
-typedef struct { int64_t table, ids, height, period; } Looked;
+/* A table, float32 [height, width], and its ids: row r of a batch reads the table's row ids[r % period]. */
+typedef struct { int64_t table, ids, height, period; } Lookup;
 
 #define TABLES 4
 
-/* Where the rows stand that row `row` of a batch reads; NULL for a row that a table has not. */
-INLINE int look_up(const Looked *looked, int count, ptrdiff_t row, ptrdiff_t width, const float **found) {
+/* Addresses of the tables' rows for row `row` of a batch; NULL for an id outside its table. */
+INLINE int look_up(const Lookup *lookups, int count, ptrdiff_t row, ptrdiff_t width, const float **found) {
     for (int one = 0; one < count; one++) {
-        int64_t id = ((const int64_t *)looked[one].ids)[row % looked[one].period];
-        if ((uint64_t)id >= (uint64_t)looked[one].height) return 0;
-        found[one] = (const float *)looked[one].table + id * width;
+        int64_t id = ((const int64_t *)lookups[one].ids)[row % lookups[one].period];
+        if ((uint64_t)id >= (uint64_t)lookups[one].height) return 0;
+        found[one] = (const float *)lookups[one].table + id * width;
     }
     return 1;
 }
 
-/* values: their sum, float32 [width]. The sum of that. */
+/* Write the sum of the rows into values, float32 [width]; returns the sum of values. */
 INLINE Reals summed(const float **found, int count, float *values, ptrdiff_t width) {
     Reals sum = all(0.0f);
     for (ptrdiff_t at = 0; at < width; at += VECTOR) {
@@ -29,10 +29,10 @@ INLINE Reals summed(const float **found, int count, float *values, ptrdiff_t wid
     return sum;
 }
 
-/* to: bfloat16 [rows, width]. means, steepness: float32 [rows]. `wrong` becomes 1 where an id is of no row of its table. */
+/* to: bfloat16 [rows, width]. means, inverse_deviations: float32 [rows]. `out_of_range` becomes 1 where an id is outside its table. */
 void cursus_embedding_sum(
-    const Looked *looked, int count, const float *gain, const float *shift, void *to, float *means, float *steepness, ptrdiff_t rows,
-    ptrdiff_t width, float epsilon, uint64_t seed, uint32_t dropped, float scale, int threads, int64_t *wrong
+    const Lookup *lookups, int count, const float *gain, const float *shift, void *to, float *means, float *inverse_deviations, ptrdiff_t rows,
+    ptrdiff_t width, float epsilon, uint64_t seed, uint32_t dropped, float scale, int threads, int64_t *out_of_range
 ) {
     ptrdiff_t tiles = (width + TILE - 1) / TILE;
     int64_t amiss = 0;
@@ -40,12 +40,12 @@ void cursus_embedding_sum(
     for (ptrdiff_t row = 0; row < rows; row++) {
         const float *found[TABLES];
         float values[width];
-        if (!look_up(looked, count, row, width, found)) {
+        if (!look_up(lookups, count, row, width, found)) {
             amiss = 1;
             continue;
         }
-        moments(values, width, summed(found, count, values, width), epsilon, means + row, steepness + row);
-        float mean = means[row], steep = steepness[row];
+        moments(values, width, summed(found, count, values, width), epsilon, means + row, inverse_deviations + row);
+        float mean = means[row], steep = inverse_deviations[row];
         for (ptrdiff_t tile = 0; tile < tiles; tile++) {
             Kept bits;
             keep((uint64_t)(row * tiles + tile), seed, dropped, bits);
@@ -56,13 +56,13 @@ void cursus_embedding_sum(
             }
         }
     }
-    *wrong = amiss;
+    *out_of_range = amiss;
 }
 
-/* gradient: bfloat16 [rows, width]. to: float32 [rows, width], of the sums, which are taken once more. parts: float32
-   [2, pieces, width], the gradients of gain and shift by part of the rows. */
+/* gradient: bfloat16 [rows, width]. to: float32 [rows, width], the gradient of the sums, which are recomputed. parts: float32
+   [2, pieces, width], the gradients of gain and shift, summed over each part of the rows. */
 void cursus_embedding_sum_backward(
-    const Looked *looked, int count, const void *gradient, const float *gain, const float *means, const float *steepness, float *to,
+    const Lookup *lookups, int count, const void *gradient, const float *gain, const float *means, const float *inverse_deviations, float *to,
     float *parts, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t pieces, uint64_t seed, uint32_t dropped, float scale, int threads
 ) {
     ptrdiff_t tiles = (width + TILE - 1) / TILE;
@@ -72,10 +72,10 @@ void cursus_embedding_sum_backward(
         for (ptrdiff_t at = 0; at < width; at++) of_gain[at] = of_shift[at] = 0.0f;
         for (ptrdiff_t row = rows * part / pieces; row < rows * (part + 1) / pieces; row++) {
             const float *found[TABLES];
-            float normed[width], slopes[width];
-            if (!look_up(looked, count, row, width, found)) continue;
+            float normed[width], gradients[width];
+            if (!look_up(lookups, count, row, width, found)) continue;
             summed(found, count, normed, width);
-            float mean = means[row], steep = steepness[row];
+            float mean = means[row], steep = inverse_deviations[row];
             Reals plains = all(0.0f), alongs = all(0.0f);
             for (ptrdiff_t tile = 0; tile < tiles; tile++) {
                 Kept bits;
@@ -89,13 +89,13 @@ void cursus_embedding_sum_backward(
                     slope *= take(gain, at, 0);
                     plains += slope;
                     alongs += slope * one;
-                    put(slopes, at, slope, 0);
+                    put(gradients, at, slope, 0);
                     put(normed, at, one, 0);
                 }
             }
             float plain = sum_of(plains) / (float)width, along = sum_of(alongs) / (float)width;
             for (ptrdiff_t at = 0; at < width; at += VECTOR)
-                put(to, row * width + at, (take(slopes, at, 0) - plain - take(normed, at, 0) * along) * steep, 0);
+                put(to, row * width + at, (take(gradients, at, 0) - plain - take(normed, at, 0) * along) * steep, 0);
         }
     }
 }

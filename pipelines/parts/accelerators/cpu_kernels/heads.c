@@ -1,8 +1,8 @@
-/* From one row a token to one row a token and head, and back: what products of heads read without a copy. */
+/* From one row per token to one row per token and head, and back: heads are then contiguous, and products need no copy. */
 
 #include "vectors.h"
 
-/* from: [batch, length, count, heads, size], e.g. of a product that says query, key and value; to: [count, batch, heads, length, size].
+/* from: [batch, length, count, heads, size], e.g. the product with query, key and value; to: [count, batch, heads, length, size].
    All bfloat16, size in whole vectors. bias: float32 [count, heads, size], or null. */
 void cursus_split_heads(
     const void *from, const float *bias, void *to, ptrdiff_t batch, ptrdiff_t length, ptrdiff_t count, ptrdiff_t heads, ptrdiff_t size,
@@ -17,7 +17,7 @@ void cursus_split_heads(
                 ptrdiff_t place = (kind * heads + head) * size;
                 for (ptrdiff_t at = 0; at < size; at += VECTOR) {
                     Halves values = take_halves(from, read + place + at);
-                    if (bias) values = narrowed(widened(values) + take(bias, place + at, 0));
+                    if (bias) values = to_halves(to_reals(values) + take(bias, place + at, 0));
                     put_halves(to, write + at, values);
                 }
             }
@@ -25,7 +25,7 @@ void cursus_split_heads(
     }
 }
 
-/* The other way. sums: float32 [parts, count, heads, size], over the tokens by part of them, or null. */
+/* The inverse. sums: float32 [parts, count, heads, size], sums over each part of the tokens, or null. */
 void cursus_join_heads(
     const void *from, void *to, float *sums, ptrdiff_t batch, ptrdiff_t length, ptrdiff_t count, ptrdiff_t heads, ptrdiff_t size,
     ptrdiff_t parts, int threads
@@ -44,7 +44,7 @@ void cursus_join_heads(
                     for (ptrdiff_t at = 0; at < size; at += VECTOR) {
                         Halves values = take_halves(from, read + at);
                         put_halves(to, row * width + place + at, values);
-                        if (sums) put(sum, place + at, take(sum, place + at, 0) + widened(values), 0);
+                        if (sums) put(sum, place + at, take(sum, place + at, 0) + to_reals(values), 0);
                     }
                 }
             }

@@ -2,9 +2,9 @@
 
 #include "vectors.h"
 
-/* What it says, and the gradient of that, are bfloat16; `half` says what it reads. */
+/* The output and its gradient are bfloat16; `half` is the dtype of the input. */
 INLINE void layer_norm(
-    const void *from, const float *gain, const float *bias, void *to, float *means, float *steepness, ptrdiff_t rows, ptrdiff_t width,
+    const void *from, const float *gain, const float *bias, void *to, float *means, float *inverse_deviations, ptrdiff_t rows, ptrdiff_t width,
     float epsilon, int threads, int half
 ) {
     ptrdiff_t whole = width - width % VECTOR;
@@ -22,17 +22,17 @@ INLINE void layer_norm(
         for (ptrdiff_t at = whole; at < width; at++) sum += load(from, begin + at, half);
         float mean = sum / (float)width;
         for (ptrdiff_t at = 0; at < whole; at += VECTOR) {
-            Reals apart = take(values, at, 0) - mean;
-            squares += apart * apart;
+            Reals stride = take(values, at, 0) - mean;
+            squares += stride * stride;
         }
         float square = sum_of(squares);
         for (ptrdiff_t at = whole; at < width; at++) {
-            float apart = load(from, begin + at, half) - mean;
-            square += apart * apart;
+            float stride = load(from, begin + at, half) - mean;
+            square += stride * stride;
         }
         float steep = 1.0f / sqrtf(square / (float)width + epsilon);
         means[row] = mean;
-        steepness[row] = steep;
+        inverse_deviations[row] = steep;
         for (ptrdiff_t at = 0; at < whole; at += VECTOR)
             put(to, begin + at, (take(values, at, 0) - mean) * steep * take(gain, at, 0) + take(bias, at, 0), 1);
         for (ptrdiff_t at = whole; at < width; at++)
@@ -41,16 +41,16 @@ INLINE void layer_norm(
 }
 
 void cursus_layer_norm(
-    const void *from, const float *gain, const float *bias, void *to, float *means, float *steepness, ptrdiff_t rows, ptrdiff_t width,
+    const void *from, const float *gain, const float *bias, void *to, float *means, float *inverse_deviations, ptrdiff_t rows, ptrdiff_t width,
     float epsilon, int threads, int half
 ) {
-    if (half) layer_norm(from, gain, bias, to, means, steepness, rows, width, epsilon, threads, 1);
-    else layer_norm(from, gain, bias, to, means, steepness, rows, width, epsilon, threads, 0);
+    if (half) layer_norm(from, gain, bias, to, means, inverse_deviations, rows, width, epsilon, threads, 1);
+    else layer_norm(from, gain, bias, to, means, inverse_deviations, rows, width, epsilon, threads, 0);
 }
 
-/* gains, biases: float32 [parts, width], the gradients of gain and bias by part of the rows. */
+/* gains, biases: float32 [parts, width], the gradients of gain and bias, summed over each part of the rows. */
 INLINE void layer_norm_backward(
-    const void *gradient, const void *from, const float *gain, const float *means, const float *steepness, void *to, float *gains,
+    const void *gradient, const void *from, const float *gain, const float *means, const float *inverse_deviations, void *to, float *gains,
     float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
     ptrdiff_t whole = width - width % VECTOR;
@@ -60,7 +60,7 @@ INLINE void layer_norm_backward(
         for (ptrdiff_t at = 0; at < width; at++) of_gain[at] = of_bias[at] = 0.0f;
         for (ptrdiff_t row = rows * part / parts; row < rows * (part + 1) / parts; row++) {
             ptrdiff_t begin = row * width;
-            float mean = means[row], steep = steepness[row];
+            float mean = means[row], steep = inverse_deviations[row];
             Reals plains = all(0.0f), alongs = all(0.0f);
             for (ptrdiff_t at = 0; at < whole; at += VECTOR) {
                 Reals slope = take(gradient, begin + at, 1), normed = (take(from, begin + at, half) - mean) * steep;
@@ -93,9 +93,9 @@ INLINE void layer_norm_backward(
 }
 
 void cursus_layer_norm_backward(
-    const void *gradient, const void *from, const float *gain, const float *means, const float *steepness, void *to, float *gains,
+    const void *gradient, const void *from, const float *gain, const float *means, const float *inverse_deviations, void *to, float *gains,
     float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
-    if (half) layer_norm_backward(gradient, from, gain, means, steepness, to, gains, biases, rows, width, parts, threads, 1);
-    else layer_norm_backward(gradient, from, gain, means, steepness, to, gains, biases, rows, width, parts, threads, 0);
+    if (half) layer_norm_backward(gradient, from, gain, means, inverse_deviations, to, gains, biases, rows, width, parts, threads, 1);
+    else layer_norm_backward(gradient, from, gain, means, inverse_deviations, to, gains, biases, rows, width, parts, threads, 0);
 }

@@ -1,8 +1,8 @@
-"""Scores over a vocabulary that nobody has computed yet.
+"""Logits over a vocabulary that are computed when they are first read.
 
-A loss that alone reads the scores of a batch needs no product with a bias in it, nor the memory of scores beside that of their
-gradient: it takes the states and the layer, and computes the scores itself. Everybody else gets them as the layer would
-have said them.
+A loss that is the only reader of the logits of a batch needs neither a product with a bias nor separate memory for
+logits and gradient: it takes the states and the layer, and computes the logits itself. Any other reader gets them as
+the layer would have returned them.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from pipelines.parts.accelerators.cpu_kernels.block import trains_narrow
-from pipelines.parts.accelerators.cpu_kernels.linear import Linear, Together
+from pipelines.parts.accelerators.cpu_kernels.eligibility import trains_in_bfloat16
+from pipelines.parts.accelerators.cpu_kernels.linear import KernelLinear, SharedInputLayers
 
-DESCRIBED: frozenset[Any] = frozenset(
-    said.__get__ if isdatadescriptor(said) else said  # of a property, what reads it
-    for said in (
-        Tensor.shape, Tensor.ndim, Tensor.dtype, Tensor.device, Tensor.layout, Tensor.requires_grad, Tensor.is_cuda, Tensor.size,
-        Tensor.dim, Tensor.numel, Tensor.is_floating_point, Tensor.__len__,
+METADATA: frozenset[Any] = frozenset(
+    attribute.__get__ if isdatadescriptor(attribute) else attribute  # of a property, its getter
+    for attribute in (
+        Tensor.shape, Tensor.ndim, Tensor.dtype, Tensor.device, Tensor.layout, Tensor.requires_grad, Tensor.is_cuda,
+        Tensor.size, Tensor.dim, Tensor.numel, Tensor.is_floating_point, Tensor.__len__,
     )
 )  # fmt: skip
-"""What is known without the scores."""
+"""Attributes and methods that do not need the logits."""
 
 
-class Projection(Tensor):
-    """[..., V] in bfloat16: what `layer` will say of `states` [..., I], once somebody asks for it."""
+class LazyLogits(Tensor):
+    """[..., V] in bfloat16: the output of `layer` for `states` [..., I], computed when it is first read."""
 
     states: Tensor
     layer: nn.Linear
-    _scores: Tensor | None
+    _logits: Tensor | None
 
     @staticmethod
-    def __new__(cls, states: Tensor, layer: nn.Linear) -> Projection:
+    def __new__(cls, states: Tensor, layer: nn.Linear) -> LazyLogits:
         shape = (*states.shape[:-1], layer.out_features)
-        self: Projection = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=torch.bfloat16, requires_grad=True)
-        self.states, self.layer, self._scores = states, layer, None
+        self: LazyLogits = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=torch.bfloat16, requires_grad=True)
+        self.states, self.layer, self._logits = states, layer, None
         return self
 
     @property
     def computed(self) -> bool:
-        """Whether somebody has asked for the scores."""
-        return self._scores is not None
+        """Whether the logits have been computed."""
+        return self._logits is not None
 
-    def scores(self) -> Tensor:
-        """The scores themselves, computed once."""
-        if self._scores is None:
-            self._scores = Together([self.layer])(self.layer, self.states)
-        return self._scores
+    def logits(self) -> Tensor:
+        """The logits as a plain tensor, computed once."""
+        if self._logits is None:
+            self._logits = SharedInputLayers([self.layer])(self.layer, self.states)
+        return self._logits
 
     @classmethod
     def __torch_function__(
@@ -61,19 +61,19 @@ class Projection(Tensor):
         arguments: Sequence[Any] = (),
         named: Mapping[str, Any] | None = None,
     ) -> Any:
-        if function in DESCRIBED:
+        if function in METADATA:
             with torch._C.DisableTorchFunctionSubclass():
                 return function(*arguments, **(named or {}))
-        arguments, named = tree_map_only(Projection, Projection.scores, (tuple(arguments), dict(named or {})))
+        arguments, named = tree_map_only(LazyLogits, LazyLogits.logits, (tuple(arguments), dict(named or {})))
         return function(*arguments, **named)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]  # told more loosely there
-        raise RuntimeError(f"{func} wants the memory of scores that are not computed: give it `scores()`")
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]  # typed more loosely there
+        raise RuntimeError(f"{func} reads the memory of logits that are not computed yet; pass it `logits()`")
 
 
-class VocabularyLinear(Linear):
-    """The layer that says a network's scores: while it trains, only when it is asked to."""
+class VocabularyLinear(KernelLinear):
+    """The output layer of a network, whose logits are lazy while it trains."""
 
     def forward(self, states: Tensor) -> Tensor:
-        return Projection(states, self) if trains_narrow(states, self.weight) else super().forward(states)
+        return LazyLogits(states, self) if trains_in_bfloat16(states, self.weight) else super().forward(states)

@@ -1,7 +1,7 @@
-"""Products with any number of rows.
+"""Matrix products with any number of rows.
 
-oneDNN generates a program for each shape it meets, in 3 to 50 ms, which is more than most products take. So the number of rows is
-rounded up: how many positions of a batch are masked, or how long its texts are, makes few shapes then.
+oneDNN generates code for each shape it meets, in 3 to 50 ms, which is more than most products take. The number of rows
+is therefore rounded up, so that differing numbers of masked positions and lengths of texts give few shapes.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-ROWS = 32
-"""Their number is a multiple of it."""
+ROW_MULTIPLE = 32
+"""The number of rows of a product is rounded up to a multiple of this."""
 
 
-def in_whole(rows: Tensor, value: float = 0) -> Tensor:
-    """`rows` [N, ...] and as many rows of `value` as there must be."""
-    short = -len(rows) % ROWS
-    if not short:
+def pad_rows(rows: Tensor, value: float = 0) -> Tensor:
+    """`rows` [N, ...], padded with rows of `value` to a multiple of ROW_MULTIPLE."""
+    missing = -len(rows) % ROW_MULTIPLE
+    if not missing:
         return rows
-    return torch.cat([rows, rows.new_full((short, *rows.shape[1:]), value)])
+    return torch.cat([rows, rows.new_full((missing, *rows.shape[1:]), value)])
 
 
-def times(rows: Tensor, matrix: Tensor) -> Tensor:
+def padded_mm(rows: Tensor, matrix: Tensor) -> Tensor:
     """[N, O], contiguous: `rows` [N, I] · `matrix` [I, O]."""
-    return torch.mm(in_whole(rows), matrix)[: len(rows)]
+    return torch.mm(pad_rows(rows), matrix)[: len(rows)]

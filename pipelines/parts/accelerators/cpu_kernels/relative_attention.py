@@ -1,6 +1,8 @@
-"""The scores of XLNet's relative attention (Yang et al. 2019, §2.3; Dai et al. 2019, §3.3) with one pass between their products.
+"""XLNet's relative attention (Yang et al. 2019, §2.3; Dai et al. 2019, §3.3) with one pass over the scores between its
+products.
 
-transformers scales, masks, casts, normalises and drops them in a pass each, in float32, for both of its streams.
+transformers scales, masks, casts, normalises and drops the scores in one pass each, in float32, for both of its
+streams.
 """
 
 from __future__ import annotations
@@ -11,15 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from pipelines.networks.masked_softmax import masked_softmax
-from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
-from pipelines.parts.accelerators.cpu_kernels.dropout import Dropout
+from pipelines.parts.accelerators.cpu_kernels.dropout import KernelDropout
+from pipelines.parts.accelerators.cpu_kernels.eligibility import has_no_hooks, trains_in_bfloat16
 
-HIDDEN = -1e30
-"""What XLNet adds to the score of a position that must not be seen."""
+MASKED_SCORE = -1e30
+"""Added by XLNet to the score of a masked position."""
 
 
-class RelativeAttention(nn.Module):
-    """Beside a class of transformers with these weights, whose program is XLNet's."""
+class FusedRelativeAttention(nn.Module):
+    """Mixin before a transformers class with these weights and the bytecode of XLNet's attention."""
 
     dropout: nn.Dropout
     r_w_bias: nn.Parameter
@@ -38,15 +40,16 @@ class RelativeAttention(nn.Module):
         attn_mask: Tensor | None = None,
         output_attentions: bool = False,
     ) -> Any:
-        """[Q, B, heads, H] of `q_head` [Q, B, heads, H], `k_head_h` and `v_head_h` [K, B, heads, H], and the positions `k_head_r`
-        [P, B, heads, H]; `attn_mask` [Q, K, B, heads or 1] is 1 where nothing may be seen."""
+        """Context [Q, B, heads, H] of `q_head` [Q, B, heads, H], `k_head_h` and `v_head_h` [K, B, heads, H], and the
+        relative positions `k_head_r` [P, B, heads, H]; `attn_mask` [Q, K, B, heads or 1] is 1 where attention is
+        masked."""
         dropout = self.dropout
         if (
-            output_attentions or type(dropout) is not Dropout or not dropout.training or dropout.p >= 1
-            or not asks_nobody(dropout) or not trains_narrow(q_head, self.r_w_bias, self.r_r_bias)
+            output_attentions or type(dropout) is not KernelDropout or not dropout.training or dropout.p >= 1
+            or not has_no_hooks(dropout) or not trains_in_bfloat16(q_head, self.r_w_bias, self.r_r_bias)
             or {one.dtype for one in (q_head, k_head_h, v_head_h, k_head_r)} != {torch.bfloat16}
         ):  # fmt: skip
-            return super().rel_attn_core(  # type: ignore[misc]  # of the class beside
+            return super().rel_attn_core(  # type: ignore[misc]  # defined by the replaced class
                 q_head,
                 k_head_h,
                 v_head_h,
@@ -61,7 +64,7 @@ class RelativeAttention(nn.Module):
         if seg_mat is not None:
             alike = torch.einsum("ibnd,snd->ibns", q_head + self.r_s_bias, self.seg_embed)
             scores = scores + torch.einsum("ijbs,ibns->bnij", seg_mat, alike)
-        mask = None if attn_mask is None else HIDDEN * attn_mask.permute(2, 3, 0, 1).float()
+        mask = None if attn_mask is None else MASKED_SCORE * attn_mask.permute(2, 3, 0, 1).float()
         weights = masked_softmax(scores, mask, self.scale, dropout.p)
         values = v_head_h.permute(1, 2, 0, 3).contiguous().flatten(0, 1)
         context = torch.bmm(weights.flatten(0, 1), values).view(*scores.shape[:3], -1)
@@ -75,7 +78,10 @@ def _products(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def _shifted(scores: Tensor, width: int) -> Tensor:
-    """[B, heads, Q, `width`]: `scores` [B, heads, Q, P] of distances, each where its key stands (Dai et al. 2019, appendix B)."""
-    batch, heads, rows, places = scores.shape
-    turned = scores.reshape(batch, heads, places, rows)[:, :, 1:]
-    return turned.reshape(batch, heads, rows, places - 1)[..., :width]
+    """[B, heads, Q, `width`]: `scores` [B, heads, Q, P] of distances, shifted to the key positions (Dai et al.
+
+    2019, appendix B).
+    """
+    batch, heads, rows, positions = scores.shape
+    transposed = scores.reshape(batch, heads, positions, rows)[:, :, 1:]
+    return transposed.reshape(batch, heads, rows, positions - 1)[..., :width]

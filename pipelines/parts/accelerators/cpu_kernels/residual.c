@@ -1,10 +1,10 @@
-/* What ends a sub-layer: bias, dropout, the residual added, layer normalisation. */
+/* The end of a sub-layer: bias, dropout, residual, layer normalisation. */
 
 #include "vectors.h"
 
-/* sums: bfloat16 [rows, width], where the product is read and what is normalised is written. input: the residual, bfloat16 if `half`. */
+/* sums: bfloat16 [rows, width], the product, overwritten with the sum that is normalised. input: the residual, bfloat16 if `half`. */
 INLINE void residual(
-    void *sums, const float *bias, const void *input, const float *gain, const float *shift, void *to, float *means, float *steepness,
+    void *sums, const float *bias, const void *input, const float *gain, const float *shift, void *to, float *means, float *inverse_deviations,
     ptrdiff_t rows, ptrdiff_t width, float epsilon, uint64_t seed, uint32_t dropped, float scale, int threads, int half
 ) {
     ptrdiff_t tiles = (width + TILE - 1) / TILE;
@@ -18,35 +18,35 @@ INLINE void residual(
             ptrdiff_t from = tile * TILE, end = from + TILE < width ? from + TILE : width;
             keep((uint64_t)(row * tiles + tile), seed, dropped, bits);
             for (ptrdiff_t at = from; at < end; at += VECTOR) {
-                Reals said = dropped_out(take(sums, begin + at, 1) + take(bias, at, 0), bits[(at - from) / VECTOR], scale);
-                Halves added = narrowed(said + take(input, begin + at, half));
+                Reals value = dropped_out(take(sums, begin + at, 1) + take(bias, at, 0), bits[(at - from) / VECTOR], scale);
+                Halves added = to_halves(value + take(input, begin + at, half));
                 put_halves(sums, begin + at, added);
-                said = widened(added); /* what the gradient will read */
-                put(values, at, said, 0);
-                sum += said;
+                value = to_reals(added); /* rounded as the backward will read it */
+                put(values, at, value, 0);
+                sum += value;
             }
         }
         float mean, steep;
         moments(values, width, sum, epsilon, &mean, &steep);
         means[row] = mean;
-        steepness[row] = steep;
+        inverse_deviations[row] = steep;
         for (ptrdiff_t at = 0; at < width; at += VECTOR)
             put(to, begin + at, (take(values, at, 0) - mean) * steep * take(gain, at, 0) + take(shift, at, 0), 1);
     }
 }
 
 void cursus_residual(
-    void *sums, const float *bias, const void *input, const float *gain, const float *shift, void *to, float *means, float *steepness,
+    void *sums, const float *bias, const void *input, const float *gain, const float *shift, void *to, float *means, float *inverse_deviations,
     ptrdiff_t rows, ptrdiff_t width, float epsilon, uint64_t seed, uint32_t dropped, float scale, int threads, int half
 ) {
-    if (half) residual(sums, bias, input, gain, shift, to, means, steepness, rows, width, epsilon, seed, dropped, scale, threads, 1);
-    else residual(sums, bias, input, gain, shift, to, means, steepness, rows, width, epsilon, seed, dropped, scale, threads, 0);
+    if (half) residual(sums, bias, input, gain, shift, to, means, inverse_deviations, rows, width, epsilon, seed, dropped, scale, threads, 1);
+    else residual(sums, bias, input, gain, shift, to, means, inverse_deviations, rows, width, epsilon, seed, dropped, scale, threads, 0);
 }
 
-/* All bfloat16 [rows, width]: of the sums `to_sums`, and of the product `to_product`, which may be the same where nothing is dropped.
-   parts: float32 [3, count, width], the gradients of gain, shift and bias by part of the rows. */
+/* All bfloat16 [rows, width]: `to_sums` is the gradient of the sums, `to_product` that of the product; they may be the same memory where
+   nothing is dropped. parts: float32 [3, count, width], the gradients of gain, shift and bias, summed over each part of the rows. */
 void cursus_residual_backward(
-    const void *gradient, const void *sums, const float *gain, const float *means, const float *steepness, void *to_sums,
+    const void *gradient, const void *sums, const float *gain, const float *means, const float *inverse_deviations, void *to_sums,
     void *to_product, float *parts, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t count, uint64_t seed, uint32_t dropped, float scale,
     int threads
 ) {
@@ -58,7 +58,7 @@ void cursus_residual_backward(
         for (ptrdiff_t at = 0; at < width; at++) of_gain[at] = of_shift[at] = of_bias[at] = 0.0f;
         for (ptrdiff_t row = rows * part / count; row < rows * (part + 1) / count; row++) {
             ptrdiff_t begin = row * width;
-            float mean = means[row], steep = steepness[row];
+            float mean = means[row], steep = inverse_deviations[row];
             Reals plains = all(0.0f), alongs = all(0.0f);
             for (ptrdiff_t at = 0; at < width; at += VECTOR) {
                 Reals slope = take(gradient, begin + at, 1), normed = (take(sums, begin + at, 1) - mean) * steep;

@@ -1,8 +1,8 @@
-/* What a sub-layer adds to a stream of states: dropout and the sum in one pass. */
+/* Add a sub-layer's output to the residual stream: dropout and sum in one pass. */
 
 #include "vectors.h"
 
-/* values: bfloat16; states and to: as wide as `half` says. to = states + dropout(values). Backward it is dropout of the gradient. */
+/* values: bfloat16; states and to: bfloat16 if `half`. to = states + dropout(values). The backward is dropout of the gradient. */
 INLINE void add(
     const void *states, const void *values, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale, int threads, int half
 ) {

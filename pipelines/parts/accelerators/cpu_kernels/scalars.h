@@ -1,7 +1,7 @@
-/* One number at a time: bfloat16, what is no number, random numbers.
+/* Scalar operations: bfloat16 conversion, NaN tests, random numbers.
 
-   Every result is a function of its arguments alone, whatever the number of threads: rows do not depend on each other, and sums over
-   rows are taken in a fixed number of parts. `half` says whether a tensor is bfloat16; else it is float32. */
+   Every result is a function of its arguments alone, for any number of threads: rows do not depend on each other, and sums over
+   rows are computed in a fixed number of parts. `half` means that a tensor is bfloat16, else it is float32. */
 
 #pragma once
 
@@ -16,8 +16,8 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The compiler is told that all floats are finite, since it makes no vector of a maximum or a choice otherwise. So what is no number is
-   looked for by its bits, where a step must notice it. */
+/* Compiled with -ffinite-math-only, since a maximum or a selection is not vectorised otherwise. NaN is therefore detected by its bits,
+   where a step must notice it. */
 #define NO_NUMBER 0x7fc00000u
 
 /* ---- bfloat16 ------------------------------------------------------------------------------------------------------------ */
@@ -34,14 +34,14 @@ INLINE uint32_t to_bits(float value) {
     return both.bits;
 }
 
-/* Whether it is no number, or +infinity. */
-INLINE uint32_t is_wrong(float value) {
+/* Whether a value is NaN or +infinity. */
+INLINE uint32_t is_nan_or_inf(float value) {
     uint32_t bits = to_bits(value);
     return (bits & 0x7fffffffu) > 0x7f800000u || bits == 0x7f800000u;
 }
 
-/* To the nearest, ties to even; what is no number stays none. */
-INLINE uint16_t narrow(float value) {
+/* Rounded to nearest, ties to even; NaN stays NaN. */
+INLINE uint16_t to_bfloat16(float value) {
     uint32_t bits = to_bits(value);
     uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? NO_NUMBER >> 16 : rounded);
@@ -52,7 +52,7 @@ INLINE float load(const void *from, ptrdiff_t at, int half) {
 }
 
 INLINE void store(void *to, ptrdiff_t at, float value, int half) {
-    if (half) ((uint16_t *)to)[at] = narrow(value);
+    if (half) ((uint16_t *)to)[at] = to_bfloat16(value);
     else ((float *)to)[at] = value;
 }
 
@@ -64,7 +64,7 @@ INLINE void store(void *to, ptrdiff_t at, float value, int half) {
 
 /* Words of the blocks `first` … `first` + LANES - 1 under the key `seed`. */
 #ifdef __AVX512F__
-/* A word stands in the lower half of each eight bytes, as a product wants it; what is above it is left over from earlier products. */
+/* A word is in the lower half of each eight bytes, as the multiplication needs it; the upper half holds rests of earlier products. */
 INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
     const __m512i one = _mm512_set1_epi64(0xD2511F53), two = _mm512_set1_epi64(0xCD9E8D57);
     __m512i a[2], b[2], c[2], d[2];
@@ -78,7 +78,7 @@ INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
         __m512i lows = _mm512_set1_epi32((int)low), highs = _mm512_set1_epi32((int)high);
         for (int half = 0; half < 2; half++) {
             __m512i left = _mm512_mul_epu32(a[half], one), right = _mm512_mul_epu32(c[half], two);
-            a[half] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(right, 32), b[half], lows, 0x96); /* of three, the exclusive or */
+            a[half] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(right, 32), b[half], lows, 0x96); /* exclusive or of three */
             c[half] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(left, 32), d[half], highs, 0x96);
             b[half] = right;
             d[half] = left;

@@ -1,7 +1,7 @@
-"""Self-attention of several heads (Vaswani et al. 2017) as one function, from the states it reads to the context it says.
+"""Multi-head self-attention (Vaswani et al. 2017) as one function, from the hidden states to the context.
 
-Query, key and value are one product, whose pass for the bias writes each head by itself; products of heads that are strided views
-would copy them. The context and the gradients go back in one pass each.
+Query, key and value are one product; the pass that adds the bias writes each head contiguously, since products of heads
+that are strided views would copy them. The context and the gradients are written back in one pass each.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.parts.accelerators.cpu_kernels.attention import NAME, readable, softmax, softmax_backward, summed
-from pipelines.parts.accelerators.cpu_kernels.beside import starts_from, with_beside
-from pipelines.parts.accelerators.cpu_kernels.block import asks_nobody, trains_narrow
-from pipelines.parts.accelerators.cpu_kernels.dropout import Draw, drawn
+from pipelines.parts.accelerators.cpu_kernels.attention import (
+    NAME,
+    prepare_mask,
+    softmax,
+    softmax_backward,
+    sum_to_shape,
+)
+from pipelines.parts.accelerators.cpu_kernels.bfloat16_copies import bfloat16_weights
+from pipelines.parts.accelerators.cpu_kernels.dropout import DropoutDraw, draw_dropout
+from pipelines.parts.accelerators.cpu_kernels.eligibility import has_no_hooks, trains_in_bfloat16
 from pipelines.parts.accelerators.cpu_kernels.library import FLAG, PARTS, POINTER, SIZE, VECTOR, Kernel
-from pipelines.parts.accelerators.cpu_kernels.linear import Linear
-from pipelines.parts.accelerators.cpu_kernels.narrow import narrow
-from pipelines.parts.accelerators.cpu_kernels.product import times
+from pipelines.parts.accelerators.cpu_kernels.linear import KernelLinear
+from pipelines.parts.accelerators.cpu_kernels.product import padded_mm
+from pipelines.parts.accelerators.cpu_kernels.residual_gradient import accept_residual_gradient, add_residual_gradient
 from pipelines.parts.accelerators.cpu_kernels.weight_gradient import weight_gradient
 
 if TYPE_CHECKING:
@@ -27,17 +33,19 @@ if TYPE_CHECKING:
 
 SPLIT = Kernel("cursus_split_heads", *[POINTER] * 3, *[SIZE] * 5, FLAG)
 JOIN = Kernel("cursus_join_heads", *[POINTER] * 3, *[SIZE] * 6, FLAG)
-KINDS = 3
+PROJECTIONS = 3
 """Query, key and value."""
-PLAIN = 6
-"""What `Attended` is given before the weights."""
+ARGUMENTS_BEFORE_WEIGHTS = 6
+"""Arguments of `SelfAttentionFunction` before the weights."""
 
 
-class Attended(torch.autograd.Function):
-    """`apply(states [B, L, I], mask, distances, size, scaling, draw, *weights [H, I], *biases [H])`: [B, L, H] in bfloat16.
+class SelfAttentionFunction(torch.autograd.Function):
+    """`apply(states [B, L, I], mask, distances, size, scaling, draw, *weights [H, I], *biases [H])`: [B, L, H] in
+    bfloat16.
 
-    Weights and biases, where there are any, are those of query, key and value, in float32; a head is `size` wide. `mask` and
-    `distances` are float32 [B or 1, heads or 1, L or 1, L], or None, and added to the scaled scores; the mask has no gradient.
+    Weights and biases, where there are any, are those of query, key and value, in float32; a head is `size` wide.
+    `mask` and `distances` are float32 [B or 1, heads or 1, L or 1, L], or None, and added to the scaled scores; the
+    mask has no gradient.
     """
 
     @staticmethod
@@ -48,103 +56,110 @@ class Attended(torch.autograd.Function):
         distances: Tensor | None,
         size: int,
         scaling: float,
-        draw: Draw,
+        draw: DropoutDraw,
         *parameters: Tensor,
     ) -> Tensor:
         batch, length, _ = states.shape
         rows, threads = states.flatten(0, 1).bfloat16(), torch.get_num_threads()
-        matrix, biases = narrow(*parameters[:KINDS]), parameters[KINDS:]
+        matrix, biases = bfloat16_weights(*parameters[:PROJECTIONS]), parameters[PROJECTIONS:]
         bias = torch.cat(biases) if biases else None
-        product = times(rows, matrix.t())
-        heads = len(matrix) // KINDS // size
-        shape = (batch, length, KINDS, heads, size)
-        apart = torch.empty(KINDS, batch * heads, length, size, dtype=torch.bfloat16)
-        SPLIT(product.data_ptr(), None if bias is None else bias.data_ptr(), apart.data_ptr(), *shape, threads)
-        query, key, value = apart.unbind()
+        product = padded_mm(rows, matrix.t())
+        heads = len(matrix) // PROJECTIONS // size
+        shape = (batch, length, PROJECTIONS, heads, size)
+        heads_first = torch.empty(PROJECTIONS, batch * heads, length, size, dtype=torch.bfloat16)
+        SPLIT(product.data_ptr(), None if bias is None else bias.data_ptr(), heads_first.data_ptr(), *shape, threads)
+        query, key, value = heads_first.unbind()
         weights = torch.bmm(query, key.transpose(1, 2))
-        chances = torch.empty_like(weights) if draw.dropped else weights
+        probabilities = torch.empty_like(weights) if draw.dropped else weights
         shaped = (batch, heads, length, length)
-        softmax(weights.view(shaped), mask, distances, scaling, draw, chances.view(shaped), weights.view(shaped))
+        softmax(weights.view(shaped), mask, distances, scaling, draw, probabilities.view(shaped), weights.view(shaped))
         context = torch.bmm(weights, value)
         result = torch.empty(batch, length, heads * size, dtype=torch.bfloat16)
         JOIN(context.data_ptr(), result.data_ptr(), None, batch, length, 1, heads, size, PARTS, threads)
-        starts_from(ctx)
-        ctx.save_for_backward(rows, matrix, apart, chances, weights)
-        ctx.shape, ctx.scaling, ctx.draw, ctx.read = shape, scaling, draw, states.dtype
+        accept_residual_gradient(ctx)
+        ctx.save_for_backward(rows, matrix, heads_first, probabilities, weights)
+        ctx.shape, ctx.scaling, ctx.draw, ctx.input_dtype = shape, scaling, draw, states.dtype
         ctx.distances = None if distances is None else distances.shape
         return result
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
-        rows, matrix, apart, chances, weights = ctx.saved_tensors
+        rows, matrix, heads_first, probabilities, weights = ctx.saved_tensors
         (batch, length, _, heads, size), draw, threads = ctx.shape, ctx.draw, torch.get_num_threads()
-        (query, key, value), slopes = apart.unbind(), torch.empty_like(apart)
-        gradient, context = outer[0].contiguous(), torch.empty_like(apart[0])
+        (query, key, value), head_gradients = heads_first.unbind(), torch.empty_like(heads_first)
+        gradient, context = outer[0].contiguous(), torch.empty_like(heads_first[0])
         SPLIT(gradient.data_ptr(), None, context.data_ptr(), batch, length, 1, heads, size, threads)
-        torch.bmm(weights.transpose(1, 2), context, out=slopes[2])
+        torch.bmm(weights.transpose(1, 2), context, out=head_gradients[2])
         scores = torch.bmm(context, value.transpose(1, 2))
-        softmax_backward(scores, chances, scores, ctx.scaling, draw)
-        torch.bmm(scores, key, out=slopes[0])
-        torch.bmm(scores.transpose(1, 2), query, out=slopes[1])
-        width = KINDS * heads * size
+        softmax_backward(scores, probabilities, scores, ctx.scaling, draw)
+        torch.bmm(scores, key, out=head_gradients[0])
+        torch.bmm(scores.transpose(1, 2), query, out=head_gradients[1])
+        width = PROJECTIONS * heads * size
         product = torch.empty(batch * length, width, dtype=torch.bfloat16)
         needs, states = ctx.needs_input_grad, (batch, length, rows.shape[1])
-        of_weights, of_biases = needs[PLAIN : PLAIN + KINDS], needs[PLAIN + KINDS :]
-        sums = torch.empty(PARTS, width) if any(of_biases) else None
+        weights_need, biases_need = (
+            needs[ARGUMENTS_BEFORE_WEIGHTS : ARGUMENTS_BEFORE_WEIGHTS + PROJECTIONS],
+            needs[ARGUMENTS_BEFORE_WEIGHTS + PROJECTIONS :],
+        )
+        sums = torch.empty(PARTS, width) if any(biases_need) else None
         JOIN(
-            slopes.data_ptr(), product.data_ptr(), None if sums is None else sums.data_ptr(), *ctx.shape, PARTS, threads
+            head_gradients.data_ptr(), product.data_ptr(), None if sums is None else sums.data_ptr(), *ctx.shape, PARTS,
+            threads
         )  # fmt: skip
         to_distances: Tensor | None = None
         if needs[2]:
-            to_distances = summed(scores.view(batch, heads, length, length), ctx.distances).div_(ctx.scaling)
-        # autograd adds to a gradient in its place only where nothing else shares its memory
-        parts = weight_gradient(product, rows).chunk(KINDS) if any(of_weights) else [None] * KINDS
-        totals = [None] * len(of_biases) if sums is None else sums.sum(0).chunk(KINDS)
+            to_distances = sum_to_shape(scores.view(batch, heads, length, length), ctx.distances).div_(ctx.scaling)
+        # autograd accumulates into a gradient in place only where nothing else shares its memory
+        parts = weight_gradient(product, rows).chunk(PROJECTIONS) if any(weights_need) else [None] * PROJECTIONS
+        totals = [None] * len(biases_need) if sums is None else sums.sum(0).chunk(PROJECTIONS)
         return (
-            with_beside(ctx, product, matrix).view(states).to(ctx.read) if needs[0] else None,
+            add_residual_gradient(ctx, product, matrix).view(states).to(ctx.input_dtype) if needs[0] else None,
             None,
             to_distances,
             *[None] * 3,
             *(
-                part.clone() if part is not None and asked else None
-                for part, asked in zip(parts, of_weights, strict=True)
+                part.clone() if part is not None and needed else None
+                for part, needed in zip(parts, weights_need, strict=True)
             ),
             *(
-                part.clone() if part is not None and asked else None
-                for part, asked in zip(totals, of_biases, strict=True)
+                part.clone() if part is not None and needed else None
+                for part, needed in zip(totals, biases_need, strict=True)
             ),
         )
 
 
-def one_function(
+def can_fuse(
     module: nn.Module,
     layers: Sequence[nn.Linear],
     size: int,
     states: Tensor,
     mask: Tensor | None,
-    others: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> bool:
-    """Whether `Attended` may compute for `module` what it makes of `states`.
+    """Whether `SelfAttentionFunction` may compute the output of `module` for `states`.
 
-    `layers` are those for its query, key and value, whose heads are `size` wide; `others` is what else it was told.
+    `layers` are its query, key and value layers, whose heads are `size` wide; `options` are the other keyword arguments
+    of the call.
     """
     config: Any = module.config
     first = layers[0]
     return (
         config._attn_implementation == NAME and states.dim() == 3
-        # hooks here are of those who record the weights
-        and asks_nobody(*layers) and not module._forward_hooks
-        and not others.get("output_attentions") and not getattr(config, "output_attentions", False)
+        # hooks on the module record the weights
+        and has_no_hooks(*layers) and not module._forward_hooks
+        and not options.get("output_attentions") and not getattr(config, "output_attentions", False)
         and module.training
-        and all(type(one) is Linear and one.training and one.weight.shape == first.weight.shape for one in layers)
+        and all(type(one) is KernelLinear and one.training and one.weight.shape == first.weight.shape for one in layers)
         and size % VECTOR == 0 and first.out_features % size == 0
         and (mask is None or (mask.dim() == 4 and not mask.requires_grad))
-        and trains_narrow(states, *(one.weight for one in layers), *(one.bias for one in layers if one.bias is not None))
+        and trains_in_bfloat16(
+            states, *(one.weight for one in layers), *(one.bias for one in layers if one.bias is not None)
+        )
     )  # fmt: skip
 
 
-class SelfAttention(nn.Module):
-    """Beside a class of transformers with these three layers, whose program is BERT's."""
+class FusedSelfAttention(nn.Module):
+    """Mixin before a transformers class with these three layers and the bytecode of BERT's self-attention."""
 
     query: nn.Linear
     key: nn.Linear
@@ -155,23 +170,23 @@ class SelfAttention(nn.Module):
     scaling: float
 
     def forward(
-        self, hidden_states: Tensor, attention_mask: Tensor | None = None, past_key_values: Any = None, **others: Any
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, past_key_values: Any = None, **options: Any
     ) -> tuple[Tensor, Tensor | None]:
-        """[B, L, H] of `hidden_states` [B, L, I]; the weights, too, where somebody may want them."""
+        """Context [B, L, H] of `hidden_states` [B, L, I], and the attention weights where they are requested."""
         layers, dropout = (self.query, self.key, self.value), self.dropout
         if not (
-            past_key_values is None and others.get("position_bias") is None
+            past_key_values is None and options.get("position_bias") is None
             and isinstance(dropout, nn.Dropout) and dropout.p < 1
             and all(one.bias is not None for one in layers)
-            and one_function(self, layers, self.attention_head_size, hidden_states, attention_mask, others)
+            and can_fuse(self, layers, self.attention_head_size, hidden_states, attention_mask, options)
         ):  # fmt: skip
-            said: tuple[Tensor, Tensor | None] = super().forward(
-                hidden_states, attention_mask=attention_mask, past_key_values=past_key_values, **others
+            output: tuple[Tensor, Tensor | None] = super().forward(
+                hidden_states, attention_mask=attention_mask, past_key_values=past_key_values, **options
             )
-            return said
-        mask = None if attention_mask is None else readable(attention_mask, hidden_states.shape[1])
-        context: Tensor = Attended.apply(  # type: ignore[no-untyped-call]  # torch does not type it
-            hidden_states, mask, None, self.attention_head_size, self.scaling, drawn(dropout.p),
+            return output
+        mask = None if attention_mask is None else prepare_mask(attention_mask, hidden_states.shape[1])
+        context: Tensor = SelfAttentionFunction.apply(  # type: ignore[no-untyped-call]  # torch does not type it
+            hidden_states, mask, None, self.attention_head_size, self.scaling, draw_dropout(dropout.p),
             *(one.weight for one in layers), *(one.bias for one in layers),
         )  # fmt: skip
         return context, None

@@ -1,4 +1,5 @@
-"""Give a network the kernels: its modules stay where they are, under their names and with their weights."""
+"""Replace the classes of a network's modules by classes that call the kernels; names and weights of the modules do not
+change."""
 
 from __future__ import annotations
 
@@ -29,79 +30,80 @@ from transformers.models.t5.modeling_t5 import (
 from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
 from pipelines.parts.accelerators.cpu_kernels import attention, operations  # noqa: F401  # registers itself when imported
-from pipelines.parts.accelerators.cpu_kernels.block import same_program
-from pipelines.parts.accelerators.cpu_kernels.dropout import Dropout
-from pipelines.parts.accelerators.cpu_kernels.embedding import Embedding
-from pipelines.parts.accelerators.cpu_kernels.embedding_sum import EmbeddingSum, EmbeddingSumBehindPadding
-from pipelines.parts.accelerators.cpu_kernels.feed_forward import FeedForward
-from pipelines.parts.accelerators.cpu_kernels.heads import SelfAttention
-from pipelines.parts.accelerators.cpu_kernels.intermediate import Intermediate
-from pipelines.parts.accelerators.cpu_kernels.layer_norm import LayerNorm
+from pipelines.parts.accelerators.cpu_kernels.dropout import KernelDropout
+from pipelines.parts.accelerators.cpu_kernels.eligibility import same_bytecode
+from pipelines.parts.accelerators.cpu_kernels.embedding import KernelEmbedding
+from pipelines.parts.accelerators.cpu_kernels.embedding_sum import FusedEmbeddings, FusedRobertaEmbeddings
+from pipelines.parts.accelerators.cpu_kernels.feed_forward import FusedFeedForward
+from pipelines.parts.accelerators.cpu_kernels.intermediate import FusedIntermediate
+from pipelines.parts.accelerators.cpu_kernels.layer_norm import KernelLayerNorm
+from pipelines.parts.accelerators.cpu_kernels.lazy_logits import VocabularyLinear
 from pipelines.parts.accelerators.cpu_kernels.library import open_library
-from pipelines.parts.accelerators.cpu_kernels.linear import Linear, join
-from pipelines.parts.accelerators.cpu_kernels.positioned_heads import PositionedSelfAttention
-from pipelines.parts.accelerators.cpu_kernels.projection import VocabularyLinear
-from pipelines.parts.accelerators.cpu_kernels.relative_attention import RelativeAttention
-from pipelines.parts.accelerators.cpu_kernels.residual import Residual
+from pipelines.parts.accelerators.cpu_kernels.linear import KernelLinear, share_input
+from pipelines.parts.accelerators.cpu_kernels.relative_attention import FusedRelativeAttention
+from pipelines.parts.accelerators.cpu_kernels.residual import FusedResidual
 from pipelines.parts.accelerators.cpu_kernels.residual_stream import (
-    CrossAttentionLayer,
-    FeedForwardLayer,
-    SelfAttentionLayer,
+    FusedCrossAttentionLayer,
+    FusedFeedForwardLayer,
+    FusedSelfAttentionLayer,
 )
-from pipelines.parts.accelerators.cpu_kernels.root_mean_square import RootMeanSquare
+from pipelines.parts.accelerators.cpu_kernels.root_mean_square import FusedRMSNorm
+from pipelines.parts.accelerators.cpu_kernels.self_attention import FusedSelfAttention
+from pipelines.parts.accelerators.cpu_kernels.t5_attention import FusedT5Attention
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from transformers import PreTrainedModel
 
-SWAPPED: dict[type[nn.Module], type[nn.Module]] = {
-    nn.Dropout: Dropout, nn.Embedding: Embedding, nn.LayerNorm: LayerNorm, nn.Linear: Linear,
+KERNEL_MODULES: dict[type[nn.Module], type[nn.Module]] = {
+    nn.Dropout: KernelDropout, nn.Embedding: KernelEmbedding, nn.LayerNorm: KernelLayerNorm, nn.Linear: KernelLinear,
 }  # fmt: skip
-"""Modules of torch, and those that compute the same over the kernels."""
-BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
-    BertEmbeddings: EmbeddingSum,
-    RobertaEmbeddings: EmbeddingSumBehindPadding,
-    BertSelfAttention: SelfAttention,
-    BertSelfOutput: Residual,
-    BertIntermediate: Intermediate,
-    T5Attention: PositionedSelfAttention,
-    T5DenseActDense: FeedForward,
-    T5LayerNorm: RootMeanSquare,
-    T5LayerFF: FeedForwardLayer,
-    XLNetRelativeAttention: RelativeAttention,
-    T5LayerSelfAttention: SelfAttentionLayer,
-    T5LayerCrossAttention: CrossAttentionLayer,
+"""Class of torch → class that computes the same with the kernels."""
+FUSED_BLOCKS: dict[type[nn.Module], type[nn.Module]] = {
+    BertEmbeddings: FusedEmbeddings,
+    RobertaEmbeddings: FusedRobertaEmbeddings,
+    BertSelfAttention: FusedSelfAttention,
+    BertSelfOutput: FusedResidual,
+    BertIntermediate: FusedIntermediate,
+    T5Attention: FusedT5Attention,
+    T5DenseActDense: FusedFeedForward,
+    T5LayerNorm: FusedRMSNorm,
+    T5LayerFF: FusedFeedForwardLayer,
+    XLNetRelativeAttention: FusedRelativeAttention,
+    T5LayerSelfAttention: FusedSelfAttentionLayer,
+    T5LayerCrossAttention: FusedCrossAttentionLayer,
 }
-"""Blocks of transformers, and what computes for those with the same program: whole families copy it."""
+"""Block of transformers → mixin for all classes whose `forward` has the same bytecode: whole model families copy it."""
 SAME_INPUT = {"SelfAttention": ("query", "key", "value"), "T5Attention": ("k", "v")}
-"""How names of classes end → layers of theirs which read the same input; T5's queries may be of another text."""
+"""End of a class name → its layers that read the same input; T5's queries may come from another sequence."""
 
 
-def make_faster(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
-    """Let `networks` compute with the kernels, which are kept in `folder`; whether they could be had."""
+def swap_modules(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
+    """Let `networks` compute with the kernels, which are compiled into `folder`; False where the kernels cannot be
+    loaded."""
     if not open_library(folder):
         return False
     AttentionInterface.register(attention.NAME, attention.attend)
     AttentionMaskInterface.register(attention.NAME, eager_mask)
     for network in networks:
         for module in network.modules():
-            # only torch's own, no class derived from it: that may compute something else
-            module.__class__ = SWAPPED.get(type(module), type(module))
+            # exact types only: a derived class may compute something else
+            module.__class__ = KERNEL_MODULES.get(type(module), type(module))
             if type(module) in (NewGELUActivation, FastGELUActivation):
                 module.forward = partial(gelu, approximate="tanh")  # the same formula, in one pass instead of eight
         for module in network.modules():
             module.__class__ = with_block(type(module))
             for ending, names in SAME_INPUT.items():
-                layers = [layer for name in names if type(layer := getattr(module, name, None)) is Linear]
+                layers = [layer for name in names if type(layer := getattr(module, name, None)) is KernelLinear]
                 if (
                     type(module).__name__.endswith(ending)
                     and len(layers) == len(names)
                     and len({layer.bias is None for layer in layers}) == 1
                 ):
-                    join(layers)
+                    share_input(layers)
         output = network.get_output_embeddings()
-        if type(output) is Linear:
+        if type(output) is KernelLinear:
             output.__class__ = VocabularyLinear
         if network.config._attn_implementation == "eager" and network._can_set_attn_implementation():
             network.set_attn_implementation(attention.NAME)
@@ -109,11 +111,12 @@ def make_faster(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
 
 
 def with_block(kind: type[nn.Module]) -> type[nn.Module]:
-    """A class under the name of `kind` and derived from it that computes as one block; `kind` where none has its program."""
+    """A subclass of `kind`, under the same name, that computes as one function; `kind` itself where no block matches
+    its bytecode."""
     if "forward" not in vars(kind):
         return kind
-    for known, block in BLOCKS.items():
-        if same_program(kind.forward, known.forward):
+    for known, block in FUSED_BLOCKS.items():
+        if same_bytecode(kind.forward, known.forward):
             if kind not in _made:
                 _made[kind] = type(kind.__name__, (block, kind), {"__module__": kind.__module__})
             return _made[kind]
@@ -121,4 +124,4 @@ def with_block(kind: type[nn.Module]) -> type[nn.Module]:
 
 
 _made: dict[type[nn.Module], type[nn.Module]] = {}
-"""Each class once, so that modules of one class stay modules of one class."""
+"""Cache of the derived classes, so that modules of one class keep a common class."""

@@ -1,5 +1,5 @@
-/* Sixteen numbers at a time, for kernels whose rows are whole vectors wide. The compiler makes of them what the processor has; what it
-   does not find by itself is said with the processor's own words. */
+/* Vectors of sixteen elements, for kernels whose rows are whole vectors wide. The compiler maps them to the processor's registers; where
+   it does not find the best instruction by itself, intrinsics are used. */
 
 #pragma once
 
@@ -10,13 +10,13 @@
 #define VECTOR 16
 
 typedef float Reals __attribute__((vector_size(64)));
-typedef int32_t Answers __attribute__((vector_size(64))); /* of a comparison: all bits or none */
+typedef int32_t Masks __attribute__((vector_size(64))); /* result of a comparison: all bits set, or none */
 typedef uint32_t Words __attribute__((vector_size(64)));
 typedef uint16_t Halves __attribute__((vector_size(32)));
 
 INLINE Reals all(float value) { return value - (Reals){0.0f}; }
 
-INLINE Reals widened(Halves values) {
+INLINE Reals to_reals(Halves values) {
 #ifdef __AVX512F__
     return (Reals)((Words)_mm512_cvtepu16_epi32((__m256i)values) << 16);
 #else
@@ -24,10 +24,10 @@ INLINE Reals widened(Halves values) {
 #endif
 }
 
-/* As `narrow`. */
-INLINE Halves narrowed(Reals values) {
+/* As `to_bfloat16`. */
+INLINE Halves to_halves(Reals values) {
 #ifdef __AVX512BF16__
-    return (Halves)_mm512_cvtneps_pbh((__m512)values); /* what is denormal becomes 0 */
+    return (Halves)_mm512_cvtneps_pbh((__m512)values); /* denormals become 0 */
 #else
     Words bits = (Words)values, rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
     Words wrong = (Words)((bits & 0x7fffffffu) > 0x7f800000u);
@@ -44,18 +44,18 @@ INLINE Halves take_halves(const void *from, ptrdiff_t at) {
 INLINE void put_halves(void *to, ptrdiff_t at, Halves values) { memcpy((uint16_t *)to + at, &values, sizeof values); }
 
 INLINE Reals take(const void *from, ptrdiff_t at, int half) {
-    if (half) return widened(take_halves(from, at));
+    if (half) return to_reals(take_halves(from, at));
     Reals values;
     memcpy(&values, (const float *)from + at, sizeof values);
     return values;
 }
 
 INLINE void put(void *to, ptrdiff_t at, Reals values, int half) {
-    if (half) put_halves(to, at, narrowed(values));
+    if (half) put_halves(to, at, to_halves(values));
     else memcpy((float *)to + at, &values, sizeof values);
 }
 
-/* The first `count` of sixteen, or all where there are more; the others are 0. */
+/* The first `count` of sixteen elements, all of them if `count` is larger; the others are 0. */
 INLINE Reals take_some(const void *from, ptrdiff_t at, ptrdiff_t count, int half) {
     if (count >= VECTOR) return take(from, at, half);
     float values[VECTOR] = {0.0f};
@@ -78,8 +78,8 @@ INLINE Reals where_less(Reals left, Reals right, Reals yes, Reals no) {
 #ifdef __AVX512F__
     return (Reals)_mm512_mask_blend_ps(_mm512_cmp_ps_mask((__m512)left, (__m512)right, _CMP_LT_OQ), (__m512)no, (__m512)yes);
 #else
-    Answers answers = left < right;
-    return (Reals)(((Answers)yes & answers) | ((Answers)no & ~answers));
+    Masks answers = left < right;
+    return (Reals)(((Masks)yes & answers) | ((Masks)no & ~answers));
 #endif
 }
 
@@ -91,15 +91,15 @@ INLINE Reals lesser(Reals left, Reals right) {
 #endif
 }
 
-/* Of all sixteen, always in the same order. */
+/* Sum of all sixteen, always in the same order. */
 INLINE float sum_of(Reals values) {
 #ifdef __AVX512F__
     return _mm512_reduce_add_ps((__m512)values);
 #else
     float parts[VECTOR];
     memcpy(parts, &values, sizeof parts);
-    for (int apart = VECTOR / 2; apart; apart /= 2)
-        for (int at = 0; at < apart; at++) parts[at] += parts[at + apart];
+    for (int stride = VECTOR / 2; stride; stride /= 2)
+        for (int at = 0; at < stride; at++) parts[at] += parts[at + stride];
     return parts[0];
 #endif
 }
@@ -116,13 +116,13 @@ INLINE float most_of(Reals values) {
 #endif
 }
 
-/* As `is_wrong`. */
-INLINE Answers are_wrong(Reals values) {
+/* As `is_nan_or_inf`. */
+INLINE Masks are_wrong(Reals values) {
     Words bits = (Words)values;
     return ((bits & 0x7fffffffu) > 0x7f800000u) | (bits == 0x7f800000u);
 }
 
-/* Of the bits without their signs: the most that has been seen, which is that of an infinity or more where a number is none. */
+/* Maximum of the bits without their signs; at least that of infinity where an element is NaN. */
 INLINE Words most_bits(Words most, Reals values) {
     Words bits = (Words)values & 0x7fffffffu;
 #ifdef __AVX512F__
@@ -133,7 +133,7 @@ INLINE Words most_bits(Words most, Reals values) {
 #endif
 }
 
-INLINE int any(Answers answers) {
+INLINE int any(Masks answers) {
 #ifdef __AVX512F__
     return _mm512_test_epi32_mask((__m512i)answers, (__m512i)answers) != 0;
 #else
@@ -151,10 +151,10 @@ INLINE Reals greater(Reals left, Reals right) {
 #endif
 }
 
-/* e^x of x ≤ 0, to 2e-7 + 1e-7 |x| of itself (2^f by a polynomial of the fifth degree, |f| ≤ 1/2); below -87 it is e^-87: 1.6e-38. */
+/* e^x for x ≤ 0, with relative error 2e-7 + 1e-7 |x| (2^f by a polynomial of degree five, |f| ≤ 1/2); below -87 it is e^-87: 1.6e-38. */
 INLINE Reals exponentials_above_nothing(Reals x) {
     Reals near = greater(x, all(-87.0f));
-    /* 1.5 · 2^23 is added: the whole part of the power is then in the lowest bits */
+    /* adding 1.5 · 2^23 puts the integer part of the exponent into the lowest bits */
     Reals shifted = near * 1.44269504f + 12582912.0f, rest = near * 1.44269504f - (shifted - 12582912.0f);
     Reals sum = rest * 1.326471839e-3f + 9.671513261e-3f;
     sum = sum * rest + 5.550733773e-2f;
@@ -164,21 +164,21 @@ INLINE Reals exponentials_above_nothing(Reals x) {
     return (Reals)((Words)sum + ((Words)shifted << 23));
 }
 
-/* The same, but that below -87 it is 0. */
+/* The same, but 0 below -87. */
 INLINE Reals exponentials(Reals x) { return where_less(x, all(-87.0f), all(0.0f), exponentials_above_nothing(x)); }
 
-/* The mean of `values`, float32 [width] in whole vectors, whose sum is `sum`, and one over their deviation. */
+/* Mean of `values`, float32 [width] in whole vectors, whose sum is `sum`, and the reciprocal of their standard deviation. */
 INLINE void moments(const float *values, ptrdiff_t width, Reals sum, float epsilon, float *mean, float *steep) {
     Reals squares = all(0.0f);
     *mean = sum_of(sum) / (float)width;
     for (ptrdiff_t at = 0; at < width; at += VECTOR) {
-        Reals apart = take(values, at, 0) - *mean;
-        squares += apart * apart;
+        Reals stride = take(values, at, 0) - *mean;
+        squares += stride * stride;
     }
     *steep = 1.0f / sqrtf(sum_of(squares) / (float)width + epsilon);
 }
 
-/* Of TILE places, which dropout keeps: for each sixteen of them a bit each. */
+/* Which of TILE elements dropout keeps: one bit each, in groups of sixteen. */
 typedef uint16_t Kept[TILE / VECTOR];
 
 INLINE void keep(uint64_t tile, uint64_t seed, uint32_t dropped, Kept bits) {

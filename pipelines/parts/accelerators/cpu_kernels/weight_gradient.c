@@ -1,8 +1,8 @@
 /* gradientᵀ · rows, the gradient of a weight, in the processor's matrix tiles (Intel AMX).
 
-   The product sums over rows, which neither factor holds side by side: a library turns one of them in memory first. Here each is packed
-   as the tiles want it, a block of rows at a time that stays in the cache. What one thread writes no other does, and all add up the rows in
-   the same order: bits do not hang on their number. */
+   The product sums over rows, which are contiguous in neither factor: a library transposes one of them in memory first. Here each factor
+   is packed as the tiles need it, a block of rows at a time that stays in the cache. Each element is written by one thread, and rows are
+   summed in a fixed order: the result does not depend on the number of threads. */
 
 #include "vectors.h"
 
@@ -11,22 +11,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SIDE 16 /* of a tile, in float32 */
+#define SIDE 16 /* side of a tile, in float32 elements */
 #define DEPTH 32 /* rows that one tile sums over */
 #define TILE_BYTES 1024
 #define PAIR (2 * SIDE)
 
-/* Linux lends a process the memory of the tiles when it asks. */
+/* On Linux a process must request permission to use the tile registers. */
 void cursus_has_tiles(int32_t *answer) { *answer = syscall(SYS_arch_prctl, 0x1023, 18) == 0; }
 
 INLINE __m512i of_row(const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t width) {
     return row < rows ? _mm512_loadu_si512(from + row * width) : _mm512_setzero_si512();
 }
 
-/* Columns of a PAIR lie in its two tiles by fours in turn, since that is how a processor interleaves two rows at once. */
+/* Columns of a PAIR alternate between its two tiles in groups of four, which is how the processor interleaves two rows at once. */
 INLINE ptrdiff_t column(ptrdiff_t tile, ptrdiff_t at) { return at / 4 * 8 + tile * 4 + at % 4; }
 
-/* Sixteen by sixteen words, mirrored. */
+/* Transpose sixteen by sixteen words. */
 INLINE void mirrored(__m512i words[SIDE]) {
     __m512i other[SIDE];
     #pragma GCC unroll 8
@@ -57,9 +57,9 @@ INLINE void mirrored(__m512i words[SIDE]) {
     }
 }
 
-/* DEPTH rows of a PAIR of columns into two tiles, `apart` bytes apart: two rows in each of sixteen vectors, value beside value, as a right
-   factor stands in a tile; mirrored, as a left one does. */
-INLINE void pack(const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t width, int left, char *to, ptrdiff_t apart) {
+/* Pack DEPTH rows of a PAIR of columns into two tiles, `stride` bytes from each other: two rows interleaved in each of sixteen vectors, the
+   layout of a right factor; transposed, that of a left one. */
+INLINE void pack(const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t width, int left, char *to, ptrdiff_t stride) {
     __m512i first[SIDE], second[SIDE];
     #pragma GCC unroll 16
     for (int pair = 0; pair < SIDE; pair++) {
@@ -68,7 +68,7 @@ INLINE void pack(const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t 
         second[pair] = _mm512_unpackhi_epi16(even, odd);
         if (left) continue;
         _mm512_store_si512(to + 64 * pair, first[pair]);
-        _mm512_store_si512(to + apart + 64 * pair, second[pair]);
+        _mm512_store_si512(to + stride + 64 * pair, second[pair]);
     }
     if (!left) return;
     mirrored(first);
@@ -76,7 +76,7 @@ INLINE void pack(const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t 
     #pragma GCC unroll 16
     for (int at = 0; at < SIDE; at++) {
         _mm512_store_si512(to + 64 * at, first[at]);
-        _mm512_store_si512(to + apart + 64 * at, second[at]);
+        _mm512_store_si512(to + stride + 64 * at, second[at]);
     }
 }
 
@@ -89,9 +89,9 @@ INLINE void configure(void) {
     _tile_loadconfig(&told);
 }
 
-/* Adds left [PAIR, DEPTH · steps] · right [DEPTH · steps, PAIR] to four tiles at `sums`. */
+/* Add left [PAIR, DEPTH · steps] · right [DEPTH · steps, PAIR] to four tiles at `sums`. */
 INLINE void add_product(
-    const char *left, ptrdiff_t apart, const char *right, int steps, float *sums, int first, const uint16_t *soon,
+    const char *left, ptrdiff_t stride, const char *right, int steps, float *sums, int first, const uint16_t *soon,
     ptrdiff_t width, int count
 ) {
     if (first) {
@@ -112,7 +112,7 @@ INLINE void add_product(
         _tile_loadd(7, right + (2 * step + 1) * TILE_BYTES, 64);
         _tile_dpbf16ps(0, 4, 6);
         _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, left + apart + step * TILE_BYTES, 64);
+        _tile_loadd(5, left + stride + step * TILE_BYTES, 64);
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
@@ -122,17 +122,17 @@ INLINE void add_product(
     _tile_stored(3, sums + 768, 64);
 }
 
-/* The four tiles into float32 `to`, whose rows are `width` apart; mirrored where the factors have changed places, and `past` the cache
-   where it could not hold what is written: memory is then not read first. */
-INLINE void unpack(const float *sums, float *to, ptrdiff_t width, int changed, int past) {
+/* Store the four tiles into float32 `to`, whose rows are `width` elements long; transposed where the factors were swapped, and with
+   non-temporal stores if `past`, where no cache could hold the result: memory is then not read first. */
+INLINE void unpack(const float *sums, float *to, ptrdiff_t width, int swapped, int past) {
     const __m512i low = _mm512_set_epi32(23, 22, 21, 20, 7, 6, 5, 4, 19, 18, 17, 16, 3, 2, 1, 0);
     const __m512i high = _mm512_set_epi32(31, 30, 29, 28, 15, 14, 13, 12, 27, 26, 25, 24, 11, 10, 9, 8);
     for (int down = 0; down < 2; down++) {
         __m512i words[2][SIDE];
         for (int along = 0; along < 2; along++) {
-            const float *tile = sums + (changed ? 2 * along + down : 2 * down + along) * SIDE * SIDE;
+            const float *tile = sums + (swapped ? 2 * along + down : 2 * down + along) * SIDE * SIDE;
             for (int at = 0; at < SIDE; at++) words[along][at] = _mm512_loadu_si512(tile + at * SIDE);
-            if (changed) mirrored(words[along]);
+            if (swapped) mirrored(words[along]);
         }
         for (int at = 0; at < SIDE; at++) {
             float *row = to + column(down, at) * width;
@@ -149,20 +149,20 @@ INLINE void unpack(const float *sums, float *to, ptrdiff_t width, int changed, i
     }
 }
 
-/* left: bfloat16 [rows, high], right: bfloat16 [rows, wide], both in whole PAIRs. to: float32 [high, wide], or [wide, high] if `changed`.
-   `depth` tiles of rows are packed at a time. room: for each thread tiles of left and of a PAIR of columns of right, so many deep; and all
-   sums, unless that is all rows; in whole cache lines. `past`: whether no cache holds `to`. */
+/* left: bfloat16 [rows, high], right: bfloat16 [rows, wide], both in whole PAIRs. to: float32 [high, wide], or [wide, high] if `swapped`.
+   `depth` tiles of rows are packed at a time. scratch: for each thread `depth` tiles of left and of a PAIR of columns of right; and all sums,
+   unless `depth` covers all rows; aligned to cache lines. `past`: whether `to` exceeds the cache. */
 void cursus_weight_gradient(
-    const uint16_t *left, const uint16_t *right, float *to, char *room, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int changed,
+    const uint16_t *left, const uint16_t *right, float *to, char *scratch, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int swapped,
     int depth, int past, int threads
 ) {
     ptrdiff_t tall = high / PAIR, across = wide / PAIR, own = (tall + 1) * 2 * depth * TILE_BYTES;
     int at_once = rows <= depth * DEPTH;
-    float *sums = (float *)(room + threads * own);
+    float *sums = (float *)(scratch + threads * own);
     #pragma omp parallel num_threads(threads)
     {
         float few[PAIR * PAIR] __attribute__((aligned(64)));
-        char *lefts = room + omp_get_thread_num() * own, *packed = lefts + tall * 2 * depth * TILE_BYTES;
+        char *lefts = scratch + omp_get_thread_num() * own, *packed = lefts + tall * 2 * depth * TILE_BYTES;
         ptrdiff_t each = omp_get_num_threads(), number = omp_get_thread_num();
         ptrdiff_t from = across * number / each, end = across * (number + 1) / each;
         configure();
@@ -188,8 +188,8 @@ void cursus_weight_gradient(
                     );
                     if (row + depth * DEPTH >= rows)
                         unpack(
-                            four, to + (changed ? strip * PAIR * high + block * PAIR : block * PAIR * wide + strip * PAIR),
-                            changed ? high : wide, changed, past
+                            four, to + (swapped ? strip * PAIR * high + block * PAIR : block * PAIR * wide + strip * PAIR),
+                            swapped ? high : wide, swapped, past
                         );
                 }
             }
@@ -204,10 +204,10 @@ void cursus_weight_gradient(
 void cursus_has_tiles(int32_t *answer) { *answer = 0; }
 
 void cursus_weight_gradient(
-    const uint16_t *left, const uint16_t *right, float *to, char *room, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int changed,
+    const uint16_t *left, const uint16_t *right, float *to, char *scratch, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int swapped,
     int depth, int past, int threads
 ) {
-    (void)left, (void)right, (void)to, (void)room, (void)rows, (void)high, (void)wide, (void)changed, (void)depth, (void)past, (void)threads;
+    (void)left, (void)right, (void)to, (void)scratch, (void)rows, (void)high, (void)wide, (void)swapped, (void)depth, (void)past, (void)threads;
 }
 
 #endif

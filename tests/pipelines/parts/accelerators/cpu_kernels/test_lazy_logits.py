@@ -87,7 +87,7 @@ def test_who_asks_for_scores_gets_the_layers() -> None:
     assert said.computed
     assert torch.equal(said.softmax(-1), plain.softmax(-1))
     assert torch.equal(torch.cat([said, said], 1), torch.cat([plain, plain], 1))
-    assert said.scores() is said.scores()
+    assert said.logits() is said.logits()
     got = torch.autograd.grad(said.float().square().sum(), made.weight)[0]
     wanted = torch.autograd.grad(plain.float().square().sum(), made.weight)[0]
     close(got, wanted, torch.bfloat16, more=4)
@@ -97,9 +97,9 @@ def test_scores_that_others_have_read_are_not_computed_again() -> None:
     made, states, targets = layer(16, 70), torch.randn(9, 16), torch.randint(0, 70, (9,))
     said = projected(made, states)
     first = functional.cross_entropy(said.float(), targets)
-    kept = said.scores()
+    kept = said.logits()
     second = vocabulary_cross_entropy(said, targets)
-    assert said.scores() is kept
+    assert said.logits() is kept
     assert second.item() == pytest.approx(first.item(), rel=1e-5)
     both = torch.autograd.grad(first + second, made.weight)[0]
     (once,) = torch.autograd.grad(vocabulary_cross_entropy(projected(made, states), targets), made.weight)
@@ -126,7 +126,7 @@ def test_it_is_differentiated_once() -> None:
     made, states, targets = layer(16, 70), torch.randn(9, 16), torch.randint(0, 70, (9,))
     loss = vocabulary_cross_entropy(projected(made, states), targets, inplace=True)
     loss.backward(retain_graph=True)
-    with pytest.raises(RuntimeError, match="only once"):
+    with pytest.raises(RuntimeError, match="once only"):
         loss.backward()
 
 
@@ -171,5 +171,5 @@ def test_it_is_a_plain_layer_where_nothing_is_trained() -> None:
 
 def test_memory_that_is_not_there_is_not_read() -> None:
     said = projected(layer(16, 70), torch.randn(9, 16))
-    with torch._C.DisableTorchFunctionSubclass(), pytest.raises(RuntimeError, match=r"scores\(\)"):
+    with torch._C.DisableTorchFunctionSubclass(), pytest.raises(RuntimeError, match=r"logits\(\)"):
         torch.clone(said)
