@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SLOW = "slow_tier"
-"""The marker of a test that starts servers, browsers, clusters or launchers, or that injects faults."""
+"""The marker of a test that starts servers, browsers, clusters, launchers or DVC, or that injects faults."""
 FLOWS = tuple(
     f"tests/flows/test_{name}.py"
     for name in ("lattice", "mistakes", "promote", "regime", "reproduce", "server_gone", "stopping", "together")
@@ -18,10 +18,15 @@ FLOWS = tuple(
 """Those that run flows; the others read them."""
 SLOW_MODULES = (
     *FLOWS,
+    "tests/benchmarks/test_gpu.py",
+    "tests/benchmarks/test_pacing.py",
     "tests/benchmarks/test_page.py",
+    "tests/benchmarks/test_turns.py",
     "tests/faults/",
+    "tests/pipelines/serving/runtimes/test_openvino.py",
     "tests/pipelines/training/test_ranks.py",
     "tests/pipelines/training/test_resume",
+    "tests/tasks/datasets/",
     "tests/tasks/launchers/",
     "tests/tasks/servers/",
     "tests/tasks/tracking/test_outages.py",
@@ -31,6 +36,7 @@ TOGETHER: Mapping[str, str] = {
     "tests/contracts/": "contracts",
     **dict.fromkeys(FLOWS, "flows"),
     "tests/pipelines/judging/evaluations/": "evaluations",
+    "tests/pipelines/serving/runtimes/": "runtimes",
     "tests/tasks/launchers/test_ray": "ray",
     "tests/tasks/launchers/test_slurm": "slurm",
     "tests/tasks/datasets/": "datasets",
@@ -43,9 +49,10 @@ SOONER = (
     "tests/pipelines/training/test_ranks.py",
     "tests/pipelines/training/test_resume",
     "tests/pipelines/recipe/test_recipes.py",
+    "tests/pipelines/serving/",
+    "tests/tasks/datasets/",
     "tests/tasks/launchers/",
     "tests/contracts/",
-    "tests/pipelines/serving/",
     "tests/pipelines/judging/",
     "tests/tasks/",
     "tests/benchmarks/",

@@ -28,8 +28,23 @@ def processes_of(checkout: Path) -> list[psutil.Process]:
     return found
 
 
+LONG = """
+base: bert
+stages:
+  general:
+    backbone:
+      name: transformer
+      architecture: bert
+      positions: 256
+      dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
+    budget: {tokens: 300000000, batch_tokens: 1024, length: 32}
+"""
+"""A small network that trains for hours."""
+
+
 def test_ctrl_c_ends_training_server_and_runs(checkout: Path, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "flows.cli.app", "run", "--until", "general", "--threads", "1"]
+    (checkout / "recipes" / "long.yaml").write_text(LONG, encoding="utf-8")
+    command = [sys.executable, "-m", "flows.cli.app", "run", "long", "--until", "general", "--threads", "1"]
     running = subprocess.Popen(
         command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from pipelines.errors import RecipeError, StageError
 from pipelines.lineage.results import CHECKPOINTS, METRICS, RESULT, Result
 from pipelines.lineage.store import SCRATCH
 from pipelines.recipe.job import Job
+from tasks.launchers import LauncherSession
 from tasks.launchers.local import LocalLauncher
 from tests.pipelines.training.conftest import Trained
 from tests.steps import ROOT
@@ -70,18 +72,24 @@ def workers(parent: int) -> list[psutil.Process]:
     return found
 
 
+@pytest.fixture(scope="module")
+def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LauncherSession]:
+    """One for all jobs, as in an execution: a child that was not killed serves the next."""
+    with LocalLauncher().open(ROOT, tmp_path_factory.mktemp("launcher") / "log") as launching:
+        yield launching
+
+
 @pytest.mark.parametrize(("stage", "moments"), [("general", (30, 120)), ("classify", (20, 62))])
 def test_killed_twice_it_ends_as_if_never(
-    stage: str, moments: tuple[int, ...], trained: Trained, tmp_path: Path
+    stage: str, moments: tuple[int, ...], trained: Trained, launcher: LauncherSession, tmp_path: Path
 ) -> None:
     job = trained.job(stage, tmp_path / "out")
-    with LocalLauncher().open(ROOT, tmp_path / "log") as launcher:
-        for moment in moments:
-            with pytest.raises(StageError, match=f"stage {stage} ended without a result"):
-                launcher.run(job, Killer(moment))
-            assert not (job.out / RESULT).exists()
-        last = Killer(None)
-        launcher.run(job, last)
+    for moment in moments:
+        with pytest.raises(StageError, match=f"stage {stage} ended without a result"):
+            launcher.run(job, Killer(moment))
+        assert not (job.out / RESULT).exists()
+    last = Killer(None)
+    launcher.run(job, last)
     whole = trained.folder(stage)
     assert last.results[0].resumed_from_step is not None and last.results[0].resumed_from_step >= moments[-1] - 9
     assert (job.out / METRICS).read_text() == (whole / METRICS).read_text()
@@ -109,21 +117,20 @@ def damaged(path: Path, how: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def asked_twice(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Job:
+def asked_twice(trained: Trained, launcher: LauncherSession, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A job that writes no checkpoint of its own accord and was asked to end, twice."""
     root = tmp_path_factory.mktemp("asked-twice")
     job = trained.job("general", root / "out")
     never = job.model_copy(update={"runtime": job.runtime.model_copy(update={"checkpoint_every": 10**6})})
-    with LocalLauncher().open(ROOT, root / "log") as launcher:
-        for moment in (14, 40):
-            with pytest.raises(StageError, match="stage general ended without a result"):
-                launcher.run(never, Terminator(moment))
+    for moment in (14, 40):
+        with pytest.raises(StageError, match="stage general ended without a result"):
+            launcher.run(never, Terminator(moment))
     return never
 
 
 @pytest.mark.parametrize("how", ["a flipped bit", "cut short"])
 def test_asked_to_end_it_leaves_a_checkpoint_and_a_damaged_one_is_passed_over(
-    how: str, asked_twice: Job, trained: Trained, tmp_path: Path
+    how: str, asked_twice: Job, trained: Trained, launcher: LauncherSession, tmp_path: Path
 ) -> None:
     job = asked_twice.model_copy(update={"out": tmp_path / "out"})
     shutil.copytree(asked_twice.out, job.out)
@@ -132,8 +139,7 @@ def test_asked_to_end_it_leaves_a_checkpoint_and_a_damaged_one_is_passed_over(
     assert len(steps) == 2 and steps[0] >= 14 and steps[1] >= 40, "one for each time it was asked"
     damaged(kept[-1], how)
     last = Killer(None)
-    with LocalLauncher().open(ROOT, tmp_path / "log") as launcher:
-        launcher.run(job, last)
+    launcher.run(job, last)
     (result,) = last.results
     assert result.resumed_from_step == steps[0]
     assert result.passed_over == (f"the checkpoint of step {steps[1]} is damaged",)
@@ -156,7 +162,9 @@ def test_metrics_have_no_gap_and_no_repeat(trained: Trained) -> None:
     assert all(line["tokens"] > 0 for line in lines)
 
 
-def test_a_users_mistake_keeps_its_class_on_its_way_to_the_caller(trained: Trained, tmp_path: Path) -> None:
+def test_a_users_mistake_keeps_its_class_on_its_way_to_the_caller(
+    trained: Trained, launcher: LauncherSession, tmp_path: Path
+) -> None:
     job = trained.job("classify", tmp_path / "out")
     assert job.start is not None
     bare = tmp_path / "bare"
@@ -164,12 +172,11 @@ def test_a_users_mistake_keeps_its_class_on_its_way_to_the_caller(trained: Train
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (bare / name).write_bytes((job.start / name).read_bytes())
     broken = job.model_copy(update={"start": bare})
-    with LocalLauncher().open(ROOT, tmp_path / "log") as launcher:
-        with pytest.raises(RecipeError, match=r"stage classify: .*no model.safetensors; only safetensors are read"):
-            launcher.run(broken, Killer(None))
-        # the same launcher computes the next job
-        after = Killer(None)
-        launcher.run(trained.job("small", tmp_path / "small"), after)
+    with pytest.raises(RecipeError, match=r"stage classify: .*no model.safetensors; only safetensors are read"):
+        launcher.run(broken, Killer(None))
+    # the same launcher computes the next job
+    after = Killer(None)
+    launcher.run(trained.job("small", tmp_path / "small"), after)
     assert len(after.results) == 1
 
 
