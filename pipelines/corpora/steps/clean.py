@@ -1,7 +1,7 @@
-"""Repair, filter and mask texts, and see to their length: what `clean:` says in params.yaml.
+"""Step `clean`: repair, filter and mask texts and limit their length, as `clean:` in params.yaml says.
 
-unlabelled  ─▶ repaired ─▶ long enough? ─▶ filters ─▶ masked ─▶ cut into pieces
-an example  ─▶ repaired ─▶ masked ─▶ still an example? short enough?
+unlabelled  ─▶ repaired ─▶ long enough? ─▶ filters ─▶ masked ─▶ split at max_characters
+an example  ─▶ repaired ─▶ masked ─▶ still a valid example? short enough?
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 
 ROUNDS = 8
-"""How often repairs are repeated while they still find something in what another has left."""
+"""Largest number of passes over all repairs, which are repeated as long as one changes the output of another."""
 
 
 def clean(dataset: str, root: Path) -> None:
-    """Write `cleaned/` from `collected/`. DataError when nothing of a table is left."""
+    """Write `cleaned/` from `collected/`. Raises DataError when a table becomes empty."""
     step = begin("clean", dataset, root, before="collected")
     family, settings, language = step.settings.task.family, step.settings.clean, step.settings.language
     before = step.home / "collected"
@@ -45,13 +45,13 @@ def clean(dataset: str, root: Path) -> None:
         for name, table in tables.items():
             if table["dropped"] and not table["documents"] and name != "unlabelled":
                 reasons = ", ".join(f"{count} {reason}" for reason, count in table["dropped"].items())
-                raise DataError(f"{dataset}: nothing of {name!r} is left after cleaning ({reasons})")
+                raise DataError(f"{dataset}: no text of {name!r} is left after cleaning ({reasons})")
         write_json(folder / COUNTS, history(read_json(before / COUNTS), "clean", tables))
 
 
 @dataclass(frozen=True)
 class Cleaning:
-    """Unlabelled rows, cleaned and cut into pieces."""
+    """Clean unlabelled rows, and split texts that are too long."""
 
     settings: CleanSettings
     language: str
@@ -77,20 +77,20 @@ class Cleaning:
 def cleaned_examples(
     rows: Iterable[Row], family: TaskFamily, settings: CleanSettings, language: str, tally: Tally
 ) -> Iterator[Row]:
-    """The rows of a task with all their texts repaired and masked; no filter looks at them.
+    """Yield the rows of a task with all their texts repaired and masked; filters do not apply.
 
-    A single text that is too long keeps its beginning. Of an example that consists of several columns nothing can be cut
-    without changing what is asked: it goes.
+    A single text that is too long is truncated. An example of several columns cannot be truncated without changing the
+    task, and is dropped.
     """
     repair, mask = make_repair(settings, language, whole_documents=False), make_mask(settings)
     changes: Counter[str] = Counter()
 
-    def mend(text: str) -> str:
+    def clean_text(text: str) -> str:
         return mask(repair(text, changes), changes)
 
     for row in rows:
         changes.clear()
-        example = family.repair_texts(example_of(family, row), mend)
+        example = family.repair_texts(example_of(family, row), clean_text)
         text, where = family.text(example), row[-2]
         if not text.strip():
             tally.drop("empty", row[0], where)
@@ -110,15 +110,15 @@ def cleaned_examples(
 
 
 TextChange = Callable[[str, "Counter[str]"], str]
-"""A text → the text that takes its place; what was done is counted."""
+"""(text, counter) → changed text; the counter records what was changed."""
 
 
 def make_repair(settings: CleanSettings, language: str, whole_documents: bool = True) -> TextChange:
-    """All repairs, again and again until none finds anything: what they leave, they would leave as it is.
+    """Function that applies all repairs until none changes the text, so that its output is a fixed point.
 
-    Without `whole_documents` those rest that take away lines.
+    Without `whole_documents`, repairs that remove lines are left out.
     """
-    see = visible(language)
+    remove_invisible = visible(language)
     repairs = [
         (f"repaired: {repair.name}", repair.make_repair(language))
         for repair in settings.repairs
@@ -128,23 +128,23 @@ def make_repair(settings: CleanSettings, language: str, whole_documents: bool = 
     def repaired(text: str, changes: Counter[str]) -> str:
         for _ in range(ROUNDS):
             before = text
-            text = trimmed(see(text))
+            text = trimmed(remove_invisible(text))
             if text != before:
                 changes["repaired: unseen characters or space"] = 1
             for name, repair in repairs:
-                mended = repair(text)
-                if mended != text:
+                result = repair(text)
+                if result != text:
                     changes[name] = 1
-                    text = mended
+                    text = result
             if text == before:
                 break
-        return trimmed(see(text))
+        return trimmed(remove_invisible(text))
 
     return repaired
 
 
 def make_filter(settings: CleanSettings, language: str, root: Path) -> Callable[[str, Counter[str]], FilterResult]:
-    """All filters, each on what the one before it leaves of a text, which must stay long enough."""
+    """Function that applies all filters in order, each to the output of the last; the text must stay long enough."""
     judges = [(judge.name, judge.make_filter(language, root)) for judge in settings.filters]
 
     def judged(text: str, changes: Counter[str]) -> FilterResult:
@@ -164,25 +164,25 @@ def make_filter(settings: CleanSettings, language: str, root: Path) -> Callable[
 
 
 def make_mask(settings: CleanSettings) -> TextChange:
-    """All masks, again and again until none finds anything."""
+    """Function that applies all masks until none matches."""
     masks = [(f"masked: {mask.name}", mask.make_mask()) for mask in settings.masks]
 
     def masked(text: str, changes: Counter[str]) -> str:
-        found = True
-        while found:
-            found = False
+        matched = True
+        while matched:
+            matched = False
             for name, mask in masks:
                 text, count = mask(text)
                 changes[name] += count
-                found = found or count > 0
+                matched = matched or count > 0
         return text
 
     return masked
 
 
 def split_text(text: str, longest: int) -> list[str]:
-    """The text in pieces of at most `longest` characters, cut after a paragraph, a line or a word if it can."""
-    found = []
+    """Split a text into parts of at most `longest` characters, after a paragraph, line, sentence or word if it can."""
+    parts = []
     while len(text) > longest:
         cut = longest
         for mark in ("\n\n", "\n", "。", ". ", " "):
@@ -190,9 +190,9 @@ def split_text(text: str, longest: int) -> list[str]:
             if after >= 0:
                 cut = after + len(mark)
                 break
-        found.append(text[:cut].strip())
+        parts.append(text[:cut].strip())
         text = text[cut:].strip()
-    return [piece for piece in [*found, text] if piece]
+    return [part for part in [*parts, text] if part]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Read every source into three tables, `general`, `domain` and `task`, and hold out what the task is judged on."""
+"""Step `collect`: read every source into `general`, `domain`, `unlabelled` and `task`; assign the parts of the task."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 
 LocatedExample = tuple[Example, str, str]
-"""An example, where it stands, and its part: train, validation or test."""
+"""An example, its source, and its part: train, validation or test."""
 
 
 def collect(dataset: str, root: Path) -> None:
-    """Write `collected/`. DataError for a source that cannot be read, has no text, or labels that cannot be learned."""
+    """Write `collected/`. Raises DataError for unreadable or empty sources, and for labels that cannot be learned."""
     step = begin("collect", dataset, root)
     settings, task, family = step.settings, step.settings.task, step.settings.task.family
     check_unchanged(dataset, settings, root)
@@ -52,28 +52,28 @@ def collect(dataset: str, root: Path) -> None:
             units, size = units_of(sources[name], root)
             tables[name] = table_from_units(units, folder / name, step.unfinished(name), step.processes, size)
             if sources[name] and not tables[name]["documents"]:
-                places = ", ".join(source.location for source in sources[name])
-                raise DataError(f"{dataset}: the corpus {name!r} is empty: {places} holds no text")
+                locations = ", ".join(source.location for source in sources[name])
+                raise DataError(f"{dataset}: the corpus {name!r} is empty: no text in {locations}")
         write_json(folder / COUNTS, history([], "collect", tables))
 
 
 def examples_of(task: Task, root: Path, tally: Tally) -> Iterator[LocatedExample]:
-    """The labelled examples of any kind of task; `tally` hears of rows that were left out, by part and reason."""
+    """Yield the labelled examples of any kind of task; rows left out are counted in `tally`, by part and reason."""
     if isinstance(task, DocumentationTask):
         return documented_examples(task)
     if isinstance(task, FileTask):
         return _of_files(task, root, tally)
-    found = list(
+    examples = list(
         _by_label(task, root, tally) if isinstance(task, TextsOfLabelTask) else _of_tagged_words(task, root, tally)
     )
-    if not found:
-        raise DataError("the sources of the task hold no example")
+    if not examples:
+        raise DataError("the sources of the task have no example")
     shares = {"test": task.test_share, "validation": task.validation_share}
-    return _placed(found, task.family, shares)
+    return _with_parts(examples, task.family, shares)
 
 
 def _of_files(task: FileTask, root: Path, tally: Tally) -> Iterator[LocatedExample]:
-    """Without a validation file, some training examples become validation."""
+    """Examples of files; without a validation file, some training examples become validation."""
     paths = {"train": task.train, "test": task.test} | ({"validation": task.validation} if task.validation else {})
     tables = read_side_tables(task.family, task.side_tables, root)
     placed: list[LocatedExample] = []
@@ -87,13 +87,14 @@ def _of_files(task: FileTask, root: Path, tally: Tally) -> Iterator[LocatedExamp
             drop_bad_rows=task.bad_rows == "drop",
         )
         files = find_files(path, root, EXAMPLE_FORMATS)
-        found = [pair for name, file in files.items() for pair in reader.read(name, file)]
-        if not found:
+        examples = [pair for name, file in files.items() for pair in reader.read(name, file)]
+        if not examples:
             left = f"; left out: {dict(tally.dropped)}" if tally.dropped else ""
             raise DataError(f"{path}: the {part} split of the task is empty{left}")
         shares = {"validation": task.validation_share} if part == "train" and not task.validation else {}
         placed += [
-            (one, where, held if held != "train" else part) for one, where, held in _placed(found, task.family, shares)
+            (one, where, held if held != "train" else part)
+            for one, where, held in _with_parts(examples, task.family, shares)
         ]
     task.family.complete({part: [one for one, _, each in placed if each == part] for part in PARTS})
     yield from placed
@@ -102,12 +103,12 @@ def _of_files(task: FileTask, root: Path, tally: Tally) -> Iterator[LocatedExamp
 def _by_label(task: TextsOfLabelTask, root: Path, tally: Tally) -> Iterator[tuple[Example, str]]:
     for label, sources in task.texts_of_label.items():
         for source in sources:
-            found = (
+            labelled_texts = (
                 documentation(source.documentation)
                 if isinstance(source, DocumentationSource)
                 else texts(source, root, tally)
             )
-            for text, where in found:
+            for text, where in labelled_texts:
                 yield {"text": text, "label": label}, where
 
 
@@ -121,11 +122,11 @@ def _of_tagged_words(task: TaggedWordsTask, root: Path, tally: Tally) -> Iterato
                 yield {"tokens": tokens, "tags": tags}, f"{where}.{number}"
 
 
-def _placed(
-    found: Sequence[tuple[Example, str]], family: TaskFamily, shares: Mapping[str, float]
+def _with_parts(
+    examples: Sequence[tuple[Example, str]], family: TaskFamily, shares: Mapping[str, float]
 ) -> Iterator[LocatedExample]:
-    held = assign_parts([one for one, _ in found], family, shares)
-    for (one, where), part in zip(found, held, strict=True):
+    held = assign_parts([one for one, _ in examples], family, shares)
+    for (one, where), part in zip(examples, held, strict=True):
         yield one, where, part
 
 
@@ -133,21 +134,19 @@ PARTS = ("train", "validation", "test")
 
 
 def check_labels(examples: Mapping[str, Sequence[Example]], family: TaskFamily) -> None:
-    """DataError when the training split cannot teach what the other splits ask; open answers need no teaching."""
+    """Raise DataError when a label of another split is not in the training split; free-text answers have no labels."""
     learned = family.labels(examples["train"])
-    asked = {
-        part: Counter(label for one in found for label in family.labels([one])) for part, found in examples.items()
-    }
-    known = set(learned).union(*asked.values())
+    counts = {part: Counter(label for one in rows for label in family.labels([one])) for part, rows in examples.items()}
+    known = set(learned).union(*counts.values())
     if not known:
         return
     if len(examples["train"]) < len(known):
         raise DataError(f"the task has {len(examples['train'])} training examples, fewer than its {len(known)} classes")
     for part in ("validation", "test"):
-        unseen = sorted(set(asked[part]) - set(learned))
+        unseen = sorted(set(counts[part]) - set(learned))
         if unseen:
             raise DataError(
-                f"the {part} split has the label {unseen[0]!r} ({asked[part][unseen[0]]} examples), which no training "
+                f"the {part} split has the label {unseen[0]!r} ({counts[part][unseen[0]]} examples), which no training "
                 f"example has; the training labels are {', '.join(map(repr, sorted(learned)))}"
             )
     if len(learned) < 2:

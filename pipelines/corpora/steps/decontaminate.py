@@ -1,8 +1,8 @@
-"""Find what overlaps validation or test, write it into the ledger, and take it away, or leave it, or stop.
+"""Step `decontaminate`: record texts that overlap validation or test in the ledger, and drop them, keep them, or fail.
 
-The labelled set is looked at first: validation beside test, then training beside both. Where the set is kept as it was
-published, `leaks.parquet` says which evaluation rows stand elsewhere in it, so that a score on the clean ones can be given
-beside the official one. Then every shard of plain text is looked at.
+The labelled set is checked first: validation against test, then training against both. If the set is kept as published,
+`leaks.parquet` lists the evaluation rows that also occur in another part, so that a score on the clean rows can be
+given alongside the official one. Then every shard of plain text is checked.
 """
 
 from __future__ import annotations
@@ -42,11 +42,14 @@ from pipelines.corpora.steps.step import COUNTS, PLAIN, begin, history, run_step
 from pipelines.errors import DataError
 
 COMPARED_PARTS = {"validation": ("test",), "train": ("validation", "test")}
-"""What each part of a labelled set must not overlap."""
+"""Part of a labelled set → parts that it must not overlap."""
 
 
 def decontaminate(dataset: str, root: Path) -> None:
-    """Write `decontaminated/` from `deduplicated/`. DataError when nothing of a table is left, or overlap is forbidden."""
+    """Write `decontaminated/` from `deduplicated/`.
+
+    Raises DataError when a table becomes empty, or when there is overlap and `decontaminate.action` is `fail`.
+    """
     step = begin("decontaminate", dataset, root, before="deduplicated")
     settings, family = step.settings.decontaminate, step.settings.task.family
     rules, before = rules_of(step.settings), step.home / "deduplicated"
@@ -55,8 +58,8 @@ def decontaminate(dataset: str, root: Path) -> None:
         overlapping: list[Row] = []
         task = list(read_rows(before / "task.parquet"))
         for part, others in COMPARED_PARTS.items():
-            task, found = without_overlap(task, part, others, rules, settings.inside, tally)
-            overlapping += found
+            task, new_rows = without_overlap(task, part, others, rules, settings.inside, tally)
+            overlapping += new_rows
         counts = write_rows(folder / "task.parquet", labelled_parts(family), task)
         write_rows(folder / LEAKS, LEAKS_COLUMNS, leaks(task, rules))
         tables: dict[str, Any] = {"task": counts | tally.counts()}
@@ -77,24 +80,24 @@ def decontaminate(dataset: str, root: Path) -> None:
             if tables[name]["dropped"] and not tables[name]["documents"] and name != "unlabelled":
                 raise DataError(f"{dataset}: every text of {name!r} overlaps validation or test; give it other sources")
         write_ledger(folder / LEDGER, chain(overlapping, *map(read_rows, ledgers)))
-        told = totals(read_rows(folder / LEDGER))
-        if settings.action == "fail" and any(each["table"] in PLAIN for each in told):
+        overlaps = totals(read_rows(folder / LEDGER))
+        if settings.action == "fail" and any(each["table"] in PLAIN for each in overlaps):
             raise DataError(overlap_message(dataset, [row for row in read_rows(folder / LEDGER) if row[1] in PLAIN]))
         for name, table in tables.items():
             own = (name,) if name in PLAIN else tuple(COMPARED_PARTS)
-            tables[name] = table | {"ledger": [each for each in told if each["table"] in own]}
+            tables[name] = table | {"ledger": [each for each in overlaps if each["table"] in own]}
         write_json(folder / COUNTS, history(read_json(before / COUNTS), "decontaminate", tables))
 
 
 def rules_of(settings: DatasetSettings) -> OverlapRules:
-    """From when on texts of a dataset overlap."""
-    asked = settings.decontaminate
-    return OverlapRules(asked.words, asked.overlap, asked.near, unit_of(settings.language))
+    """Thresholds of overlap for a dataset."""
+    thresholds = settings.decontaminate
+    return OverlapRules(thresholds.words, thresholds.overlap, thresholds.near, unit_of(settings.language))
 
 
 @dataclass(frozen=True)
 class DecontaminatedShard:
-    """A unit of work: the texts of one shard that overlap no evaluation text, and a ledger of those that do."""
+    """Unit of work: write the texts of one shard without those to be dropped, and a ledger of those that overlap."""
 
     name: str
     path: Path
@@ -103,14 +106,14 @@ class DecontaminatedShard:
     action: str
 
     def __call__(self, folder: Path) -> None:
-        found: list[Row] = []
-        WriteShards(self.name, TEXTS, lambda tally: self._rows(tally, found))(folder)
-        write_ledger(folder / LEDGER, found)
+        ledger: list[Row] = []
+        WriteShards(self.name, TEXTS, lambda tally: self._rows(tally, ledger))(folder)
+        write_ledger(folder / LEDGER, ledger)
 
-    def _rows(self, tally: Tally, found: list[Row]) -> Iterator[Row]:
+    def _rows(self, tally: Tally, ledger: list[Row]) -> Iterator[Row]:
         texts, index = load_index(self.evaluation, self.rules)
         for row, hits in with_hits(read_rows(self.path), index):
-            found += ledger_rows(row[0], self.path.parent.name, row[1], hits, texts, self.action)
+            ledger += ledger_rows(row[0], self.path.parent.name, row[1], hits, texts, self.action)
             if hits and self.action == "drop":
                 tally.drop("overlap", row[0], row[1])
             else:
@@ -120,48 +123,51 @@ class DecontaminatedShard:
 def without_overlap(
     rows: list[Row], part: str, others: Sequence[str], rules: OverlapRules, inside: str, tally: Tally
 ) -> tuple[list[Row], list[Row]]:
-    """The rows of a task without those of `part` that overlap a row of `others`, unless they are kept; and a ledger."""
+    """Rows of a task without those of `part` that overlap a row of `others`, and the ledger of overlaps.
+
+    Overlapping rows are removed only if `inside` is "drop".
+    """
     evaluated = [EvaluationText(row[0], row[-2], row[-1]) for row in rows if row[-1] in others]
-    asked = [row for row in rows if row[-1] == part]
+    checked = [row for row in rows if row[-1] == part]
     index = EvaluationIndex([each.text for each in evaluated], rules)
     overlapping: list[Row] = []
-    gone: set[int] = set()
-    for row, hits in with_hits(asked, index):
+    dropped: set[int] = set()
+    for row, hits in with_hits(checked, index):
         overlapping += ledger_rows(row[0], part, row[-2], hits, evaluated, inside)
         if hits and inside == "drop":
             tally.drop(f"{part}: overlap", row[0], row[-2])
-            gone.add(id(row))
-    return [row for row in rows if id(row) not in gone], overlapping
+            dropped.add(id(row))
+    return [row for row in rows if id(row) not in dropped], overlapping
 
 
 def ledger_rows(
     text: str, table: str, source: str, hits: Sequence[Hit], evaluated: Sequence[EvaluationText], action: str
 ) -> list[Row]:
-    """What the ledger says of a text."""
-    found = []
+    """Ledger rows for a text and its hits."""
+    result = []
     for kind, number, overlap in hits:
         other = evaluated[number]
-        found.append(
+        result.append(
             LedgerEntry(
                 excerpt(text), table, source, other.part, other.source, kind, overlap, excerpt(other.text), action
             ).row
         )
-    return found
+    return result
 
 
 def leaks(task: Sequence[Row], rules: OverlapRules) -> Iterator[Row]:
-    """Evaluation rows that overlap another part of the labelled set: test beside both others, validation beside train.
+    """Yield evaluation rows that overlap another part: test against both other parts, validation against train.
 
-    `row` is the place of the row among those of its part.
+    `row` is the index of the row within its part.
     """
     for part, others in (("test", ("train", "validation")), ("validation", ("train",))):
         for other in others:
             learned = [EvaluationText(row[0], row[-2], row[-1]) for row in task if row[-1] == other]
             index = EvaluationIndex([each.text for each in learned], rules)
-            asked = [row for row in task if row[-1] == part]
-            for number, (row, hits) in enumerate(with_hits(asked, index)):
-                for kind, place, overlap in hits:
-                    yield (row[-2], part, number, kind, overlap, other, learned[place].source)
+            checked = [row for row in task if row[-1] == part]
+            for number, (row, hits) in enumerate(with_hits(checked, index)):
+                for kind, position, overlap in hits:
+                    yield (row[-2], part, number, kind, overlap, other, learned[position].source)
 
 
 if __name__ == "__main__":

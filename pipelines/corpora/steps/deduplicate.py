@@ -1,8 +1,9 @@
-"""Every text once: what evaluates keeps it, then what carries labels, then the smaller corpus.
+"""Step `deduplicate`: keep every text once, first in an evaluation part, then in training, then in the smaller corpus.
 
-Of the labelled set only copies go; of plain text also near copies of other plain text, and, where asked for, paragraphs that
-stand in an earlier text. Each shard is read twice, by as many processes as there are: for the keys of its texts, and to write
-what stays. Between the two, one process compares the keys of all (`pipelines.corpora.duplicates.verdicts`).
+From the labelled set only exact copies are removed; from plain text also near-duplicates of other plain text and,
+optionally, paragraphs that occur in an earlier text. Each shard is read twice, by all processes: to write its sketches,
+and to write the texts that are kept. In between, one process compares the keys of all shards
+(`pipelines.corpora.duplicates.verdicts`).
 """
 
 from __future__ import annotations
@@ -42,11 +43,13 @@ from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 
 KEEPS_FIRST = ("test", "validation", "train")
+"""Parts of the labelled set in order of preference: the first keeps a repeated text."""
 PLAIN_FIRST = tuple(reversed(PLAIN))
+"""Tables of plain text in order of preference."""
 
 
 def deduplicate(dataset: str, root: Path) -> None:
-    """Write `deduplicated/` from `cleaned/`. DataError when nothing of a corpus is left."""
+    """Write `deduplicated/` from `cleaned/`. Raises DataError when a corpus becomes empty."""
     step = begin("deduplicate", dataset, root, before="cleaned")
     family, rules = step.settings.task.family, step.settings.deduplicate
     before = step.home / "cleaned"
@@ -65,29 +68,27 @@ def deduplicate(dataset: str, root: Path) -> None:
         firsts = list(accumulate((shard["documents"] for _, shard in shards), initial=ends[2]))
         processes = step.processes if sum(table["bytes"] for table in plain.values()) > ALONE_BELOW else 1
         labelled = [row for rows in by_part for row in rows]
-        judged = _verdicts(step, labelled, shards, firsts, ends, processes)
+        verdicts = _verdicts(step, labelled, shards, firsts, ends, processes)
         evaluation, names = step.unfinished("labelled") / "evaluation.parquet", (*KEEPS_FIRST, *PLAIN_FIRST)
         write_rows(evaluation, EVALUATION, ((row[0], row[-2], row[-1]) for row in labelled[: ends[1]]))
         units = [
-            DeduplicatedShard(f"{number:05d}", path, judged, number, pair, evaluation, names, rules.paragraphs)
+            DeduplicatedShard(f"{number:05d}", path, verdicts, number, pair, evaluation, names, rules.paragraphs)
             for number, ((path, _), pair) in enumerate(zip(shards, pairwise(firsts), strict=True))
         ]
-        kept = iter(run_units(units, step.unfinished("kept"), processes))
+        outputs = iter(run_units(units, step.unfinished("kept"), processes))
         overlapping: list[Path] = []
         for name in PLAIN_FIRST:
-            found = [next(kept) for _ in plain[name]["shards"]]
-            overlapping += [each / LEDGER for each in found]
-            tables[name] = table_from_folders(found, folder / name)
+            folders = [next(outputs) for _ in plain[name]["shards"]]
+            overlapping += [each / LEDGER for each in folders]
+            tables[name] = table_from_folders(folders, folder / name)
             if tables[name]["dropped"] and not tables[name]["documents"] and name != "unlabelled":
-                raise DataError(
-                    f"{dataset}: every text of {name!r} also stands in another table; give it other sources"
-                )
+                raise DataError(f"{dataset}: every text of {name!r} is also in another table; give it other sources")
         write_ledger(folder / LEDGER, (row for path in overlapping for row in read_rows(path)))
         write_json(folder / COUNTS, history(read_json(before / COUNTS), "deduplicate", tables))
 
 
 def shingle_of(settings: DatasetSettings) -> Shingle:
-    """The runs whose sets are compared for near copies."""
+    """Shingles whose sets are compared to detect near-duplicates."""
     return Shingle(unit_of(settings.language), settings.deduplicate.words)
 
 
@@ -99,7 +100,7 @@ def _verdicts(
     ends: Sequence[int],
     processes: int,
 ) -> Path:
-    """Where the verdicts on all texts stand."""
+    """Folder with the verdicts on all texts."""
     rules = step.settings.deduplicate
     bands = Bands.for_threshold(rules.near) if rules.near else None
     units = [
@@ -110,22 +111,22 @@ def _verdicts(
     known = step.unfinished("labelled")
     known.mkdir(parents=True, exist_ok=True)
     write_sorted(known, TEXTS_KEYS, _keys([row[0] for row in task]), np.arange(len(task)))
-    judge = DuplicateVerdicts(
+    unit = DuplicateVerdicts(
         "all", (known, *sketches), (0, *firsts), tuple(ends), ends[1], bands, rules.paragraphs is not None
     )
-    return run_units([judge], step.unfinished("judged"), 1)[0]
+    return run_units([unit], step.unfinished("judged"), 1)[0]
 
 
 @dataclass(frozen=True)
 class DeduplicatedShard:
-    """A unit of work: the texts of one shard that stay, and which of the others copy an evaluation text."""
+    """Unit of work: write the texts of one shard that are kept, and a ledger of those that copy an evaluation text."""
 
     name: str
     path: Path
-    judged: Path
+    verdict_folder: Path
     shard: int
     numbers: tuple[int, int]
-    """That of its first text, and of the next shard's."""
+    """Index of the first text of this shard, and of the next shard."""
     evaluation: Path
     tables: tuple[str, ...]
     least: int | None
@@ -135,10 +136,10 @@ class DeduplicatedShard:
         write_ledger(folder / LEDGER, self._overlapping())
 
     def rows(self, tally: Tally) -> Iterator[Row]:
-        """What stays; of a text that loses paragraphs, the rest."""
+        """Yield the rows that are kept, without their repeated paragraphs."""
         reasons = drop_reasons(self.tables)
-        verdicts = np.load(self.judged / VERDICTS, mmap_mode="r")[slice(*self.numbers)]
-        again = repeated_paragraphs(self.judged, self.shard)
+        verdicts = np.load(self.verdict_folder / VERDICTS, mmap_mode="r")[slice(*self.numbers)]
+        again = repeated_paragraphs(self.verdict_folder, self.shard)
         for number, (row, verdict) in enumerate(zip(read_rows(self.path), verdicts.tolist(), strict=True)):
             if verdict != STAYS:
                 tally.drop(reasons[verdict], row[0], row[1])
@@ -153,7 +154,7 @@ class DeduplicatedShard:
                 yield row
 
     def _overlapping(self) -> Iterator[Row]:
-        copies = np.load(self.judged / COPIES)
+        copies = np.load(self.verdict_folder / COPIES)
         begin, end = np.searchsorted(copies[:, 0], self.numbers)
         same = {number - self.numbers[0]: other for number, other in copies[begin:end].tolist()}
         if not same:
@@ -166,29 +167,29 @@ class DeduplicatedShard:
 
 
 def unique_examples(rows: list[Row], family: TaskFamily, tally: Tally) -> list[Row]:
-    """The task's rows without copies, in their order.
+    """Rows of the task without duplicates, in order.
 
-    Copies in one part that disagree on the answer all go where answers are a closed set; where they are open, as in
-    translation, the first stays.
+    Copies in one part with different answers are all dropped if the answers are labels; if they are free text, as in
+    translation, the first is kept.
     """
     keys = [key.tobytes() for key in _keys([row[0] for row in rows])]
     examples = [example_of(family, row) for row in rows]
-    closed = bool(family.labels(examples))
+    has_labels = bool(family.labels(examples))
     answers: dict[tuple[str, bytes], set[str]] = defaultdict(set)
     for key, row, one in zip(keys, rows, examples, strict=True):
         answers[row[-1], key].add(repr([one[name] for name in family.target]))
-    seen: dict[bytes, str] = {}
+    part_of_key: dict[bytes, str] = {}
     kept: set[int] = set()
     for part in KEEPS_FIRST:
         for number, (key, row) in enumerate(zip(keys, rows, strict=True)):
             if row[-1] != part:
                 continue
-            if closed and len(answers[part, key]) > 1:
+            if has_labels and len(answers[part, key]) > 1:
                 tally.drop(f"{part}: same text, other label", row[0], row[-2])
-            elif key in seen:
-                tally.drop(f"{part}: same text in {seen[key]}", row[0], row[-2])
+            elif key in part_of_key:
+                tally.drop(f"{part}: same text in {part_of_key[key]}", row[0], row[-2])
             else:
-                seen[key] = part
+                part_of_key[key] = part
                 kept.add(number)
     return [row for number, row in enumerate(rows) if number in kept]
 
@@ -202,7 +203,7 @@ def _published(rows: list[Row], family: TaskFamily) -> list[PublishedExample]:
 
 
 def _keys(texts: list[str]) -> Any:
-    """[texts, 2] what texts that are the same share."""
+    """[texts, 2] Keys that equal texts share."""
     return np.concatenate([np.empty((0, 2), np.uint64), *(Letters.of(batch).text_keys() for batch in batches(texts))])
 
 

@@ -1,6 +1,6 @@
-"""Which examples validate, which test, and which keep their labels: drawn by the hashes of their texts.
+"""Draw the validation and test examples, and those that keep their labels, by the hashes of their texts.
 
-A draw depends on the texts alone, not on their order or number elsewhere.
+A draw depends on the texts alone, not on their order or on other tables.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pipelines.task_families import Row, TaskFamily
 
 
 def assign_parts(rows: Sequence[Row], family: TaskFamily, shares: Mapping[str, float]) -> list[str]:
-    """The part of every row: of each label the `shares` in the order given, at least one text each, the rest 'train'.
+    """Part of every row: `shares` of each label in the order given, at least one text each, the rest 'train'.
 
-    Rows about one text go to one part; without classes all rows are drawn together.
+    Rows with the same text go to the same part; for families without classes all rows are drawn together.
     """
     texts = ["\n".join(str(row[name] or "") for name in family.shared).strip() or family.text(row) for row in rows]
     keys = [sha256(text_key(text)).digest() for text in texts]
@@ -38,10 +38,10 @@ def assign_parts(rows: Sequence[Row], family: TaskFamily, shares: Mapping[str, f
 
 
 def draw_labelled(rows: Sequence[Row], family: TaskFamily, per_class: int | None, examples: int | None) -> set[int]:
-    """The numbers of the training examples that keep their labels: `per_class` of each label, or `examples` in all.
+    """Indices of the training examples that keep their labels: `per_class` of each label, or `examples` in total.
 
-    Among `examples` every label has one, before the others are taken in the order of their hashes. DataError when there are
-    fewer, or too few for the labels.
+    With `examples`, one of each label is taken first, then others in the order of their hashes. Raises DataError when
+    there are fewer examples, or `examples` is smaller than the number needed to cover all labels.
     """
     if per_class is None and examples is None:
         return set(range(len(rows)))
@@ -51,7 +51,7 @@ def draw_labelled(rows: Sequence[Row], family: TaskFamily, per_class: int | None
         return _of_each_label(rows, order, per_class)
     assert examples is not None
     if examples > len(rows):
-        raise DataError(f"labelled_examples asks for {examples} examples, but {len(rows)} are left to train on")
+        raise DataError(f"labelled_examples requests {examples} examples, but only {len(rows)} are left to train on")
     first, seen = [], set[str]()
     for number in order:
         labels = set(family.labels([rows[number]])) - seen
@@ -60,7 +60,7 @@ def draw_labelled(rows: Sequence[Row], family: TaskFamily, per_class: int | None
             first.append(number)
     if len(first) > examples:
         raise DataError(
-            f"labelled_examples asks for {examples} examples, fewer than it takes to show all labels: {len(first)}"
+            f"labelled_examples requests {examples} examples, but {len(first)} are needed to cover all labels"
         )
     chosen = set(first)
     return chosen | set([number for number in order if number not in chosen][: examples - len(chosen)])
@@ -73,6 +73,7 @@ def _of_each_label(rows: Sequence[Row], order: Sequence[int], per_class: int) ->
     for label, numbers in sorted(of_label.items()):
         if len(numbers) < per_class:
             raise DataError(
-                f"labels_per_class asks for {per_class} examples, but {label!r} has {len(numbers)} left to train on"
+                f"labels_per_class requests {per_class} examples, but {label!r} has only {len(numbers)} left to train "
+                "on"
             )
     return {number for numbers in of_label.values() for number in numbers[:per_class]}

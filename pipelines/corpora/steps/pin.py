@@ -1,11 +1,11 @@
-"""What every later step depends on, by key: sources, settings, code and library versions.
+"""Step `pin`: record what every later step depends on: sources, settings, code and library versions.
 
     data/pins/mine.json
       steps.collect      {code, settings, sources, environment}     ─▶ read by the stage `collect@mine`, and so on
-      sources            of every source how many files, their bytes and one sha256; the versions of installed packages
+      sources            of every source the number of files, their bytes and one sha256; versions of installed packages
 
-The pin is written anew only when something in it changed. A comment in the code changes nothing here; a changed
-default, file or package does.
+The pin is rewritten only when its content changed: a comment in the code changes nothing, a changed default, file or
+package does.
 """
 
 from __future__ import annotations
@@ -25,33 +25,34 @@ from pipelines.lineage.fingerprint import digest_file, fingerprint
 from pipelines.lineage.source import source_hash
 
 STEPS = ("collect", "clean", "deduplicate", "decontaminate", "select", "split")
+"""Steps of preparation; the pin also covers `validate` and `card`."""
 
 
 def pin(dataset: str, root: Path) -> None:
-    """Write data/pins/`dataset`.json if what it says has changed. DataError for a source that is not there."""
+    """Write data/pins/`dataset`.json if its content changed. Raises DataError for a missing source."""
     path = pin_path(dataset, root)
     content = pinned(dataset, load_dataset(dataset, root), root)
     try:
         if read_json(path) == content:
             return
     except (OSError, ValueError):
-        pass  # there is none yet, or a damaged one: write it
+        pass  # missing or damaged: write it
     write_json(path, content)
 
 
 def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any]:
-    """The content of a pin."""
+    """Content of a pin."""
     task = settings.task
     sources = pinned_sources(settings, root)
-    # members of a family are found by name, so no import of ours leads to their code
+    # members of a family are looked up by name, so that no import leads to their code
     family = {"family": task.family.model_dump() | {"code": source_hash(type(task.family).__module__)}}
     language = {"language": settings.language}
-    kept = {"labels_per_class": task.labels_per_class, "labelled_examples": task.labelled_examples}
-    asked: dict[str, dict[str, Any]] = {
+    label_limits = {"labels_per_class": task.labels_per_class, "labelled_examples": task.labelled_examples}
+    identities: dict[str, dict[str, Any]] = {
         "collect": {
             "general": [source.model_dump() for source in settings.general],
             "domain": [source.model_dump() for source in settings.domain],
-            "task": task.model_dump(exclude=set(kept)),
+            "task": task.model_dump(exclude=set(label_limits)),
             **family,
         },
         "clean": settings.clean.identity(settings.language, root) | family,
@@ -60,8 +61,8 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
         | language
         | family,
         "decontaminate": settings.decontaminate.model_dump() | language | family,
-        "select": kept | family | task_text_identity(dataset, settings, root),
-        "split": kept | family | {"inside": settings.decontaminate.inside} | mixture_identity(settings),
+        "select": label_limits | family | task_text_identity(dataset, settings, root),
+        "split": label_limits | family | {"inside": settings.decontaminate.inside} | mixture_identity(settings),
     }
     libraries = {
         "python": ".".join(platform.python_version_tuple()[:2]),
@@ -71,7 +72,7 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
     steps: dict[str, Any] = {
         step: {
             "code": source_hash(f"pipelines.corpora.steps.{step}"),
-            "settings": asked[step],
+            "settings": identities[step],
             "environment": libraries,
         }
         for step in STEPS
@@ -88,7 +89,7 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
         "environment": libraries | {"great_expectations": version("great_expectations")},
     }
     listed = [*settings.general, *settings.domain, *sources_of(task)]
-    # named and not imported: cards are written on a floor above
+    # named, not imported: cards are on a floor above
     cards = files("pipelines.reports.cards")
     pages = sorted(Path(str(page)) for page in cards.joinpath("templates").iterdir())
     steps["card"] = {

@@ -1,9 +1,9 @@
-"""What files hold, in a few lines however many they are: their number, their bytes and one sha256 over all of theirs.
+"""Digest of many files in a few lines: their number, their bytes, and one sha256 over all their digests.
 
     {"files": 200000, "bytes": 104857600000, "sha256": "5f…", "each": {…}}      `each` for up to SHOWN files
 
-A file of this machine is known by its content, a file of a server by its size and tag. A content is hashed once and then
-recognised by the file's size, time and inode: of 200,000 unchanged files, in about two seconds.
+Local files are identified by their content, remote files by size and tag. Content is hashed once, then recognised by
+the file's size, modification time and inode: about two seconds for 200,000 unchanged files.
 """
 
 from __future__ import annotations
@@ -22,38 +22,39 @@ from pipelines.errors import DataError
 from pipelines.lineage.fingerprint import digest_file
 
 SHOWN = 20
-"""Up to this many files of a source are listed one by one, for eyes."""
+"""Up to this many files of a source are listed one by one, for inspection."""
 AT_ONCE = 1000
-"""Files looked at together: what is held of them at a time, and written down together."""
+"""Files processed together: held in memory at once, and written to the database in one transaction."""
 DIGESTS_SEEN = ".cursus/source_digests.sqlite"
+"""Database of known digests, relative to the root of the checkout."""
 
 
-def pinned_files(found: Mapping[str, Path] | Mapping[str, RemoteFile], root: Path) -> dict[str, Any]:
-    """One source in a pin. DataError for a file that may not be read."""
-    whole, total = sha256(), 0
+def pinned_files(files: Mapping[str, Path] | Mapping[str, RemoteFile], root: Path) -> dict[str, Any]:
+    """Entry of one source in a pin. Raises DataError for an unreadable file."""
+    combined, total = sha256(), 0
     each: dict[str, dict[str, Any]] = {}
-    for name, known in _known(found, root):
+    for name, known in _known(files, root):
         content = known.get("sha256") or known["tag"]
-        whole.update(f"{name}\0{known['bytes']}\0{content}\n".encode("utf-8", "surrogateescape"))
+        combined.update(f"{name}\0{known['bytes']}\0{content}\n".encode("utf-8", "surrogateescape"))
         total += known["bytes"]
-        if len(found) <= SHOWN:
+        if len(files) <= SHOWN:
             each[name] = known
-    summary = {"files": len(found), "bytes": total, "sha256": whole.hexdigest()}
+    summary = {"files": len(files), "bytes": total, "sha256": combined.hexdigest()}
     return summary | ({"each": each} if each else {})
 
 
-def _known(found: Mapping[str, Path] | Mapping[str, RemoteFile], root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    remote = {name: file for name, file in found.items() if isinstance(file, RemoteFile)}
+def _known(files: Mapping[str, Path] | Mapping[str, RemoteFile], root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    remote = {name: file for name, file in files.items() if isinstance(file, RemoteFile)}
     for name, file in remote.items():
         yield name, {"bytes": file.bytes, "tag": file.tag}
     if not remote:
-        local = [file for file in found.values() if isinstance(file, Path)]
-        for name, (size, digest) in zip(found, digests(local, root), strict=True):
+        local = [file for file in files.values() if isinstance(file, Path)]
+        for name, (size, digest) in zip(files, digests(local, root), strict=True):
             yield name, {"bytes": size, "sha256": digest}
 
 
 def digests(files: Sequence[Path], root: Path) -> Iterator[tuple[int, str]]:
-    """Bytes and sha256 of every file; what is unchanged since it was last asked for is not read again."""
+    """Yield the size in bytes and sha256 of every file; files unchanged since the last call are not read again."""
     store = root / DIGESTS_SEEN
     store.parent.mkdir(parents=True, exist_ok=True)
     with closing(_opened(store)) as known, ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
@@ -65,7 +66,7 @@ def digests(files: Sequence[Path], root: Path) -> Iterator[tuple[int, str]]:
                 known.execute("SELECT sha256 FROM seen WHERE file = ? AND stamp = ?", key).fetchone() for key in keys
             ]
             unknown = [file for file, row in zip(some, rows, strict=True) if row is None]
-            fresh = pool.map(_digest, unknown)  # hashing leaves the interpreter free
+            fresh = pool.map(_digest, unknown)  # hashing releases the GIL
             with known:
                 for state, key, row in zip(states, keys, rows, strict=True):
                     digest = row[0].hex() if row else next(fresh)
@@ -75,7 +76,7 @@ def digests(files: Sequence[Path], root: Path) -> Iterator[tuple[int, str]]:
 
 
 def _opened(store: Path) -> sqlite3.Connection:
-    """The digests that are known; a damaged store is begun anew, since it holds nothing that cannot be found out again."""
+    """Open the database of known digests; a damaged one is deleted, since everything in it can be recomputed."""
     for _ in range(2):
         known = sqlite3.connect(store, timeout=60)
         try:
@@ -100,14 +101,14 @@ def _digest(file: Path) -> str:
     try:
         return digest_file(file)
     except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror}; mend its rights, or the disk") from None
+        raise DataError(f"{file}: cannot be read: {error.strerror}; check its permissions, or the disk") from None
 
 
 def _state(file: Path) -> os.stat_result:
     try:
         return file.stat()
     except OSError as error:
-        raise DataError(f"{file}: cannot be looked at: {error.strerror}; check the path and its rights") from None
+        raise DataError(f"{file}: cannot be accessed: {error.strerror}; check the path and its permissions") from None
 
 
 def _short(name: bytes) -> bytes:

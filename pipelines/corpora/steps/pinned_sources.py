@@ -1,4 +1,4 @@
-"""What the sources of a dataset hold: the part of its pin that `collect` checks before it reads them."""
+"""Content of the sources of a dataset: the part of its pin that `collect` checks before it reads them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from pipelines.errors import DataError
 
 
 def pin_path(dataset: str, root: Path) -> Path:
-    """Where the pin of a dataset stands."""
+    """Path of the pin of a dataset."""
     return root / "data" / "pins" / f"{dataset}.json"
 
 
 def pinned_sources(settings: DatasetSettings, root: Path) -> dict[str, Any]:
-    """The block `sources` of a pin: the files of every source, and the installed packages. DataError for one not there."""
+    """Block `sources` of a pin: files of every source, versions of packages. Raises DataError for a missing source."""
     task = settings.task
     listed: list[Source] = [*settings.general, *settings.domain, *sources_of(task)]
     sources: dict[str, Any] = {}
     files: dict[str, Any] = {}
     for source in listed:
         if not isinstance(source, DocumentationSource):
-            known, place = pinned_files(named_files(source, root), root), source.location
-            while files.get(place, known) != known:  # the same address on two servers
-                place += "'"
-            files[place] = known
+            pinned, location = pinned_files(named_files(source, root), root), source.location
+            while files.get(location, pinned) != pinned:  # the same address on two servers
+                location += "'"
+            files[location] = pinned
     if isinstance(task, FileTask):
         files |= {path: pinned_files(find(path, root, EXAMPLE_FORMATS), root) for path in task.files}
     if files:
@@ -44,12 +44,15 @@ def pinned_sources(settings: DatasetSettings, root: Path) -> dict[str, Any]:
 
 
 def check_unchanged(dataset: str, settings: DatasetSettings, root: Path) -> None:
-    """DataError when a source is not what the pin says it is: what is then read would be recorded as something else."""
+    """Raise DataError when a source differs from its pin: what is read then would be recorded as something else."""
     before, now = read_json(pin_path(dataset, root))["sources"], pinned_sources(settings, root)
     if before == now:
         return
-    was, has = before.get("files", {}), now.get("files", {})
-    changed = next((place for place in has if has[place] != was.get(place)), "the list of sources or packages")
+    recorded, current = before.get("files", {}), now.get("files", {})
+    changed = next(
+        (location for location in current if current[location] != recorded.get(location)),
+        "the list of sources or packages",
+    )
     raise DataError(
         f"{changed}: changed since data/pins/{dataset}.json was written; run 'cursus data {dataset}', or "
         f"'python -m pipelines.corpora.steps.pin {dataset}' before 'dvc repro'"
@@ -57,7 +60,7 @@ def check_unchanged(dataset: str, settings: DatasetSettings, root: Path) -> None
 
 
 def sources_of(task: Task) -> list[Source]:
-    """Where a task's texts stand, but for its own files of examples."""
+    """Text sources of a task, without its own files of examples."""
     if isinstance(task, TextsOfLabelTask):
         return [source for sources in task.texts_of_label.values() for source in sources]
     if isinstance(task, TaggedWordsTask):

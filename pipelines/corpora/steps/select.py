@@ -1,7 +1,7 @@
-"""Select the texts of the domain corpus that the task adapts to beside its own, after decontamination.
+"""Step `select`: select the texts of the decontaminated domain corpus that join the task's own in task adaptation.
 
-selected/task_text/        what was selected, in the order of the domain
-selected/selection.json    how many, how near, and a few pairs for eyes
+selected/task_text/        selected texts, in the order of the domain corpus
+selected/selection.json    their number, their similarity, and a few pairs for inspection
 """
 
 from __future__ import annotations
@@ -28,51 +28,51 @@ from pipelines.errors import RecipeError
 
 SELECTION = "selection.json"
 IN_OWN_TEXT = "also in the task's own text"
-"""Reason: a selected text that the task has itself."""
+"""Reason for dropping a selected text: it is one of the task's own texts."""
 
 
 def select(dataset: str, root: Path) -> None:
-    """Write `selected/` from `decontaminated/`: an empty table where no selection is asked.
+    """Write `selected/` from `decontaminated/`: an empty table when no selection is configured.
 
-    DataError when there is nothing to select from, RecipeError when the selection cannot work as it is written.
+    Raises DataError when there is nothing to select from, RecipeError when the settings of the selection are invalid.
     """
     step = begin("select", dataset, root, before="decontaminated")
     before = step.home / "decontaminated"
     selection = step.settings.task_text.selection
-    told: dict[str, Any] | None = None
+    record: dict[str, Any] | None = None
     with step.writing("selected") as folder:
         if selection is None:
             table = write_table(folder / "task_text", TEXTS, [], Tally())
         else:
-            table, told = _selected(step, selection, before, folder / "task_text")
-        write_json(folder / SELECTION, told)
+            table, record = _selected(step, selection, before, folder / "task_text")
+        write_json(folder / SELECTION, record)
         write_json(folder / COUNTS, history(read_json(before / COUNTS), "select", {"task_text": table}))
 
 
 def check_files(selection: Selection, dataset: str, root: Path) -> dict[str, Path]:
-    """The files that shape a selection. RecipeError, with its line, when they cannot be used."""
+    """Files that affect a selection. Raises RecipeError, with the line in params.yaml, when they cannot be used."""
     try:
         return selection.files(root)
     except RecipeError as mistake:
-        place = line_of(dataset, root, "task_text", "selection")
-        raise RecipeError(f"{place}: datasets.{dataset}.task_text.selection: {mistake}") from None
+        location = line_of(dataset, root, "task_text", "selection")
+        raise RecipeError(f"{location}: datasets.{dataset}.task_text.selection: {mistake}") from None
 
 
 def _selected(
     step: DataStep, selection: Selection, before: Path, destination: Path
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Write the table of what is selected. Returns its manifest, and what is told of it."""
+    """Write the table of selected texts. Returns its manifest, and the record of the selection."""
     check_files(selection, step.dataset, step.root)
     drawn = draw_examples(list(read_rows(before / "task.parquet")), step.settings, before / "unlabelled")
     rest = drawn.write(step.unfinished("own"))
     own, domain = _counted([before / "unlabelled", rest]), _counted([before / "domain"])
     size = sum(manifest(table)["bytes"] for table in (before / "unlabelled", rest, before / "domain"))
 
-    def at_work(units: Sequence[WorkUnit], name: str, each: int) -> list[Path]:
+    def run_selection_units(units: Sequence[WorkUnit], name: str, each: int) -> list[Path]:
         at_once = min(step.processes, (step.runtime.memory - PARENT) // each) if size > ALONE_BELOW else 1
         return run_units(units, step.unfinished(name), max(1, at_once))
 
-    found = selection.select(Pool(domain, own, at_work, step.root))
+    result = selection.select(Pool(domain, own, run_selection_units, step.root))
     keys = step.unfinished("keys.npy")
     np.save(keys, np.sort(np.fromiter((_short_key(text) for text in _texts(own)), np.uint64)))
     units, first = [], 0
@@ -80,24 +80,24 @@ def _selected(
     home.mkdir(exist_ok=True)
     for number, (path, count) in enumerate(domain.items()):
         mask = home / f".{number:05d}.npy"
-        np.save(mask, found.chosen[first : first + count])
+        np.save(mask, result.chosen[first : first + count])
         units.append(
             WriteShards(f"{number:05d}", TEXTS, Chosen(path, mask, keys if step.settings.task_text.own else None))
         )
         first += count
     table = table_from_units(units, destination, home, step.processes, size)
-    return table, _told(selection, found, table, own)
+    return table, _record(selection, result, table, own)
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The rows of one file of the domain that are chosen and not among the task's own texts."""
+    """Rows of one file of the domain corpus that are selected and not among the task's own texts."""
 
     path: Path
     chosen: Path
-    """[rows] of truth values."""
+    """File with bool [rows]: whether each row is selected."""
     own: Path | None
-    """Ascending keys of the task's own texts; None where these are not in the table."""
+    """File with the ascending keys of the task's own texts; None when these do not join the table."""
 
     def __call__(self, tally: Tally) -> Iterator[Row]:
         chosen = np.load(self.chosen)
@@ -106,29 +106,31 @@ class Chosen:
             if not chosen[number]:
                 continue
             key = np.uint64(_short_key(row[0]))
-            place = int(np.searchsorted(own, key))
-            if place < len(own) and own[place] == key:
+            position = int(np.searchsorted(own, key))
+            if position < len(own) and own[position] == key:
                 tally.drop(IN_OWN_TEXT, row[0], row[1])
             else:
                 yield row
 
 
-def _told(selection: Selection, found: SelectionResult, table: dict[str, Any], own: dict[Path, int]) -> dict[str, Any]:
+def _record(
+    selection: Selection, result: SelectionResult, table: dict[str, Any], own: dict[Path, int]
+) -> dict[str, Any]:
     return {
         "selection": selection.model_dump(mode="json"),
         "own_texts": sum(own.values()),
-        "domain_texts": len(found.chosen),
-        "selected_texts": int(found.chosen.sum()),
+        "domain_texts": len(result.chosen),
+        "selected_texts": int(result.chosen.sum()),
         "documents": table["documents"],
         "characters": table["characters"],
         "in_own_text": table["dropped"].get(IN_OWN_TEXT, 0),
-        "figures": found.figures,
-        "shown": found.shown,
+        "figures": result.figures,
+        "shown": result.shown,
     }
 
 
 def _counted(tables: Sequence[Path]) -> dict[Path, int]:
-    """The files of some tables, and how many rows each has."""
+    """File → number of rows, for the files of some tables."""
     return {
         file: shard["documents"]
         for table in tables
@@ -141,7 +143,7 @@ def _texts(files: dict[Path, int]) -> Iterator[str]:
 
 
 def _short_key(text: str) -> int:
-    """Eight bytes that two texts share when they are the same: among a billion texts, one pair in forty is not."""
+    """64-bit key that equal texts share; among a billion texts, a collision has a probability of about 1/40."""
     return int.from_bytes(text_key(text)[:8], "big")
 
 

@@ -1,4 +1,4 @@
-"""What the pin says of the selection for a task, and of the mixtures: their settings, code, files and libraries."""
+"""Identity of selection and mixtures in the pin: their settings, code, files and libraries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pipelines.lineage.source import source_hash
 
 
 def task_text_identity(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any]:
-    """What shapes the text for task adaptation. RecipeError for a selection whose files cannot be used."""
+    """Identity of the text for task adaptation. Raises RecipeError for a selection whose files cannot be used."""
     selection = settings.task_text.selection
     identity: dict[str, Any] = {"task_text": settings.task_text.model_dump(mode="json")}
     if selection is not None:
-        # members of a family are found by name, so no import of ours leads to their code
+        # members of a family are looked up by name, so that no import leads to their code
         modules = {type(part).__module__ for part in selection.parts()}
         identity["code"] = {module: source_hash(module) for module in sorted(modules)}
         files = check_files(selection, dataset, root)
@@ -26,14 +26,14 @@ def task_text_identity(dataset: str, settings: DatasetSettings, root: Path) -> d
 
 
 def selection_libraries(settings: DatasetSettings) -> dict[str, str]:
-    """Versions of the libraries that shape the selection; none where there is no selection."""
+    """Versions of the libraries that affect the selection; empty without a selection."""
     selection = settings.task_text.selection
     names = selection.libraries() if selection else set()
     return {name: version(name) for name in sorted(names)}
 
 
 def mixture_identity(settings: DatasetSettings) -> dict[str, Any]:
-    """What shapes the tables of plain text: the mixtures, and which source is of which language."""
+    """Identity of the tables of plain text: the mixtures, and the language of each source."""
     mixed = settings.mixtures.by_corpus()
     languages = {name: [[source.collection, source.language] for source in getattr(settings, name)] for name in mixed}
     return {

@@ -1,10 +1,11 @@
-"""A table in an order that is random, and fixed by its texts alone: any prefix of it is a random sample.
+"""Shuffle tables into a pseudo-random order that depends on their texts alone: any prefix is a random sample.
 
-    shards ─▶ Scattered: each shard's rows by key, cut into buckets ─▶ gathered: one bucket of all shards, sorted ─▶ shards
-              (Arrow files: for each part of the shard a batch a bucket)
+    shards ─▶ scatter: rows of each shard by key, into buckets ─▶ gather: one bucket of all shards, sorted ─▶ shards
+              (Arrow files: one batch per bucket for each part of the shard)
 
-The key of a row is a hash of its text and of the number of its copy, so that neither the cut into shards nor the order of
-reading moves it, and copies of a text come to stand far apart. A process holds a part of a shard, or one bucket.
+The key of a row is a hash of its text and of its copy number, so that its position depends neither on the division into
+shards nor on the order of reading, and copies of a text are far from each other. A process has a part of a shard, or
+one bucket, in memory.
 """
 
 from __future__ import annotations
@@ -43,28 +44,28 @@ from pipelines.corpora.steps.mixture import (
 ROWS = "rows.arrow"
 COUNTS = "counts.json"
 LESS_THAN_ONCE = "left out by the mixture"
-"""Reason: a source of which a share is asked that is smaller than itself."""
+"""Reason for dropping texts of a source whose requested share is smaller than its size."""
 _KEY = "key"
 GROUP_BYTES = 16 * 2**20
-"""Bytes of rows that are cut into buckets at once: what a process holds of a shard."""
+"""Bytes of rows that are divided into buckets at once: the part of a shard that a process has in memory."""
 _ROWS_TAKEN = 1024
 _KEYED = TEXTS.append(pa.field(_KEY, pa.uint64()))
 BUCKET_BYTES = SHARD_BYTES * 9 // 10
-"""Bytes of text that a bucket is planned for: hashes do not fill all alike, and each should become one shard."""
+"""Target size of a bucket in bytes of text: hashing does not fill all equally, and each should become one shard."""
 
 
 @dataclass(frozen=True)
 class ScatteredShard:
-    """A unit of work: one shard's copies number `copy`, by bucket. Also counts what it writes by collection."""
+    """Unit of work: write copy number `copy` of one shard's rows by bucket, and count them by collection."""
 
     name: str
     path: Path
     buckets: int
     copies: Mapping[str, Copies]
-    """By collection; one that is not there is written once."""
+    """Collection → copies; a collection that is not listed is written once."""
     copy: int = 0
     held_out: int = -1
-    """The largest key of the texts that are held out, which are not written."""
+    """Largest key of the held-out texts, which are not written; −1: none."""
 
     def __call__(self, folder: Path) -> None:
         tally, counts = Tally(), []
@@ -81,7 +82,7 @@ class ScatteredShard:
         write_json(folder / COUNTS, {"collections": counts, **tally.counts()})
 
     def _groups(self, tally: Tally) -> Iterator[pa.Table]:
-        """The shard a part at a time, each one piece of memory."""
+        """Yield the shard in parts, each in contiguous memory."""
         waiting: list[pa.RecordBatch] = []
         for batch in self._batches(tally):
             waiting.append(batch)
@@ -94,18 +95,24 @@ class ScatteredShard:
     def _batches(self, tally: Tally) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(self.path) as table:
             for batch in table.iter_batches(ROWS_IN_A_GROUP):
-                texts, places, collections = (batch[name].to_pylist() for name in TEXTS.names)
+                texts, locations, collections = (batch[name].to_pylist() for name in TEXTS.names)
                 times = self._times(texts, collections)
-                out = [self.held_out >= 0 and held_out_key(text) <= self.held_out for text in texts]
-                kept = [number for number in range(len(texts)) if times[number] > self.copy and not out[number]]
-                if self.copy == 0 and len(kept) < len(texts):
-                    for number in sorted(set(range(len(texts))) - set(kept)):
-                        tally.drop(HELD_OUT_REASON if out[number] else LESS_THAN_ONCE, texts[number], places[number])
-                keys = pa.array([position(texts[number], self.copy) for number in kept], pa.uint64())
-                yield pa.RecordBatch.from_arrays([*batch.take(pa.array(kept, pa.int64())).columns, keys], schema=_KEYED)
+                is_held_out = [self.held_out >= 0 and held_out_key(text) <= self.held_out for text in texts]
+                written = [
+                    number for number in range(len(texts)) if times[number] > self.copy and not is_held_out[number]
+                ]
+                if self.copy == 0 and len(written) < len(texts):
+                    for number in sorted(set(range(len(texts))) - set(written)):
+                        tally.drop(
+                            HELD_OUT_REASON if is_held_out[number] else LESS_THAN_ONCE, texts[number], locations[number]
+                        )
+                keys = pa.array([position(texts[number], self.copy) for number in written], pa.uint64())
+                yield pa.RecordBatch.from_arrays(
+                    [*batch.take(pa.array(written, pa.int64())).columns, keys], schema=_KEYED
+                )
 
     def _times(self, texts: Sequence[str], collections: Sequence[str]) -> NDArray[np.int64]:
-        """How often each text is written."""
+        """Number of copies of each text."""
         times = np.ones(len(texts), np.int64)
         for name, copies in self.copies.items():
             here = [number for number, collection in enumerate(collections) if collection == name]
@@ -115,7 +122,7 @@ class ScatteredShard:
 
 @dataclass(frozen=True)
 class GatheredBucket:
-    """The rows of one bucket of all scattered shards, sorted."""
+    """Rows of one bucket of all scattered shards, sorted by key."""
 
     scattered: tuple[Path, ...]
     bucket: int
@@ -130,7 +137,7 @@ class GatheredBucket:
             with pa.memory_map(str(folder / ROWS)) as file:
                 rows = pa.ipc.open_file(file)
                 parts += [rows.get_batch(n) for n in range(self.bucket, rows.num_record_batches, self.buckets)]
-        # equal texts have equal keys: where they stand decides
+        # equal texts have equal keys: the other columns decide
         table = pa.Table.from_batches(parts, _KEYED).combine_chunks()
         del parts
         order = pc.sort_indices(table, [(name, "ascending") for name in (_KEY, *TEXTS.names)])
@@ -140,7 +147,7 @@ class GatheredBucket:
 
 
 def position(text: str, copy: int) -> int:
-    """Where copy number `copy` of a text comes to stand, from 0 to 2^64."""
+    """Sort key of copy number `copy` of a text, 0 to 2^64."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8, salt=copy.to_bytes(4, "big")).digest(), "big")
 
 
@@ -152,10 +159,10 @@ def shuffle_tables(
     mixture: Mixture | None = None,
     held_out: int = -1,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Write `destination` of the rows of `tables`, folders of shards, each as often as `mixture` says, those
-    aside whose key `held_out` reaches.
+    """Write the rows of `tables` (folders of shards) to `destination`, with the copies that `mixture` requires.
 
-    Unfinished work stands in `home`. Returns the manifest, and what each source holds and has become.
+    Texts whose held-out key is at most `held_out` are left out. Unfinished work is in `home`. Returns the manifest, and
+    the report of each source.
     """
     files = [file for table in tables for file in table_files(table)]
     size = sum(manifest(table)["bytes"] for table in tables)
@@ -189,12 +196,12 @@ def shuffle_tables(
 
 
 def _bucket(keys: NDArray[np.uint64], buckets: int) -> NDArray[np.uint64]:
-    """The bucket of every key: equal parts of the range of 64 bits, in order."""
+    """Bucket of every key: equal parts of the 64-bit range, in order."""
     return ((keys >> np.uint64(32)) * np.uint64(buckets)) >> np.uint64(32)
 
 
 def _by_collection(table: pa.Table) -> list[dict[str, Any]]:
-    """What a table holds of each collection."""
+    """Documents and characters of each collection in a table."""
     lengths = pa.table({"collection": table["collection"], "characters": pc.utf8_length(table["text"])})
     counted = lengths.group_by("collection", use_threads=False).aggregate(
         [("characters", "count"), ("characters", "sum")]

@@ -1,4 +1,4 @@
-"""Sources of text as rows: files of the user, files inside installed packages, documentation strings."""
+"""Read sources of text as rows: user files, files inside installed packages, documentation strings."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from pipelines.task_families.writing_systems import join_words
 
 @dataclass(frozen=True)
 class SourceTexts:
-    """The texts of some parts of one source, or of all its documentation: `text, source, collection`."""
+    """Rows `text, source, collection` of some parts of one source, or of all its documentation."""
 
     source: Source
     parts: tuple[Part, ...] = ()
 
     def __call__(self, tally: Tally) -> Iterator[Row]:
-        named = self.source.collection
+        collection = self.source.collection
         if isinstance(self.source, DocumentationSource):
-            found = documentation(self.source.documentation)
+            pairs = documentation(self.source.documentation)
         else:
-            found = _read(self.source, self.parts, tally)
-        return ((text, where, named) for text, where in found)
+            pairs = _read(self.source, self.parts, tally)
+        return ((text, where, collection) for text, where in pairs)
 
 
 def units_of(sources: Iterable[Source], root: Path) -> tuple[list[WriteShards], int]:
-    """Units of work that read some sources, in the order they are named, and about how many bytes of text they read.
+    """Units of work that read sources, in the given order, and approximately how many bytes of text they read.
 
-    A large file makes several units, small files make one together. DataError for a source without files.
+    A large file gives several units, small files share one. Raises DataError for a source without files.
     """
     units: list[WriteShards] = []
     total = 0
@@ -56,29 +56,29 @@ def units_of(sources: Iterable[Source], root: Path) -> tuple[list[WriteShards], 
 
 
 def parts_of_source(source: FileSource | PackageSource, root: Path) -> Iterator[Part]:
-    """The parts of a source's files, which are all on this machine then. DataError as `files_of`."""
+    """Yield the parts of a source's files, which are downloaded first. Raises DataError like `files_of`."""
     for name, path in files_of(source, root).items():
         yield from parts_of(name, path, source.options)
 
 
 def files_of(source: FileSource | PackageSource, root: Path) -> dict[str, Path]:
-    """The files of a source on this machine, by the name they have in `source` columns. DataError when there are none."""
+    """Name in `source` columns → local file, for the files of a source. Raises DataError when there are none."""
     if isinstance(source, PackageSource):
         return {source.package: package_file(source.package)}
     return find_files(source.path, root, storage=source.storage)
 
 
 def named_files(source: FileSource | PackageSource, root: Path) -> dict[str, Path] | dict[str, RemoteFile]:
-    """The files of a source where they are: nothing is fetched. DataError as `files_of`."""
+    """Files of a source where they are, local or remote: nothing is downloaded. Raises DataError like `files_of`."""
     if isinstance(source, PackageSource):
         return {source.package: package_file(source.package)}
     return find(source.path, root, storage=source.storage)
 
 
 def package_file(name: str) -> Path:
-    """The file `name` (`package/path`) of an installed package, which is not imported.
+    """File `name` (`package/path`) of an installed package, which is not imported.
 
-    DataError when the package or the file is not there.
+    Raises DataError when the package or the file does not exist.
     """
     package, _, path = name.partition("/")
     spec = find_spec(package)
@@ -91,9 +91,10 @@ def package_file(name: str) -> Path:
 
 
 def texts(source: FileSource | PackageSource, root: Path, tally: Tally) -> Iterator[tuple[str, str]]:
-    """`text, source` of one source of files.
+    """Yield `text, source` of one source of files.
 
-    DataError for a record that cannot be used, unless the source says to skip such records: then `tally` hears of it.
+    Raises DataError for an invalid record, unless the source says to skip such records: then they are counted in
+    `tally`.
     """
     return _read(source, parts_of_source(source, root), tally)
 

@@ -1,7 +1,7 @@
-"""Write the tables that training reads, and the general text held out from it, with a summary of how they came.
+"""Step `split`: write the tables that training reads, the held-out general text, and a summary of the preparation.
 
-The tables of plain text are mixed of their sources as `mixtures` says, and stand in an order that is random and fixed by the
-texts: any prefix is a random sample.
+Tables of plain text are mixed from their sources according to `mixtures`, in a pseudo-random order that depends on the
+texts alone: any prefix is a random sample.
 """
 
 from __future__ import annotations
@@ -23,40 +23,41 @@ from pipelines.corpora.steps.shuffle import shuffle_tables
 from pipelines.corpora.steps.step import COUNTS, LABELLED, TABLES, DataStep, begin, run_step, table_path
 from pipelines.corpora.steps.task_text import LabelledDraw, draw_examples
 from pipelines.errors import DataError
-from pipelines.lineage.disk import written_whole
+from pipelines.lineage.disk import atomic_write
 from pipelines.task_families import TaskFamily
 
 EXAMPLES_SHOWN = 3
+"""Training examples in the summary."""
 _TOTALS = ("documents", "characters", "bytes")
 
 
 def split(dataset: str, root: Path) -> None:
-    """Write the tables and summary.json. DataError when a class, or the whole task, has too few examples left."""
+    """Write the tables and summary.json. Raises DataError when a class or the task has too few examples left."""
     step = begin("split", dataset, root, before=("decontaminated", "selected"))
     family, home = step.settings.task.family, step.home
     rows = list(read_rows(home / "decontaminated" / "task.parquet"))
     examples = {part: [row for row in rows if row[-1] == part] for part in LABELLED}
-    check_labels({part: [example_of(family, row) for row in found] for part, found in examples.items()}, family)
+    check_labels({part: [example_of(family, row) for row in part_rows] for part, part_rows in examples.items()}, family)
     for part in ("validation", "test"):
         if not examples[part]:
-            raise DataError(f"{dataset}: nothing of the {part} split is left; give it more examples")
+            raise DataError(f"{dataset}: the {part} split has no examples left; provide more")
     drawn = draw_examples(rows, step.settings, home / "decontaminated" / "unlabelled")
     examples["train"] = drawn.labelled
     last, kept_back = held_out(home / "decontaminated" / "general", step.unfinished(HELD_OUT), step.processes)
     counts, sources = _corpora(step, drawn, last)
-    for name, found in examples.items():
+    for name, part_rows in examples.items():
         schema = with_leaked_rows(labelled(family), home / "decontaminated", name)
-        with written_whole(table_path(home, name)) as aside:
-            counts[name] = write_rows(aside, schema, (row[:-1] for row in found))
-    with written_whole(table_path(home, HELD_OUT)) as aside:
-        counts[HELD_OUT] = write_rows(aside, TEXTS, kept_back)
+        with atomic_write(table_path(home, name)) as temporary:
+            counts[name] = write_rows(temporary, schema, (row[:-1] for row in part_rows))
+    with atomic_write(table_path(home, HELD_OUT)) as temporary:
+        counts[HELD_OUT] = write_rows(temporary, TEXTS, kept_back)
     summary = {
         "dataset": dataset,
         "language": step.settings.language,
         "family": family.name,
         "labels": family.labels([example_of(family, row) for row in drawn.labelled]),
         "tables": {name: {key: counts[name][key] for key in _TOTALS} for name in (*TABLES, HELD_OUT)},
-        "examples_of_label": {name: _by_label(found, family) for name, found in examples.items()},
+        "examples_of_label": {name: _by_label(part_rows, family) for name, part_rows in examples.items()},
         "task_text_from": _task_text_from(step, drawn),
         "mixtures": sources,
         "selection": read_json(home / "selected" / SELECTION),
@@ -72,14 +73,14 @@ def split(dataset: str, root: Path) -> None:
 
 
 def _corpora(step: DataStep, drawn: LabelledDraw, held_out: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Write the tables of plain text. Returns their manifests, and what each source holds and has become."""
+    """Write the tables of plain text. Returns their manifests, and the report of each source."""
     before, settings = step.home / "decontaminated", step.settings
     tables = {"general": [before / "general"], "domain": [before / "domain"]}
     rest = drawn.write(step.unfinished("own"))
     own = [before / "unlabelled", rest] if settings.task_text.own else []
     tables["task_text"] = [*own, step.home / "selected" / "task_text"]
     manifests: dict[str, Any] = {}
-    told: dict[str, Any] = {}
+    reports: dict[str, Any] = {}
     for name, parts in tables.items():
         chosen = settings.mixtures.by_corpus().get(name)
         mixture = None
@@ -88,14 +89,14 @@ def _corpora(step: DataStep, drawn: LabelledDraw, held_out: int) -> tuple[dict[s
         with replaced_atomically(table_path(step.home, name)) as folder:
             folder.rmdir()
             last = held_out if name == "general" else -1
-            manifests[name], told[name] = shuffle_tables(
+            manifests[name], reports[name] = shuffle_tables(
                 parts, folder, step.unfinished(name), step.processes, mixture, last
             )
-    return manifests, told
+    return manifests, reports
 
 
 def _task_text_from(step: DataStep, drawn: LabelledDraw) -> str:
-    """In words, what the text for task adaptation is."""
+    """Description of the text for task adaptation."""
     own = "unlabelled texts" if drawn.unlabelled else "training texts"
     if step.settings.task_text.selection is None:
         return own
@@ -103,7 +104,7 @@ def _task_text_from(step: DataStep, drawn: LabelledDraw) -> str:
 
 
 def _by_label(rows: list[Row], family: TaskFamily) -> dict[str, int]:
-    """How many rows have each class; nothing where a family has no classes."""
+    """Number of rows of each class; empty for families without classes."""
     if not has_classes(family):
         return {}
     return dict(sorted(Counter(example_of(family, row)["label"] for row in rows).items()))

@@ -1,4 +1,4 @@
-"""Which examples keep their labels, and which texts are the task's own text without labels: one answer for all steps."""
+"""Which examples keep their labels, and which texts are the task's own text without labels; the same for all steps."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.drawing import draw_labelled
 
 FROM_TRAIN = "train"
-"""What the column `collection` calls texts of the training examples."""
+"""Value of the column `collection` for texts of the training examples."""
 
 
 @dataclass(frozen=True)
 class LabelledDraw:
-    """The training examples with labels, and rows of plain text of the others."""
+    """Training examples that keep their labels, and rows of plain text from the others."""
 
     labelled: list[Row]
     without_labels: list[Row]
-    """`text, source, collection`; together with the table of unlabelled text they are the task's own text."""
+    """Rows `text, source, collection`; with the table of unlabelled text they are the task's own text."""
     unlabelled: bool
-    """Whether the own text is other text than that of the labelled examples."""
+    """Whether the task's own text differs from the text of the labelled examples."""
 
     def write(self, folder: Path) -> Path:
-        """The table of texts without labels, written anew: a start that was killed may have left half of it."""
+        """Write the table of texts without labels from scratch: a killed process may have left part of it."""
         shutil.rmtree(folder, ignore_errors=True)
         write_table(folder, TEXTS, self.without_labels, Tally())
         return folder
 
 
 def draw_examples(rows: Sequence[Row], settings: DatasetSettings, unlabelled: Path) -> LabelledDraw:
-    """Draw from the training rows of a task. Where nothing else is without labels, the labelled texts are its own text.
+    """Draw the labelled examples from the training rows of a task.
 
-    DataError when a class, or the whole task, has too few examples left.
+    If there is no other text without labels, the labelled texts are the task's own text. Raises DataError when a class,
+    or the whole task, has too few examples left.
     """
     task, family = settings.task, settings.task.family
     train = [row for row in rows if row[-1] == "train"]
-    kept = draw_labelled(
+    labelled_indices = draw_labelled(
         [example_of(family, row) for row in train], family, task.labels_per_class, task.labelled_examples
     )
-    labelled = [row for number, row in enumerate(train) if number in kept]
-    others = [row for number, row in enumerate(train) if number not in kept]
+    labelled = [row for number, row in enumerate(train) if number in labelled_indices]
+    others = [row for number, row in enumerate(train) if number not in labelled_indices]
     has_others = bool(others or manifest(unlabelled)["documents"])
     return LabelledDraw(
         labelled, [(row[0], row[-2], FROM_TRAIN) for row in (others if has_others else labelled)], has_others

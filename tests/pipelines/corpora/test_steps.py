@@ -116,9 +116,9 @@ def test_a_few_examples_hold_every_label() -> None:
     assert len(chosen) == 4 and 23 in chosen
     assert tagging.labels([rows[number] for number in chosen]) == tagging.labels(rows)
     assert draw_labelled(rows, tagging, None, 4) == chosen and chosen < draw_labelled(rows, tagging, None, 8)
-    with pytest.raises(DataError, match="labelled_examples asks for 25 examples, but 24 are left to train on"):
+    with pytest.raises(DataError, match="labelled_examples requests 25 examples, but only 24 are left to train on"):
         draw_labelled(rows, tagging, None, 25)
-    with pytest.raises(DataError, match="fewer than it takes to show all labels: "):
+    with pytest.raises(DataError, match="but  are needed to cover all labels"):
         draw_labelled(rows, tagging, None, 1)
 
 
@@ -175,11 +175,11 @@ def _missing_file(root: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (_empty_corpus, "the corpus 'general' is empty: texts/general holds no text"),
+        (_empty_corpus, "the corpus 'general' is empty: no text in texts/general"),
         (_unseen_label, "the test split has the label 'gopher' .* which no training example has"),
         (_too_few_examples, "the task has 2 training examples, fewer than its 3 classes"),
         (_one_class, "a task needs two classes"),
-        (_too_few_of_a_class, "labels_per_class asks for 8 examples, but 'asyncio' has"),
+        (_too_few_of_a_class, "labels_per_class requests 8 examples, but 'asyncio' has only"),
         (_missing_file, "test.jsonl: there is no such file or folder"),
     ],
 )
