@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpora.reading.servers import server_of
+from pipelines.corpora.reading.servers import file_system_of
 from pipelines.corpora.settings.sources import FileSource
 from pipelines.errors import CursusError, DataError, RecipeError
 from pipelines.recipe.checkpoint import resolve_checkpoint
@@ -47,7 +47,7 @@ def test_errors_say_no_secret_wherever_it_came_from(monkeypatch: pytest.MonkeyPa
         resolve_checkpoint(f"https://me:{WORD}@host/model")
     assert WORD not in str(refused.value) and "https://***@host/model" in str(refused.value)
     with pytest.raises(DataError) as unknown:
-        server_of(f"gopher://me:{WORD}@host/a", {})
+        file_system_of(f"gopher://me:{WORD}@host/a", {})
     assert WORD not in str(unknown.value)
 
 
@@ -60,7 +60,7 @@ def test_errors_say_no_secret_wherever_it_came_from(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_an_address_with_a_password_is_no_setting_of_a_server(storage: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="secrets are never written here"):
+    with pytest.raises(ValueError, match="secrets must not be written here"):
         FileSource.model_validate({"path": "s3://bucket/a", "storage": storage})
 
 

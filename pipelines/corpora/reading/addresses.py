@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pipelines.safety.redaction import names_secret
+from pipelines.safety.redaction import is_secret_name
 
 _ADDRESS = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -29,7 +29,7 @@ def local_path(path: str) -> str:
 def secret_in(storage: Mapping[str, Any], prefix: str = "") -> str | None:
     """The first key of server settings, at any depth, that names a secret or whose address holds one."""
     for key, value in storage.items():
-        if names_secret(str(key)):
+        if is_secret_name(str(key)):
             return f"{prefix}{key}"
         inner = value if isinstance(value, (list, tuple)) else [value]
         for item in inner:
@@ -45,4 +45,4 @@ def secret_in_address(address: str) -> str | None:
     parts = urlsplit(address)
     if "@" in parts.netloc:
         return "the user and password before '@'"
-    return next((f"the query {key!r}" for key, _ in parse_qsl(parts.query) if names_secret(key)), None)
+    return next((f"the query {key!r}" for key, _ in parse_qsl(parts.query) if is_secret_name(key)), None)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipelines.lineage.disk import one_of_many, write_whole
+from pipelines.lineage.disk import unique_temporary_path, write_text_atomically
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def write_json(path: Path, value: Any) -> None:
     """Write sorted, indented JSON to `path` atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    write_whole(path, text, one_of_many(path))
+    write_text_atomically(path, text, unique_temporary_path(path))
 
 
 def read_json(path: Path) -> Any:

@@ -31,7 +31,8 @@ EVERYTHING = {"repairs": ["markup", "unicode", "simplified", {"name": "boilerpla
 PIECES = st.sampled_from(
     ["<b>", "</b>", "&amp;", "lt;", "&#8203;", "&", "<!--", "-->", "＜", "ｂ", "＞", "／"]
     + ["ﬁ", "…", "\u200d", "\u200c", "ن", "👨", "e", "\u0301", "\ufeff"]
-    + ["\r\n", "\n", " \n", "\x00", "\u2028", "\u00a0", "\ud800", "乾", "淨", "© 2020", "Share", "`", "\U000e0067", "🏴"]
+    + ["\r\n", "\n", " \n", "\x00", "\u2028", "\u00a0", "\ud800", "乾", "淨", "© 2020", "Share", "`", "\U000e0067",
+    "🏴"]
 )  # fmt: skip
 
 
@@ -65,7 +66,8 @@ def test_a_repaired_text_needs_no_repair(fields: dict[str, Any], language: str, 
 
 
 @given(
-    texts=st.lists(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=9).map("".join), st.sampled_from(documents("email")))),
+    texts=st.lists(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=9).map("".join),
+    st.sampled_from(documents("email")))),
     filters=st.lists(st.sampled_from(["c4", "gopher", "gopher_repetition", "language"]), unique=True),
 )  # fmt: skip
 @settings(max_examples=60, deadline=None)

@@ -49,10 +49,12 @@ def example(name: str, number: int) -> dict[str, Any]:
         "multiple_choice": {"context": text, "question": "Which?", "choices": words[:4], "answer": number % 4},
         "text_generation": {"source": text, "target": " ".join(words)},
         "span_pair_classification": {
-            "context": text, "span1": words[0], "span1_index": 0, "span2": words[-1], "span2_index": text.index(words[-1]),
+            "context": text, "span1": words[0], "span1_index": 0, "span2": words[-1],
+            "span2_index": text.index(words[-1]),
             "label": ["no", "yes"][number % 2],
         },
-        "minimal_pairs": {"sentence_good": " ".join(words), "sentence_bad": " ".join(words[::-1]), "UID": f"order{number % 2}"},
+        "minimal_pairs": {"sentence_good": " ".join(words), "sentence_bad": " ".join(words[::-1]),
+        "UID": f"order{number % 2}"},
         "dependency_parsing": {
             "sentence": " ".join(words), "words": words, "heads": [*range(len(words))],
             "relations": ["root", *["dep"] * (len(words) - 1)],
@@ -61,7 +63,8 @@ def example(name: str, number: int) -> dict[str, Any]:
             "tokens": words, "boxes": [[10 * place, number, 10 * place + 9, number + 9] for place in range(len(words))],
             "tags": ["B-header", "I-header", "O", "B-answer", *"O" * (len(words) - 4)],
         },
-        "word_analogies": {"relation": "next", "a": words[0], "b": words[1], "c": words[2], "d": f"{words[3]} {number}"},
+        "word_analogies": {"relation": "next", "a": words[0], "b": words[1], "c": words[2],
+        "d": f"{words[3]} {number}"},
         "link_prediction": {"head": f"e{number}", "relation": f"r{number % 2}", "tail": f"e{(7 * number + 1) % 40}"},
         "table_questions": {"question": f"Which is word {number}?", "table_id": f"t{number}", "answers": words[:1]},
     }[name]  # fmt: skip

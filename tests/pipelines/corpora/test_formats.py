@@ -67,9 +67,9 @@ def test_trees_with_ranges_empty_nodes_and_comments(tmp_path: Path, text: str, e
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("5\tmar", "6\tmar", "line 24: the column ID holds '6' behind word 4"),
-        ("5\tmar", "x\tmar", "line 24: the column ID holds 'x' behind word 4"),
-        ("3-4\tal", "4-3\tal", "line 20: the column ID holds '4-3' behind word 2"),
+        ("5\tmar", "6\tmar", "line 24: the column ID holds '6' after word 4"),
+        ("5\tmar", "x\tmar", "line 24: the column ID holds 'x' after word 4"),
+        ("3-4\tal", "4-3\tal", "line 20: the column ID holds '4-3' after word 2"),
         ("3-4\tal", "3-9\tal", "a range of the column ID ends at 9, the sentence at word 6"),
         ("\t1\tobl", "\t_\tobl", "line 24: the column HEAD holds '_'"),
         ("\t1\tobl", "\t1 obl", "line 24 has 9 columns separated by tabs, expected 10"),
@@ -122,8 +122,10 @@ def test_heads_are_a_tree_where_graph_theory_says_so(heads: list[int]) -> None:
 FORM = {
     "form": [
         {"id": 0, "label": "question", "text": "Full name:", "box": [0, 0, 30, 9], "linking": [[0, 2]], "words": [
-            {"text": "Full", "box": [0, 0, 9, 9]}, {"text": " ", "box": [9, 0, 9, 9]}, {"text": "name:", "box": [10, 0, 30, 9]}]},
-        {"id": 1, "label": "other", "text": "", "box": [0, 0, 0, 0], "linking": [], "words": [{"text": "", "box": [0, 0, 0, 0]}]},
+            {"text": "Full", "box": [0, 0, 9, 9]}, {"text": " ", "box": [9, 0, 9, 9]}, {"text": "name:", "box": [10, 0,
+            30, 9]}]},
+        {"id": 1, "label": "other", "text": "", "box": [0, 0, 0, 0], "linking": [], "words": [{"text": "", "box": [0, 0,
+        0, 0]}]},
         {"id": 2, "label": "answer", "text": "Ada", "box": [31, 0, 60, 9], "linking": [[0, 2]], "words": [
             {"text": "Ada", "box": [31, 0, 60, 9]}]},
         {"id": 3, "label": "other", "text": "1", "box": [0, 20, 5, 29], "linking": [], "words": [
@@ -204,7 +206,8 @@ def test_facts_take_names_from_side_tables(tmp_path: Path) -> None:
     (fact,) = read(tmp_path / "facts.tsv", "link_prediction", tables)
     assert fact == {
         "head": "Q1", "relation": "in", "tail": "Q2", "head_name": "Ada", "head_description": "mathematician",
-        "relation_name": "lives in", "tail_name": "London", "tail_description": "", "other_heads": "", "other_tails": "",
+        "relation_name": "lives in", "tail_name": "London", "tail_description": "", "other_heads": "",
+        "other_tails": "",
     }  # fmt: skip
     (tmp_path / "facts.tsv").write_text("Q1\tin\tQ2\nQ1\tin\tQ7\n")
     with pytest.raises(DataError, match=r"facts\.tsv:2: the column 'tail' holds 'Q7', which has no name in 'entities'"):

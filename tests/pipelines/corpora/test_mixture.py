@@ -123,7 +123,7 @@ SOURCES = "general: [{path: texts/general, name: old}, {path: texts/new, name: n
 @pytest.mark.parametrize(
     ("mixture", "line", "says"),
     [
-        ("{weights: {old: 1}}", 5, "there is no weight for 'new'; give every source one"),
+        ("{weights: {old: 1}}", 5, "there is no weight for 'new'; every source needs one"),
         ("{weights: {old: 1, nwe: 2, new: 1}}", 5, "no source of 'general' is called 'nwe'. Did you mean 'new'?"),
         ("{weights: {old: 1, new: 0}}", 5, "greater than 0"),
         ("{weights: {old: 1, new: 1}, temperature: 0.5}", 5, "weights and temperature are mutually exclusive"),

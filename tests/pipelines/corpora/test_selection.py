@@ -165,10 +165,13 @@ def test_a_dataset_like_another_differs_in_what_it_says(root: Path) -> None:
         ),
         ("near: {like: near}", "params.yaml:11: datasets.near.like: no other dataset is called 'near'."),
         ("near: {like: small, lke: 1}", "params.yaml:11: datasets.near: unknown key 'lke'. Did you mean 'like'?"),
-        ("near: {like: small, task_text: {own: false}}", "params.yaml:11: datasets.near.task_text: .*there is no text"),
+        (
+            "near: {like: small, task_text: {own: false}}",
+            "params.yaml:11: datasets.near.task_text: .*the task text is empty",
+        ),
         ("near: {like: small, task_text: {selection: neares}}", "params.yaml:11: .*Did you mean 'nearest'?"),
         ("near: {like: small, task_text: {selection: {name: nearest, k: 2}}}", "selection 'nearest' has no key 'k'"),
-        ("near: {like: small, task_text: {selection: random_texts}}", "say either texts .a number. or matching"),
+        ("near: {like: small, task_text: {selection: random_texts}}", "give either texts .a number. or matching"),
         (
             "near: {like: small}\n  far: {like: near}",
             "params.yaml:12: datasets.far.like: 'near' itself has 'like: small'",

@@ -124,7 +124,7 @@ UNITS = [Slow(f"{number:02d}", 0.15) for number in range(12)]
 
 def test_what_is_finished_when_the_work_is_killed_is_not_computed_again(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    script = f"from tests.pipelines.corpora.test_shards import *\nworked(UNITS, Path({str(home)!r}), 2)"
+    script = f"from tests.pipelines.corpora.test_shards import *\nrun_units(UNITS, Path({str(home)!r}), 2)"
     process = subprocess.Popen([sys.executable, "-c", script], cwd=REPOSITORY, start_new_session=True)
     deadline = time.monotonic() + 60
     while not (home.is_dir() and any(folder.name[0] != "." for folder in home.iterdir())):

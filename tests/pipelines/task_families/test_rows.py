@@ -22,10 +22,12 @@ ROWS: dict[str, dict[str, Any]] = {
     "span_extraction": {
         "context": "Ada was born in London.", "question": "Where?", "answer_texts": ["London"], "answer_starts": [16]
     },
-    "multiple_choice": {"context": "It rains.", "question": "And?", "choices": ["It is wet.", "It is dry."], "answer": 1},
+    "multiple_choice": {"context": "It rains.", "question": "And?", "choices": ["It is wet.", "It is dry."],
+    "answer": 1},
     "text_generation": {"source": "Guten Tag", "target": "good day"},
     "span_pair_classification": {
-        "context": "Ada met Grace when she came.", "span1": "Grace", "span1_index": 8, "span2": "she", "span2_index": 19,
+        "context": "Ada met Grace when she came.", "span1": "Grace", "span1_index": 8, "span2": "she",
+        "span2_index": 19,
         "label": "true",
     },
     "minimal_pairs": {
@@ -36,12 +38,14 @@ ROWS: dict[str, dict[str, Any]] = {
         "relations": ["nsubj:outer", "root", "obj", "punct"],
     },
     "link_prediction": {
-        "head": "Q7259", "relation": "P19", "tail": "Q84", "head_name": "Ada Lovelace", "head_description": "mathematician",
+        "head": "Q7259", "relation": "P19", "tail": "Q84", "head_name": "Ada Lovelace",
+        "head_description": "mathematician",
         "relation_name": "place of birth", "tail_name": "London", "tail_description": "", "other_heads": "Q1\nQ2",
         "other_tails": "",
     },
     "table_questions": {
-        "question": "Who came first?", "table_id": "t1", "header": ["Name", "Place"], "rows": [["Ada", "1"], ["Grace", "2"]],
+        "question": "Who came first?", "table_id": "t1", "header": ["Name", "Place"], "rows": [["Ada", "1"], ["Grace",
+        "2"]],
         "answers": ["Ada"],
     },
     "layout_tagging": {

@@ -59,7 +59,7 @@ def _sentence(lines: Sequence[str], first: int) -> dict[str, Any] | Problem:
             int(token_id["last"] or len(words) + 1),
         )
         if not token_id or expected is None or expected[0] != len(words) + 1 or expected[1] < expected[0]:
-            message = f"line {number}: the column ID holds {row[0]!r} behind word {len(words)}"
+            message = f"line {number}: the column ID holds {row[0]!r} after word {len(words)}"
             return Problem("a column ID is out of order", message)
         if token_id["last"]:
             covered = expected[1]

@@ -180,7 +180,8 @@ def test_language_tells_long_texts_and_leaves_short_ones() -> None:
 
 @pytest.mark.parametrize(
     ("judge", "language", "says"),
-    [(Gopher(), "ja", "'ja' cannot be segmented"), (GopherRepetition(), "th", "cannot be segmented"), (C4(), "km", "cannot"),
+    [(Gopher(), "ja", "'ja' cannot be segmented"), (GopherRepetition(), "th", "cannot be segmented"), (C4(), "km",
+    "cannot"),
      (Language(), "xx", "does not know 'xx'")],
 )  # fmt: skip
 def test_a_language_that_a_filter_cannot_judge_is_refused(judge: Filter, language: str, says: str) -> None:

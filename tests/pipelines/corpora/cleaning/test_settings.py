@@ -31,7 +31,8 @@ def test_a_word_or_a_mapping_is_a_cleaner(tmp_path: Path) -> None:
     [
         ("{filters: [gophr]}", "en", r"params\.yaml:11: .*no cleaner is called 'gophr'. Did you mean 'gopher'"),
         ("{filters: [{name: gopher, min_wrds: 3}]}", "en", "has no key 'min_wrds'. Did you mean 'min_words'"),
-        ("{filters: [{name: c4, min_sentences: many}]}", "en", "cleaner 'c4', min_sentences: Input should be a valid integer"),
+        ("{filters: [{name: c4, min_sentences: many}]}", "en",
+        "cleaner 'c4', min_sentences: Input should be a valid integer"),
         ("{filters: [email]}", "en", "'email' belongs under 'masks', not under 'filters'"),
         ("{masks: [unicode]}", "en", "'unicode' belongs under 'repairs', not under 'masks'"),
         ("{repairs: [simplified]}", "en", "clean: simplified: it supports Chinese only, not 'en'"),
