@@ -1,4 +1,4 @@
-"""Published figures to hold our own against: anchors.yaml, checked when it is read."""
+"""Published figures to compare our scores with: anchors.yaml, validated when it is read."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class Figure(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     through: tuple[Trained, ...]
-    """What was trained on plain text before the fine-tuning."""
+    """Kinds of the training stages on plain text before the fine-tuning."""
     compressed: bool = False
     value: float = Field(ge=-1, le=1)
     deviation: float | None = Field(None, ge=0)
-    """Over the paper's seeds, where it gives one."""
+    """Standard deviation over the paper's seeds, if the paper gives one."""
 
 
 class Anchor(BaseModel):
-    """What a paper says of one system on one dataset."""
+    """The scores that a paper reports of one system on one dataset."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dataset: str
-    """The name that a dataset of params.yaml has to have."""
+    """Name of the dataset in params.yaml."""
     system: str
     source: str
     metric: str
@@ -41,7 +41,7 @@ class Anchor(BaseModel):
 
 
 class Anchors(BaseModel):
-    """The whole file."""
+    """The contents of anchors.yaml."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,7 +49,10 @@ class Anchors(BaseModel):
 
 
 def read_anchors(root: Path) -> tuple[Anchor, ...]:
-    """The anchors of the project at `root`; none where it has no such file. Raises DataError naming the entry that is wrong."""
+    """The anchors of the project at `root`; none without the file.
+
+    Raises DataError, which names the invalid entry.
+    """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

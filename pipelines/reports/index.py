@@ -1,7 +1,7 @@
-"""The page that lists all executions, newest first, and leads to their reports.
+"""The page that lists all executions, newest first, with links to their reports.
 
 <folder>/index.html                      this page
-<folder>/<execution>/execution.json      a row of it; an execution without one did not come to its end
+<folder>/<execution>/execution.json      the source of a row; an execution without this file did not finish
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from markupsafe import Markup
 from pipelines.reports.elements.axes import duration
 from pipelines.reports.elements.table import TABLES, Column, Table, number, text, write_tables
 from pipelines.reports.elements.wording import metric_name, score, span
-from pipelines.reports.judged_stages import EXECUTION, ScoreTable
+from pipelines.reports.score_tables import EXECUTION, ScoreTable
 from pipelines.reports.summary import summary_table
 
 INDEX = "index"
 
 
 def best_scores(tables: Iterable[ScoreTable]) -> list[dict[str, Any]]:
-    """Of each table of scores its best model, by the metric that its verdicts are about: what an index has room for."""
-    found = []
+    """The best model of each score table, by the metric of its verdicts: as much as an index has room for."""
+    best_of_each = []
     for table in tables:
         metric = table.record.get("verdict_metric", table.metrics[0])
         models = [row for row in table.rows if not row.baseline and metric in row.scores]
         best = max(models, key=lambda row: float(row.scores[metric]["mean"]), default=None)
         if best is not None:
-            kept = {key: best.scores[metric][key] for key in ("mean", "low", "high")}
-            found.append({"stage": table.stage, "model": best.name, "metric": metric, **kept})
-    return found
+            estimate = {key: best.scores[metric][key] for key in ("mean", "low", "high")}
+            best_of_each.append({"stage": table.stage, "model": best.name, "metric": metric, **estimate})
+    return best_of_each
 
 
 def render_index(folder: Path, store: Path) -> Path:
-    """Write the page over the executions in `folder`, from their records and what `store` has of them; its path."""
+    """Write the page over the executions in `folder`, from their records and their results in `store`; return its
+    path."""
     from pipelines.reports.elements.writing import write_page
 
     executions = [

@@ -1,13 +1,12 @@
-"""The report of one execution: an HTML page that needs nothing but itself, a page each for what goes deeper, and every table
-beside them as CSV and LaTeX.
+"""The report of an execution: self-contained HTML pages, with every table as CSV and LaTeX.
 
     <folder>/report.html        the summary, scores, costs, lineage, training, data
-    <folder>/<page>.html        a page of `pipelines.reports.sections` that found something to show
+    <folder>/<page>.html        a section of `pipelines.reports.sections` that has data
     <folder>/tables/            <page>-<table>.csv and .tex
 
-`render_report` reads the store (`metrics.jsonl` of every step, `evaluation.json` of the evaluate stages) and what its
-caller knows (the execution, the provenance records, the data's summary and verdict). It decides no number: everything
-shown was measured by an evaluation or recorded beside an artifact.
+`render_report` reads the store (`metrics.jsonl` of every step, `evaluation.json` of the evaluate stages) and its
+arguments (the execution, the provenance records, the data's summary and verdict). It computes no results: everything
+shown was measured by an evaluation or recorded with an artifact.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from pipelines.components import discover
 from pipelines.reports.anchors import Anchor
 from pipelines.reports.elements.axes import count, duration
 from pipelines.reports.elements.table import TABLES, Column, Table, number, text, write_tables
-from pipelines.reports.judged_stages import read_judged, score_tables
-from pipelines.reports.sections import Page, Report
+from pipelines.reports.score_tables import read_evaluations, score_tables
+from pipelines.reports.sections import Report, Section
 from pipelines.task_families import TaskFamily
 
 REPORT = "report"
@@ -45,23 +44,25 @@ def render_report(
     out: Path,
     anchors: Sequence[Anchor] = (),
 ) -> Path:
-    """Write the pages of `execution`, the first to the file `out` and the others beside it, and return `out`.
+    """Write the pages of `execution`, the first to the file `out` and the others next to it, and return `out`.
 
     `records` maps fingerprints to provenance records: those of the execution's steps and of all their ancestors.
-    `store` holds a folder for each fingerprint; `summary` and `verdict` are the dataset's, `{}` where there is none.
-    `anchors` are published figures, of whatever datasets.
+    `store` holds a folder for each fingerprint; `summary` and `verdict` are the dataset's, `{}` if there is none.
+    `anchors` are published figures, of any dataset.
     """
-    from pipelines.reports.elements import comparisons, costs, words
+    from pipelines.reports.elements import comparisons, costs, word_vectors
     from pipelines.reports.elements.ancestry import draw_ancestry
     from pipelines.reports.elements.curves import draw_lineage_curves, draw_stage_curves, read_curves
     from pipelines.reports.elements.writing import write_page
 
     steps = execution["steps"]
-    judged = read_judged(store, [(one["stage"], one["fingerprint"]) for one in steps if one["kind"] == "evaluate"])
-    report = Report(execution, records, store, judged, anchors)
-    compared = [comparisons.compare(table, execution, records) for table in score_tables(judged)]
+    evaluations = read_evaluations(
+        store, [(one["stage"], one["fingerprint"]) for one in steps if one["kind"] == "evaluate"]
+    )
+    report = Report(execution, records, store, evaluations, anchors)
+    compared = [comparisons.compare(table, execution, records) for table in score_tables(evaluations)]
     vectors = [
-        words.describe_words(stage, section)
+        word_vectors.describe_word_vectors(stage, section)
         for stage, section in report.sections("models")
         if any("neighbours" in model for model in section["models"])
     ]
@@ -70,7 +71,7 @@ def render_report(
         for stage, section in report.sections("models")
         if any("latency_ms" in model for model in section["models"])
     ]
-    language = next((one.dataset["language"] for one in judged if "language" in one.dataset), None)
+    language = next((one.dataset["language"] for one in evaluations if "language" in one.dataset), None)
     common = {"execution": execution, "language": language or summary.get("language") or "en"}
     sentences, links = write_pages(report, out, common)
     curves = read_curves(steps, records, store)
@@ -81,7 +82,7 @@ def render_report(
         _steps(shown),
     ]
     write_tables(REPORT, tables, out.parent / TABLES)
-    # last: the page that leads to the others
+    # last, because it links to the others
     return write_page(
         "report.html",
         {
@@ -90,7 +91,7 @@ def render_report(
             "here": out.name,
             "sentences": [
                 *(sentence for comparison in compared for sentence in comparisons.sentences(comparison)),
-                *(sentence for table in vectors for sentence in words.sentences(table)),
+                *(sentence for table in vectors for sentence in word_vectors.sentences(table)),
                 *(sentence for footprint in footprints for sentence in costs.sentences(footprint)),
                 *sentences,
             ],
@@ -110,41 +111,42 @@ def render_report(
 
 
 def write_pages(report: Report, first: Path, common: Mapping[str, Any]) -> tuple[list[str], list[dict[str, str]]]:
-    """Write every page that finds something in `report` into the folder of `first`, the page that leads to them.
+    """Write the page of every section that has data in `report` into the folder of `first`, the page that links to
+    them.
 
-    `common` are values for all templates. Answers the pages' sentences for that page, and the links between all of them
-    (empty where `first` stands alone).
+    `common` are values for all templates. Returns the sections' sentences, for the first page, and the links between
+    all pages, the first included.
     """
     from pipelines.reports.elements.writing import write_page
 
-    discover(Page.__module__)
-    found = [
-        (page, content)
-        for page in (member.model_validate({}) for _, member in sorted(Page.members.items()))
-        if isinstance(page, Page) and (content := page.found(report)) is not None
+    discover(Section.__module__)
+    sections = [
+        (section, content)
+        for section in (member.model_validate({}) for _, member in sorted(Section.members.items()))
+        if isinstance(section, Section) and (content := section.section_data(report)) is not None
     ]
     links = [{"file": first.name, "title": "Report"}]
-    links += [{"file": f"{page.name}.html", "title": page.title} for page, _ in found]
-    told: list[str] = []
-    for page, content in found:
-        sentences, tables = page.sentences(content), page.tables(content)
-        told += sentences
-        write_tables(page.name, tables, first.parent / TABLES)
+    links += [{"file": f"{section.name}.html", "title": section.title} for section, _ in sections]
+    summary: list[str] = []
+    for section, content in sections:
+        sentences, tables = section.sentences(content), section.tables(content)
+        summary += sentences
+        write_tables(section.name, tables, first.parent / TABLES)
         values = {
             **common,
             "pages": links,
-            "here": f"{page.name}.html",
+            "here": f"{section.name}.html",
             "sentences": sentences,
             "content": content,
             "tables": {table.key: table for table in tables},
         }
-        write_page(f"{page.name}.html", values, first.parent / f"{page.name}.html")
-    return told, links
+        write_page(f"{section.name}.html", values, first.parent / f"{section.name}.html")
+    return summary, links
 
 
 def _data(summary: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Counts of every table, what each step dropped and why, and what the validation said."""
-    family = TaskFamily.model_validate(summary["family"]) if "family" in summary else TaskFamily.usually()
+    """Counts of every table, what each step dropped and why, and the results of the validation."""
+    family = TaskFamily.model_validate(summary["family"]) if "family" in summary else TaskFamily.default()
     drops = []
     before: dict[str, int] = {}
     for step in summary.get("steps", []):
@@ -186,7 +188,7 @@ def _data(summary: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, A
 
 
 def _example(family: TaskFamily, example: Mapping[str, Any]) -> dict[str, str]:
-    """An example's words and its right answer."""
+    """The text of an example and its reference answer."""
     targets = [name for name in family.target if family.columns[name] in ("string", "double")]
     answer = str(example[targets[0]]) if targets else family.answer_text(example)
     return {"answer": answer, "text": family.text(example)}
@@ -221,27 +223,28 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _environment(execution: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Name and value of what the steps ran on; a value that differed between steps lists all of them."""
-    seen: dict[str, list[str]] = {}
+    """Names and values of the steps' environment; a value that differs between steps lists all of them."""
+    environments: dict[str, list[str]] = {}
     for step in execution["steps"]:
         environment = records.get(step["fingerprint"], {}).get("environment", {})
         values = {name: environment.get(name) for name in ("python", "platform", "commit")}
         for name, value in (values | environment.get("packages", {})).items():
-            if value and value not in seen.setdefault(name, []):
-                seen[name].append(str(value))
-    return [(name, ", ".join(values)) for name, values in seen.items() if values]
+            if value and value not in environments.setdefault(name, []):
+                environments[name].append(str(value))
+    return [(name, ", ".join(values)) for name, values in environments.items() if values]
 
 
 def read_records(steps: Sequence[Mapping[str, Any]], store: Path) -> dict[str, dict[str, Any]]:
-    """The provenance records of `steps` and of all their ancestors, read from the store; missing ones are left out."""
+    """The provenance records of `steps` and of all their ancestors, read from the store; missing records are
+    skipped."""
     from pipelines.lineage.provenance import RECORD
 
     records: dict[str, dict[str, Any]] = {}
-    waiting = [step["fingerprint"] for step in steps]
-    while waiting:
-        fingerprint = waiting.pop()
+    queue = [step["fingerprint"] for step in steps]
+    while queue:
+        fingerprint = queue.pop()
         path = store / fingerprint / RECORD
         if fingerprint not in records and path.is_file():
             records[fingerprint] = json.loads(path.read_text(encoding="utf-8"))
-            waiting += records[fingerprint]["parents"].values()
+            queue += records[fingerprint]["parents"].values()
     return {fingerprint: records[fingerprint] for fingerprint in sorted(records)}

@@ -1,10 +1,10 @@
-"""What the evaluate stages of an execution found, as tables of scores: one form for the page, the terminal and Prefect.
+"""The results of an execution's evaluate stages as score tables: one form for the report, the terminal and Prefect.
 
-A section of `evaluation.json` is known by what it holds, not by the evaluation's name:
+A section of `evaluation.json` is recognised by its keys, not by the name of the evaluation:
 
-    stages, metrics             a row a judged stage; with `ladder`, consecutive ones are compared
-    baselines                   rows beside the stages of the same evaluate stage
-    stages with by_shots        a row a prompted stage and number of examples
+    stages, metrics             a row per evaluated stage; with `ladder`, consecutive ones are compared
+    baselines                   additional rows in the tables of the same evaluate stage
+    stages with by_shots        a row per prompted stage and number of examples
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from pipelines.judging.evaluations.stage import EVALUATION
 
 Estimated: TypeAlias = Mapping[str, Any]
-"""A score as it is written: mean, low, high, per_seed."""
+"""A recorded score: mean, low, high, per_seed."""
 
 EXECUTION = "execution.json"
 """The record of an execution, in the folder of its report."""
@@ -26,8 +26,8 @@ BASELINE_NAMES = {"majority": "majority class", "tfidf": "TF-IDF + logistic regr
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What one evaluate stage found."""
+class EvaluationRecord:
+    """The results of one evaluate stage."""
 
     stage: str
     dataset: Mapping[str, Any]
@@ -36,15 +36,15 @@ class Judged:
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One model, or one way to ask it."""
+    """One model, or one way to prompt it."""
 
     name: str
     scores: Mapping[str, Estimated]
-    """Metric to score; a metric that was not measured of this row is absent."""
+    """Metric to score, without metrics that were not measured for this row."""
     baseline: bool = False
     note: str = ""
     seeds: int | None = None
-    """Models behind the mean; None for a baseline."""
+    """Number of models behind the mean; None for a baseline."""
 
 
 @dataclass(frozen=True)
@@ -55,36 +55,36 @@ class ScoreTable:
     """The evaluate stage."""
     section: str
     prompted: bool
-    """Whether the models were asked by prompts rather than fine-tuned."""
+    """Whether the models were prompted rather than fine-tuned."""
     metrics: tuple[str, ...]
     rows: tuple[ScoreRow, ...]
     record: Mapping[str, Any]
-    """The section it was made from."""
+    """The section that the table was made from."""
 
 
-def read_judged(store: Path, steps: Iterable[tuple[str, str]]) -> list[Judged]:
-    """What the evaluate stages among `steps`, (stage, fingerprint) each, found; in their order."""
-    found = []
+def read_evaluations(store: Path, steps: Iterable[tuple[str, str]]) -> list[EvaluationRecord]:
+    """The results of the evaluate stages among `steps`, (stage, fingerprint) each, in their order."""
+    evaluations = []
     for stage, fingerprint in steps:
         path = store / fingerprint / EVALUATION
         if path.is_file():
             document = json.loads(path.read_text(encoding="utf-8"))
-            found.append(Judged(stage, document.get("dataset", {}), document["sections"]))
-    return found
+            evaluations.append(EvaluationRecord(stage, document.get("dataset", {}), document["sections"]))
+    return evaluations
 
 
-def score_tables(judged: Iterable[Judged]) -> list[ScoreTable]:
-    """Every table of scores, in the order in which they were found."""
+def score_tables(evaluations: Iterable[EvaluationRecord]) -> list[ScoreTable]:
+    """Every score table, in the order of the evaluations and their sections."""
     tables = []
-    for one in judged:
-        beside = [row for section in one.sections.values() for row in section.get("baselines", ())]
+    for one in evaluations:
+        baselines = [row for section in one.sections.values() for row in section.get("baselines", ())]
         for name, section in one.sections.items():
             metrics = tuple(section.get("metrics", ()))
             entries = section.get("stages", ())
-            # what attacks cost stands side by side with what was scored without them, on a page of its own
+            # scores under attack are on a page of their own, next to those without an attack
             if metrics and entries and "attacks" not in section:
                 prompted = any("by_shots" in entry for entry in entries)
-                rows = _prompted(entries, metrics) if prompted else _stages(beside, entries, metrics)
+                rows = _prompted(entries, metrics) if prompted else _stages(baselines, entries, metrics)
                 tables.append(ScoreTable(one.stage, name, prompted, metrics, tuple(rows), section))
     return tables
 
@@ -104,14 +104,14 @@ def _stages(
 
 def _prompted(entries: Iterable[Mapping[str, Any]], metrics: tuple[str, ...]) -> list[ScoreRow]:
     return [
-        ScoreRow(f"{entry['stage']}, {shots(asked['shots'])}", _of(asked, metrics), seeds=len(entry["seeds"]))
+        ScoreRow(f"{entry['stage']}, {shots(prompted['shots'])}", _of(prompted, metrics), seeds=len(entry["seeds"]))
         for entry in entries
-        for asked in entry["by_shots"]
+        for prompted in entry["by_shots"]
     ]
 
 
 def shots(number: int) -> str:
-    """How many answered examples a prompt held."""
+    """Number of solved examples in a prompt, in words."""
     return "no example" if number == 0 else "1 example" if number == 1 else f"{number} examples"
 
 

@@ -1,6 +1,7 @@
-"""The look that reports, dataset cards and ledgers share: colours for light, dark and paper, and the plain elements.
+"""The style sheet of reports, dataset cards and ledgers: colours for light, dark and print, and rules for plain
+elements.
 
-A page writes it at the head of its own rules. It is a constant, so that a step that makes a page depends on it as on any code.
+A page puts it before its own rules. It is a constant, so that a step that makes a page depends on it as on any code.
 """
 
 from __future__ import annotations
@@ -14,25 +15,28 @@ PALETTE: Final = Markup(
 :root {
   --paper: #fdfdfb; --ink: #1d2126; --muted: #646c76; --faint: #e6e5df; --panel: #f5f4ef; --accent: #1f5fa8;
   --good: #1c7a4b; --bad: #b3362b; --unsure: #8a6100; --mark: #fbe3b0;
-  --c0: #1f5fa8; --c1: #c2571a; --c2: #1c7a4b; --c3: #8e3f97; --c4: #947100; --c5: #b3362b; --c6: #0f7f8c; --c7: #5d6570;
+  --c0: #1f5fa8; --c1: #c2571a; --c2: #1c7a4b; --c3: #8e3f97;\
+ --c4: #947100; --c5: #b3362b; --c6: #0f7f8c; --c7: #5d6570;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #15181c; --ink: #e4e6e8; --muted: #9aa3ad; --faint: #2c3138; --panel: #1c2025; --accent: #7fb2f0;
     --good: #6cc79a; --bad: #f08d80; --unsure: #e0b457; --mark: #5a4310;
-    --c0: #7fb2f0; --c1: #f0a06a; --c2: #6cc79a; --c3: #d192da; --c4: #e0c257; --c5: #f08d80; --c6: #66cbd6; --c7: #a9b1ba;
+    --c0: #7fb2f0; --c1: #f0a06a; --c2: #6cc79a; --c3: #d192da;\
+ --c4: #e0c257; --c5: #f08d80; --c6: #66cbd6; --c7: #a9b1ba;
   }
 }
 @media print {
   :root {
     --paper: #fff; --ink: #000; --muted: #555; --faint: #ddd; --panel: #f6f6f6; --accent: #1f5fa8;
     --good: #1c7a4b; --bad: #b3362b; --unsure: #8a6100; --mark: #fbe3b0;
-    --c0: #1f5fa8; --c1: #c2571a; --c2: #1c7a4b; --c3: #8e3f97; --c4: #947100; --c5: #b3362b; --c6: #0f7f8c; --c7: #5d6570;
+    --c0: #1f5fa8; --c1: #c2571a; --c2: #1c7a4b; --c3: #8e3f97;\
+ --c4: #947100; --c5: #b3362b; --c6: #0f7f8c; --c7: #5d6570;
   }
 }
 """
 )
-"""Colours for light, dark and paper: all that a drawing in a file of its own needs."""
+"""Colours for light, dark and print: all that a drawing in a file of its own needs."""
 
 STYLE: Final = PALETTE + Markup(
     """\
@@ -60,7 +64,8 @@ code, .mono { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu San
 .wide { overflow-x: auto }
 .good { color: var(--good) } .bad { color: var(--bad) } .unsure { color: var(--unsure) }
 blockquote {
-  margin: 8px 0; padding: 8px 16px; background: var(--panel); border-radius: 4px; font-size: 14px; overflow-wrap: anywhere;
+  margin: 8px 0; padding: 8px 16px; background: var(--panel); border-radius: 4px; font-size: 14px;\
+ overflow-wrap: anywhere;
 }
 a { color: var(--accent) }
 figure { margin: 0 } svg { display: block; width: 100%; height: auto }

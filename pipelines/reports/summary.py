@@ -1,10 +1,10 @@
 """One score over several tasks, by GLUE's rule: the mean over tasks, a task of several metrics counting as their mean.
 
-python -m pipelines.reports.summary reports data/store                    # CSV of what was judged on two tasks or more
+python -m pipelines.reports.summary reports data/store                    # CSV of the systems with two tasks or more
 python -m pipelines.reports.summary reports data/store rte=accuracy stsb_en=pearson+spearman
 
-Wang et al. 2018, arXiv:1804.07461, §3. A system is a stage of a recipe; its score on a task is the mean over seeds. Means over
-different tasks do not compare, so a system that lacks one of them has none.
+Wang et al. 2018, arXiv:1804.07461, §3. A system is a stage of a recipe; its score on a task is the mean over seeds.
+Means over different tasks do not compare, so a system that lacks a task has no mean.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.reports.elements.axes import percent
 from pipelines.reports.elements.table import Table, number, text
-from pipelines.reports.judged_stages import EXECUTION, ScoreTable, read_judged, score_tables
+from pipelines.reports.score_tables import EXECUTION, ScoreTable, read_evaluations, score_tables
 
 Metrics = Mapping[str, Sequence[str]]
-"""Dataset → the metrics that count there; of a dataset that is not named, those that its verdicts are about."""
+"""Dataset → the metrics that count there; datasets without an entry use the metric of their verdicts."""
 
 
 @dataclass(frozen=True)
 class TaskScore:
-    """What a system scored on one task."""
+    """The score of a system on one task."""
 
     recipe: str
     stage: str
@@ -38,10 +38,10 @@ class TaskScore:
 
 
 def summary_table(executions: Iterable[Mapping[str, Any]], store: Path, metrics: Metrics | None = None) -> Table | None:
-    """A row a system, a column a task, and the mean; None where no system was judged on two tasks.
+    """A table with a row per system, a column per task, and the mean; None when no system was evaluated on two tasks.
 
-    `executions` are `execution.json` documents, of which a later one of the same recipe and dataset counts. Raises RecipeError
-    for a metric that a dataset was not judged by.
+    `executions` are `execution.json` documents; the latest of each recipe and dataset counts. Raises RecipeError for a
+    metric that was not measured on its dataset.
     """
     scores = {
         (one.recipe, one.stage, one.dataset): one
@@ -51,18 +51,18 @@ def summary_table(executions: Iterable[Mapping[str, Any]], store: Path, metrics:
     systems: dict[tuple[str, str], dict[str, float]] = {}
     for (recipe, stage, dataset), one in scores.items():
         systems.setdefault((recipe, stage), {})[dataset] = one.score
-    several = {system: found for system, found in systems.items() if len(found) > 1}
+    several = {system: by_task for system, by_task in systems.items() if len(by_task) > 1}
     if not several:
         return None
-    tasks = sorted({dataset for found in several.values() for dataset in found})
+    tasks = sorted({dataset for by_task in several.values() for dataset in by_task})
     rows = [
         {
             "recipe": recipe,
             "stage": stage,
-            **found,
-            "mean": sum(found.values()) / len(tasks) if len(found) == len(tasks) else None,
+            **by_task,
+            "mean": sum(by_task.values()) / len(tasks) if len(by_task) == len(tasks) else None,
         }
-        for (recipe, stage), found in several.items()
+        for (recipe, stage), by_task in several.items()
     ]
     rows.sort(key=lambda row: (row["mean"] is None, -float(row["mean"] or 0), row["recipe"], row["stage"]))
     return Table(
@@ -79,26 +79,26 @@ def summary_table(executions: Iterable[Mapping[str, Any]], store: Path, metrics:
 
 
 def task_scores(execution: Mapping[str, Any], store: Path, metrics: Metrics) -> list[TaskScore]:
-    """The score of every stage that `execution` judged on its dataset; the first of its tables that has a stage counts."""
+    """The score of every stage that `execution` evaluated on its dataset; the first score table of a stage counts."""
     dataset = str(execution["dataset"])
     steps = [(step["stage"], step["fingerprint"]) for step in execution["steps"] if step["kind"] == "evaluate"]
-    found: dict[str, TaskScore] = {}
-    for table in score_tables(read_judged(store, steps)):
+    task_score: dict[str, TaskScore] = {}
+    for table in score_tables(read_evaluations(store, steps)):
         if table.prompted:
             continue
         counted = tuple(metrics.get(dataset) or (table.record.get("verdict_metric", table.metrics[0]),))
         _refuse_unknown(counted, table, dataset)
         for row in table.rows:
-            if not row.baseline and row.name not in found and all(metric in row.scores for metric in counted):
+            if not row.baseline and row.name not in task_score and all(metric in row.scores for metric in counted):
                 mean = sum(float(row.scores[metric]["mean"]) for metric in counted) / len(counted)
-                found[row.name] = TaskScore(execution["recipe"], row.name, dataset, mean, counted)
-    return list(found.values())
+                task_score[row.name] = TaskScore(execution["recipe"], row.name, dataset, mean, counted)
+    return list(task_score.values())
 
 
 def _refuse_unknown(counted: Sequence[str], table: ScoreTable, dataset: str) -> None:
     unknown = next((metric for metric in counted if metric not in table.metrics), None)
     if unknown is not None:
-        raise RecipeError(f"{dataset} was not judged by {unknown!r}.{did_you_mean(unknown, table.metrics)}")
+        raise RecipeError(f"{dataset} was not evaluated by {unknown!r}.{did_you_mean(unknown, table.metrics)}")
 
 
 def _names(scores: Iterable[TaskScore], task: str) -> str:
@@ -111,13 +111,13 @@ def main(arguments: Sequence[str]) -> None:
         raise SystemExit("usage: python -m pipelines.reports.summary REPORTS STORE [dataset=metric+metric …]")
     reports, store = map(Path, arguments[:2])
     executions = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(reports.glob(f"*/{EXECUTION}"))]
-    chosen = {name: tuple(told.split("+")) for name, _, told in (one.partition("=") for one in arguments[2:])}
+    chosen = {name: tuple(listed.split("+")) for name, _, listed in (one.partition("=") for one in arguments[2:])}
     try:
         table = summary_table(executions, store, chosen)
     except RecipeError as error:
         raise SystemExit(str(error)) from None
     if table is None:
-        raise SystemExit(f"{reports}: no stage of a recipe was judged on two datasets or more")
+        raise SystemExit(f"{reports}: no stage of a recipe was evaluated on two datasets or more")
     print(table.csv(), end="")
 
 

@@ -1,6 +1,6 @@
-"""The card of a prepared dataset: card.md with the header of the Hugging Face Hub, and card.html that needs nothing else.
+"""The card of a prepared dataset: card.md with the header of the Hugging Face Hub, and a self-contained card.html.
 
-Both say the same, and nothing of when or where they were made: the same dataset gives the same bytes.
+Both have the same contents and no time or path of their making: the same dataset gives the same bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pipelines.corpora.leaks.ledger import LEDGER
 from pipelines.corpora.settings.dataset import load_dataset
 from pipelines.corpora.shards.tables import read_rows
 from pipelines.corpora.steps.step import CORPORA, LABELLED, prepared, run_step
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 from pipelines.reports.cards import ledger_page
 from pipelines.reports.cards.facts import facts
 from pipelines.reports.cards.ledger_page import LEDGER_PAGE
@@ -21,11 +21,11 @@ PAGES = Path(__file__).parent / "templates"
 
 
 def card(dataset: str, root: Path) -> None:
-    """Write card.md, card.html and ledger.html beside the tables."""
+    """Write card.md, card.html and ledger.html into the folder of the tables."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     home = prepared(dataset, root)
-    found = facts(dataset, load_dataset(dataset, root), root, home)
+    values = facts(dataset, load_dataset(dataset, root), root, home)
     for name in ("card.md", "card.html"):
         pages = Environment(
             loader=FileSystemLoader(PAGES),
@@ -36,14 +36,15 @@ def card(dataset: str, root: Path) -> None:
             keep_trailing_newline=True,
         )
         pages.filters["cell"] = _cell
-        text = pages.get_template(name).render(**found, style=STYLE, corpora=CORPORA, labelled=LABELLED)
-        write_whole(home / name, text)
-    overlapping = read_rows(home / "decontaminated" / LEDGER)
-    write_whole(home / LEDGER_PAGE, ledger_page.page(dataset, overlapping))
+        text = pages.get_template(name).render(**values, style=STYLE, corpora=CORPORA, labelled=LABELLED)
+        write_text_atomically(home / name, text)
+    ledger = home / "decontaminated" / LEDGER
+    if ledger.is_file():
+        write_text_atomically(home / LEDGER_PAGE, ledger_page.page(dataset, read_rows(ledger)))
 
 
 def _cell(text: object) -> str:
-    """Any text on one line of a Markdown table."""
+    """Escape any text for one cell of a Markdown table."""
     return " ".join(str(text).split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
 
 

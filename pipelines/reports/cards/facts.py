@@ -1,4 +1,4 @@
-"""Everything a dataset card says, gathered from what the steps wrote: no text is read again."""
+"""The values of a dataset card, collected from the records of the data steps: no text is read again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipelines.reports.cards.preview import preview
 
 LEDGER = Path("decontaminated", "ledger.parquet")
 READ_AS = {"general": "general", "domain": "domain", "unlabelled": "task_text", "train": "task", "validation": "task"}
-"""Table of the ledger → what a recipe calls it."""
+"""Table of the ledger → its name in a stage's `corpus`."""
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 LARGEST = "n>10M"
 
@@ -68,22 +68,22 @@ def facts(dataset: str, settings: DatasetSettings, root: Path, home: Path) -> di
 
 
 def _sources(settings: DatasetSettings, pinned: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every source with what it is for, and its licence."""
+    """Every source with its table and its licence."""
     named: list[tuple[str, Sequence[Source]]] = [("general", settings.general), ("domain", settings.domain)]
     for table, sources in [*named, ("task", sources_of(settings.task))]:
         for source in sources:
-            yield {"table": table, "place": source.described, "licence": licence_of(source, pinned)}
+            yield {"table": table, "location": source.location, "licence": licence_of(source, pinned)}
     if isinstance(settings.task, FileTask):
         for path in settings.task.files:
             yield {
                 "table": "task",
-                "place": path,
+                "location": path,
                 "licence": settings.task.licence or UNSTATED,
             }
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Of every step and table: documents left, and what went or was changed, by reason."""
+    """For every step and table: the documents left, and the numbers of dropped and changed ones by reason."""
     return [
         {
             "step": step["step"],
@@ -98,7 +98,7 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _samples(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """One text of each reason for which a step left texts out."""
+    """One example text for each reason for which a step dropped texts."""
     return [
         {"step": step["step"], "table": name, "reason": reason, **samples[0]}
         for step in steps
@@ -109,12 +109,12 @@ def _samples(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def _bars(lengths: Mapping[str, int]) -> list[dict[str, Any]]:
-    """A histogram: where each bin from the first to the last begins, its documents, its height of 1."""
-    numbers = [int(number) for number in lengths]
+    """A histogram: for each bin its first length, its documents, and its height relative to the highest bin."""
+    bins = [int(number) for number in lengths]
     most = max(lengths.values(), default=1)
     return [
         {"begins": bin_begins(number), "documents": many, "height": many / most}
-        for number in range(min(numbers, default=0), max(numbers, default=-1) + 1)
+        for number in range(min(bins, default=0), max(bins, default=-1) + 1)
         for many in [lengths.get(str(number), 0)]
     ]
 
@@ -124,7 +124,7 @@ def _ratio(counts: Mapping[str, int], part: str, whole: str) -> float:
 
 
 def _readers(settings: DatasetSettings, root: Path) -> dict[str, str]:
-    """Table of the ledger → the stages of the dataset's recipe that read it; nothing where the recipe cannot be loaded."""
+    """Table of the ledger → the stages of the dataset's recipe that read it; empty when the recipe cannot be loaded."""
     from pipelines.recipe.load import Library
 
     try:
@@ -138,8 +138,10 @@ def _readers(settings: DatasetSettings, root: Path) -> dict[str, str]:
 
 
 def _ledger(path: Path, readers: Mapping[str, str]) -> list[dict[str, Any]] | None:
-    """How many overlaps the ledger holds by table, evaluation part, kind and what was done, and which stages read the table;
-    None where there is no ledger."""
+    """Number of overlaps in the ledger by table, evaluation part, kind and action, with the stages that read the table.
+
+    None without a ledger.
+    """
     import pyarrow.parquet as pq
 
     if not path.is_file():

@@ -1,4 +1,5 @@
-"""The ledger as a page for eyes: how many texts of each table overlap the evaluation, and the first of each kind."""
+"""The leakage ledger as an HTML page: how many texts of each table overlap the evaluation, with examples of each
+kind."""
 
 from __future__ import annotations
 
@@ -11,15 +12,15 @@ from pipelines.reports.style import STYLE
 LEDGER_PAGE = "ledger.html"
 SHOWN_OF_EACH = 20
 
-_MEANS = {
+_MEANINGS = {
     "exact": "the same letters and digits",
-    "ngram": "runs of words in common, as a share of the shorter text's",
-    "minhash": "nearly the same text: estimated Jaccard index of runs of five words",
+    "ngram": "common word n-grams, as a share of those of the shorter text",
+    "minhash": "near-duplicate: estimated Jaccard index of word 5-grams",
 }
-_DONE = {
-    "drop": "taken out",
-    "keep": "kept, as published; leaks.parquet says which evaluation rows are clean",
-    "warn": "kept, as asked for",
+_ACTIONS = {
+    "drop": "removed",
+    "keep": "kept, as published; leaks.parquet marks the clean evaluation rows",
+    "warn": "kept, as set in params.yaml",
 }
 _TEMPLATE = """\
 <!doctype html>
@@ -36,17 +37,19 @@ td { overflow-wrap: anywhere } .where { color: var(--muted); font-size: 13.5px }
 </style>
 </head>
 <body>
-<h1>{{ dataset }}: what overlaps validation and test</h1>
+<h1>{{ dataset }}: training texts that overlap validation and test</h1>
 {% if counts %}
 <div class="wide"><table>
-<tr><th>table</th><th>overlaps</th><th>kind</th><th class="n">texts</th><th>what was done</th></tr>
+<tr><th>table</th><th>overlaps</th><th>kind</th><th class="n">texts</th><th>action</th></tr>
 {% for each in counts %}
-<tr><td>{{ each.table }}</td><td>{{ each.part }}</td><td>{{ each.kind }}</td><td class="n">{{ "{:,}".format(each.texts) }}</td>\
-<td>{{ done[each.action] }}</td></tr>
+<tr><td>{{ each.table }}</td><td>{{ each.part }}</td><td>{{ each.kind }}</td>\
+<td class="n">{{ "{:,}".format(each.texts) }}</td>\
+<td>{{ actions[each.action] }}</td></tr>
 {% endfor %}
 </table></div>
-<p class="note">{% for kind, meaning in means.items() %}{{ kind }}: {{ meaning }}. {% endfor %}A text is counted once for \
-each kind that is true of it.</p>
+<p class="note">{% for kind, meaning in meanings.items() %}{{ kind }}: {{ meaning }}. {% endfor %}\
+A text is counted once for \
+each kind of overlap that it has.</p>
 {% for (table, part, kind), rows in shown.items() %}
 <h2>{{ table }} and {{ part }}: {{ kind }}</h2>
 <div class="wide"><table>
@@ -59,7 +62,7 @@ each kind that is true of it.</p>
 </table></div>
 {% endfor %}
 {% else %}
-<p>Nothing does.</p>
+<p>No text overlaps.</p>
 {% endif %}
 </body>
 </html>
@@ -67,12 +70,12 @@ each kind that is true of it.</p>
 
 
 def page(dataset: str, rows: Iterable[Row]) -> str:
-    """A self-contained page; the first rows of each table, part and kind are shown, all are counted."""
+    """A self-contained HTML page: all `rows` counted, the first of each table, part and kind shown."""
     from jinja2 import Environment
 
     shown: dict[tuple[str, str, str], list[LedgerEntry]] = {}
 
-    def seen() -> Iterable[Row]:
+    def collecting() -> Iterable[Row]:
         for row in rows:
             entry = LedgerEntry(*row)
             some = shown.setdefault((entry.table, entry.part, entry.kind), [])
@@ -80,6 +83,7 @@ def page(dataset: str, rows: Iterable[Row]) -> str:
                 some.append(entry)
             yield row
 
-    counts = totals(seen())
+    counts = totals(collecting())
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(_TEMPLATE)
-    return template.render(style=STYLE, dataset=dataset, counts=counts, shown=shown, means=_MEANS, done=_DONE) + "\n"
+    words = {"meanings": _MEANINGS, "actions": _ACTIONS}
+    return template.render(style=STYLE, dataset=dataset, counts=counts, shown=shown, **words) + "\n"

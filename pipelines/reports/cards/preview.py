@@ -1,4 +1,4 @@
-"""A few texts as a recipe's corruption shows them to a network: what masking means, for eyes."""
+"""A few texts as the corruption of a recipe shows them to a network: an illustration of masking."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ WIDTH = 40
 
 
 @dataclass(frozen=True)
-class Preview:
-    """Rows of tokens, as text and corrupted, and which stage of which recipe would do this; or why there are none."""
+class CorruptionPreview:
+    """Rows of tokens, as text and corrupted, with a caption: which stage corrupts them, or why there are none."""
 
-    said: str
+    caption: str
     rows: list[dict[str, Any]]
 
 
-def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> Preview:
-    """The first stage of the dataset's recipe that corrupts plain text, on the first of `texts`.
+def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> CorruptionPreview:
+    """Apply the first stage of the dataset's recipe that corrupts plain text to the first of `texts`.
 
-    Its tokenizer is trained on `texts`; where the stage starts from a checkpoint, the one of `quality.tokenizer` is.
+    Its tokenizer is trained on `texts`; for a stage that starts from a checkpoint, the one of `quality.tokenizer` is.
     """
     from pipelines.recipe.load import Library
 
     if not (root / "recipes" / f"{settings.recipe}.yaml").is_file():
-        return Preview(f"There is no recipe {settings.recipe!r} here to show its corruption.", [])
+        return CorruptionPreview(f"There is no recipe {settings.recipe!r} here to show its corruption.", [])
     try:
         stages = Library(root / "recipes").load(settings.recipe, settings.variants).stages
-    except RecipeError as mistake:
-        return Preview(f"The recipe {settings.recipe!r} cannot be loaded with this dataset: {mistake}.", [])
+    except RecipeError as error:
+        return CorruptionPreview(f"The recipe {settings.recipe!r} cannot be loaded with this dataset: {error}.", [])
     name, stage = next(
         ((name, one) for name, one in stages.items() if one.corruption and set(one.corpus) & set(CORPORA)), (None, None)
     )
     if stage is None:
-        return Preview(f"No stage of the recipe {settings.recipe!r} corrupts plain text.", [])
+        return CorruptionPreview(f"No stage of the recipe {settings.recipe!r} corrupts plain text.", [])
     what = ", ".join(corruption.name for corruption in stage.corruption)
-    return Preview(
+    return CorruptionPreview(
         f"As the stage {settings.recipe}/{name} would corrupt them ({what}), with a tokenizer trained on this sample.",
         _rows(stage, settings, texts),
     )
@@ -62,13 +62,13 @@ def _rows(stage: Stage, settings: DatasetSettings, texts: Sequence[str]) -> list
     before, after = frame(tokenizer)
     segments = max(corruption.segments for corruption in stage.corruption)
     encoded = [fast.encode(text, add_special_tokens=False) for text in texts]
-    # a row of each text for one segment, and two adjacent pieces of a text where a corruption wants a pair
+    # one row per text for one segment; two adjacent spans of a text if a corruption requires a pair
     long = [(text, one) for text, one in zip(texts, encoded, strict=True) if len(one.ids) >= segments * WIDTH][:3]
-    pieces = [(text, one, part) for part in range(segments) for text, one in long]
-    if not pieces:
+    spans = [(text, one, part) for part in range(segments) for text, one in long]
+    if not spans:
         return []
     ids, starts = [], []
-    for text, one, part in pieces:
+    for text, one, part in spans:
         span = slice(part * WIDTH, (part + 1) * WIDTH)
         words = set(stage.segmentation.word_starts(text)) if stage.segmentation is not None else set()
         begins = [not words or begin in words for begin, _ in one.offsets[span]]
@@ -90,9 +90,9 @@ def _rows(stage: Stage, settings: DatasetSettings, texts: Sequence[str]) -> list
             "tokens": [
                 {
                     "token": token,
-                    "changed": shown.shape == rows.shape and bool(shown[number, place] != rows[number, place]),
+                    "changed": shown.shape == rows.shape and bool(shown[number, position] != rows[number, position]),
                 }
-                for place, token in enumerate(tokenizer.convert_ids_to_tokens(shown[number].tolist()))
+                for position, token in enumerate(tokenizer.convert_ids_to_tokens(shown[number].tolist()))
             ],
         }
         for number in range(min(len(long), len(shown)))

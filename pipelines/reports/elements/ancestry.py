@@ -1,4 +1,4 @@
-"""The lineage picture: tables on the left, stages as weights and teaching flow, int8 on the right."""
+"""The lineage diagram: tables on the left, then stages in the direction of weights and teachers, int8 on the right."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Node:
     kind: str
     """`trained`, `cached`, `stored` or `data`."""
     parents: dict[tuple[str, str], None] = field(default_factory=dict)
-    """Another node's key and the role it plays (start, teacher, data), in the order found."""
+    """Another node's key and the role it plays (start, teacher, data), in the order of the records."""
     column: int = 0
     y: float = 0.0
 
@@ -35,9 +35,9 @@ class Node:
 
 
 def draw_ancestry(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]) -> Markup:
-    """The tree of everything that `steps` made or came from; evaluations, which make no model, are left out."""
+    """Draw the graph of everything that `steps` made or came from, without evaluations, which make no model."""
     nodes = _nodes(steps, records)
-    _place(nodes)
+    _lay_out(nodes)
     width = COLUMN * (max(node.column for node in nodes.values()) + 1) - (COLUMN - NODE_WIDTH) + 4
     height = max(node.y + node.height for node in nodes.values()) + 4
     edges = [_edge(nodes[parent], node, role) for node in nodes.values() for parent, role in node.parents]
@@ -73,16 +73,16 @@ def _nodes(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str
             node.parents[f"table {table}", "data"] = None
     for name, node in nodes.items():
         if node.kind != "data":
-            mine = [step for step in steps if names.get(step["fingerprint"]) == name]
+            own_steps = [step for step in steps if names.get(step["fingerprint"]) == name]
             seeds = sum(called == name for called in names.values())
             several = f"{node.lines[0]} · {seeds} seeds" if seeds > 1 else node.lines[0]
-            seconds = sum(step["seconds"] or 0 for step in mine if not step["cached"])
+            seconds = sum(step["seconds"] or 0 for step in own_steps if not step["cached"])
             node.lines = [several, f"trained · {duration(seconds)}" if node.kind == "trained" else node.kind]
     return nodes
 
 
 def _stage_name(record: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) -> str:
-    """The stage, with its recipe where it is another's."""
+    """The name of the stage, with its recipe if that is another one."""
     here = {step["stage"] for step in steps}
     if record["fingerprint"] not in known and record["stage"] in here:
         return f"{record['recipe']}/{record['stage']}"
@@ -90,7 +90,7 @@ def _stage_name(record: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], k
 
 
 def _tables(record: Mapping[str, Any]) -> dict[str, str]:
-    """Names of the tables a step read, the labelled ones as one, each with the digests' beginning."""
+    """Names of the tables that a step read, the labelled ones as one, each with the first digits of its digest."""
     named: dict[str, list[str]] = {}
     for table, source in sorted(record["data"].items()):
         name = "labelled task" if table in ("train", "validation", "test") else table.replace("_", " ")
@@ -98,8 +98,8 @@ def _tables(record: Mapping[str, Any]) -> dict[str, str]:
     return {name: digests[0] for name, digests in named.items()}
 
 
-def _in_order(wanted: Sequence[str], records: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The `wanted` fingerprints that have a record, in that order but for parents, which come before their children."""
+def _in_order(requested: Sequence[str], records: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The `requested` fingerprints that have a record, in that order, except that parents precede their children."""
     ordered: dict[str, None] = {}
 
     def visit(fingerprint: str) -> None:
@@ -108,13 +108,13 @@ def _in_order(wanted: Sequence[str], records: Mapping[str, Mapping[str, Any]]) -
                 visit(parent)
             ordered[fingerprint] = None
 
-    for fingerprint in wanted:
+    for fingerprint in requested:
         visit(fingerprint)
     return list(ordered)
 
 
-def _place(nodes: dict[str, Node]) -> None:
-    """A column by the longest way from the data, a line near the parents'."""
+def _lay_out(nodes: dict[str, Node]) -> None:
+    """Set each node's column by its longest path from the data, and its line near those of its parents."""
     for node in nodes.values():  # parents come before children
         stages = [nodes[parent].column for parent, role in node.parents if role != "data"]
         if node.kind != "data":
@@ -125,15 +125,15 @@ def _place(nodes: dict[str, Node]) -> None:
     taken: dict[int, float] = {}
     for column in range(max(node.column for node in nodes.values()) + 1):
         members = [node for node in nodes.values() if node.column == column]
-        members.sort(key=lambda node: (node.kind == "data" and column > 0, _wish(node, nodes)))
+        members.sort(key=lambda node: (node.kind == "data" and column > 0, _preferred_line(node, nodes)))
         for node in members:
             node.y = taken.get(column, 4.0)
             taken[column] = node.y + LINE
 
 
-def _wish(node: Node, nodes: Mapping[str, Node]) -> float:
+def _preferred_line(node: Node, nodes: Mapping[str, Node]) -> float:
     above = [nodes[parent].y for parent, role in node.parents if role != "data"]
-    # children of earlier columns first would cross: a stage many stages continue belongs on the first line
+    # a stage that others continue goes on the first line, where fewer edges cross
     followed = any(node.name == parent for other in nodes.values() for parent, _ in other.parents)
     return (sum(above) / len(above) if above else 0.0) - (1000 if followed else 0)
 
@@ -141,7 +141,7 @@ def _wish(node: Node, nodes: Mapping[str, Node]) -> float:
 def _edge(parent: Node, child: Node, role: str) -> Markup:
     x1, y1 = parent.column * COLUMN + 2 + NODE_WIDTH, parent.y + parent.height / 2
     x2, y2 = child.column * COLUMN + 2, child.y + child.height / 2
-    if role == "teacher":  # beside the line of the weights, where both come from one stage
+    if role == "teacher":  # next to the line of the weights, if both come from one stage
         y1, y2 = y1 + 12, y2 + 12
     middle = x2 - (COLUMN - NODE_WIDTH) / 2 - 4
     bend = f"M{x1},{y1} C{middle},{y1} {middle},{y2} {x2},{y2}"

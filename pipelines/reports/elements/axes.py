@@ -1,4 +1,4 @@
-"""Scales, round ticks, and numbers as people write them."""
+"""Scales, round ticks, and number formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of scores as the page shows them, and each step of a ladder in words."""
+"""Score tables as the report shows them, and each step of a ladder in words."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines.lineage.weights import PLAIN_TEXT, continued
-from pipelines.reports.elements.scores import Row, draw_scores
+from pipelines.reports.elements.scores import PlottedScore, draw_scores
 from pipelines.reports.elements.table import Table, difference, estimate, number, text, verdict
 from pipelines.reports.elements.wording import capital, measured_in, metric_name, score, span
 from pipelines.reports.elements.wording import difference as written
-from pipelines.reports.judged_stages import ScoreTable
+from pipelines.reports.score_tables import ScoreTable
 
 ADDED = {
     "pretrain": "pre-training on general text",
@@ -19,16 +19,16 @@ ADDED = {
 }
 """What a stage on plain text adds to the models that continue it, by its kind."""
 PARTS = ("head", "objective", "strategy", "corruption")
-"""Where fine-tuned models differ in these, more was changed than what they start from."""
+"""Settings of a stage: fine-tuned models that differ in one of them differ in more than their start."""
 Records = Mapping[str, Mapping[str, Any]]
 
 
 def compare(table: ScoreTable, execution: Mapping[str, Any], records: Records) -> dict[str, Any]:
-    """What the page's template needs of one table of scores."""
+    """The template's values for one score table."""
     record = table.record
     verdict_on = record.get("verdict_metric", table.metrics[0])
     ladder = [
-        {"what": _what(step, execution, records), "measured": step[verdict_on], **step}
+        {"what": _change(step, execution, records), "measured": step[verdict_on], **step}
         for step in record.get("ladder", ())
     ]
     whole = record.get("whole_ladder")
@@ -42,7 +42,7 @@ def compare(table: ScoreTable, execution: Mapping[str, Any], records: Records) -
         "metrics": table.metrics,
         "rows": table.rows,
         "tables": _tables(table, ladder, whole, verdict_on),
-        "plots": [_plot(table, metric) for metric in _worth_drawing(table, verdict_on)],
+        "plots": [_plot(table, metric) for metric in _plotted_metrics(table, verdict_on)],
         "ladder": ladder,
         "whole": {"measured": whole[verdict_on], **whole} if whole else None,
     }
@@ -57,7 +57,7 @@ def _tables(
         {"model": f"{row.name} ({row.note})" if row.note else row.name, "seeds": row.seeds, **row.scores}
         for row in table.rows
     ]
-    found = {
+    tables = {
         "scores": Table(
             f"{name}-scores",
             "Scores",
@@ -70,12 +70,15 @@ def _tables(
         )
     }
     if ladder:
-        steps = [*ladder, *([{"what": "All of it together", "measured": whole[verdict_on], **whole}] if whole else [])]
-        found["ladder"] = Table(
+        steps = [
+            *ladder,
+            *([{"what": "All changes together", "measured": whole[verdict_on], **whole}] if whole else []),
+        ]
+        tables["ladder"] = Table(
             f"{name}-ladder",
-            "Which stage paid",
+            "Stages that pay",
             (
-                text("what", "What was changed"),
+                text("what", "Change"),
                 text("compared", "Compared"),
                 difference("measured", capital(measured_in(verdict_on)), verdict_on),
                 number("p_holm", "p, Holm", "{:.3f}".format),
@@ -93,52 +96,52 @@ def _tables(
                 for step in steps
             ],
         )
-    return found
+    return tables
 
 
 def sentences(comparison: Mapping[str, Any]) -> list[str]:
-    """What a comparison found, in the words of someone who has to decide something."""
+    """The result of a comparison in sentences, the decision first."""
     metric = comparison["verdict_on"]
     models = [row for row in comparison["rows"] if not row.baseline]
     best = max(models, key=lambda row: float(row.scores[metric]["mean"]))
     reached = best.scores[metric]
     where = f"{comparison['examples']} test examples"
-    # a metric of "accuracy" is the share of right answers, which every reader knows by that name
-    does = "answers {} of {} correctly" if metric == "accuracy" else f"reaches {{}} {metric_name(metric)} on {{}}"
-    told = [
+    # accuracy is the share of correct answers, so the sentence needs no name for it
+    result = "answers {} of {} correctly" if metric == "accuracy" else f"reaches {{}} {metric_name(metric)} on {{}}"
+    groups: dict[str, list[str]] = {}
+    for step in comparison["ladder"]:
+        groups.setdefault(step["verdict"], []).append(step["what"])
+    words = {
+        "pays": "Pays: {}.",
+        "does not pay": "Does harm: {}.",
+        "better": "Scores higher: {}.",
+        "worse": "Scores lower: {}.",
+        "cannot tell": "No significant difference: {}.",
+    }
+    lines = [words[group].format("; ".join(groups[group])) for group in words if group in groups]
+    lines += [
         f"The best {'prompt' if comparison['prompted'] else 'model'}, {best.name}, "
-        f"{does.format(score(reached['mean'], metric), where)} "
+        f"{result.format(score(reached['mean'], metric), where)} "
         f"(95 % interval {span(reached['low'], reached['high'], metric)})."
     ]
-    told += [
+    lines += [
         f"{row.name} reaches {score(row.scores[metric]['mean'], metric)} "
         f"({span(row.scores[metric]['low'], row.scores[metric]['high'], metric)})."
         for row in comparison["rows"]
         if row.baseline and row.note and metric in row.scores
     ]
-    groups: dict[str, list[str]] = {}
-    for step in comparison["ladder"]:
-        groups.setdefault(step["verdict"], []).append(step["what"])
-    words = {
-        "pays": "What paid: {}.",
-        "does not pay": "What did harm: {}.",
-        "better": "What scored higher: {}.",
-        "worse": "What scored lower: {}.",
-        "cannot tell": "Too close to tell: {}.",
-    }
-    told += [words[group].format("; ".join(groups[group])) for group in words if group in groups]
     whole = comparison["whole"]
     if whole:
         measured = whole["measured"]
-        told.append(
+        lines.append(
             f"From {whole['from']} to {whole['to']}: {written(measured['difference'], metric)} {measured_in(metric)} "
             f"({written(measured['low'], metric)} to {written(measured['high'], metric)})."
         )
-    return told
+    return lines
 
 
-def _worth_drawing(table: ScoreTable, verdict_on: str) -> list[str]:
-    """The metric that verdicts are about and one more; the table has all of them."""
+def _plotted_metrics(table: ScoreTable, verdict_on: str) -> list[str]:
+    """The metric of the verdicts and one more; the table has all of them."""
     return [verdict_on, *[metric for metric in table.metrics if metric != verdict_on][:1]]
 
 
@@ -146,15 +149,14 @@ def _plot(table: ScoreTable, metric: str) -> dict[str, Any]:
     rows = []
     for row in table.rows:
         if metric in row.scores:
-            found = row.scores[metric]
-            rows.append(
-                Row(row.name, found["mean"], found["low"], found["high"], tuple(found["per_seed"]), row.baseline)
-            )
+            estimated = row.scores[metric]
+            mean, low, high = estimated["mean"], estimated["low"], estimated["high"]
+            rows.append(PlottedScore(row.name, mean, low, high, tuple(estimated["per_seed"]), row.baseline))
     return {"title": capital(metric_name(metric)), "svg": draw_scores(rows, metric)}
 
 
-def _what(step: Mapping[str, Any], execution: Mapping[str, Any], records: Records) -> str:
-    """What the later stage of a ladder's step has that the earlier has not: training on more text, or itself."""
+def _change(step: Mapping[str, Any], execution: Mapping[str, Any], records: Records) -> str:
+    """The change between two stages of a ladder: training on more text if that is all, else the names of both."""
     before, after = (_record(step[side], execution, records) for side in ("from", "to"))
     if before and after and _parts(before) == _parts(after):
         behind, ahead = (_texts(model["fingerprint"], records) for model in (before, after))
@@ -169,7 +171,7 @@ def _record(stage: str, execution: Mapping[str, Any], records: Records) -> Mappi
 
 
 def _parts(record: Mapping[str, Any]) -> list[Any]:
-    """The names of what a model was fine-tuned with."""
+    """The names of the components that a model was fine-tuned with."""
     stage = record["identity"].get("stage", {})
     return [_names(stage.get(part)) for part in PARTS]
 
@@ -181,6 +183,6 @@ def _names(value: Any) -> Any:
 
 
 def _texts(fingerprint: str, records: Records) -> list[tuple[str, str]]:
-    """Kind and fingerprint of the stages on plain text that a model's weights went through, the first one first."""
+    """Kind and fingerprint of the stages on plain text that a model's weights went through, in order."""
     read = [record for record in continued(fingerprint, records) if record["kind"] in PLAIN_TEXT]
     return [(record["kind"], record["fingerprint"]) for record in reversed(read)]

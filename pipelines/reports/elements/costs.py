@@ -1,4 +1,4 @@
-"""What serving costs, model by model."""
+"""Serving costs, model by model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipelines.reports.elements.table import Column, Table, difference, estimate
 
 
 def describe_costs(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page's template needs of the models that the evaluate stage `stage` timed side by side."""
+    """The template's values for the models that the evaluate stage `stage` timed side by side."""
     reference = section["reference"]
     rows = [
         {
@@ -36,14 +36,14 @@ def describe_costs(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
         _latency("many", "32 texts", 0),
         estimate("accuracy", "Accuracy", "accuracy"),
         number("agreement", f"Agrees with {reference}", percent),
-        difference("against", "Against it", "accuracy"),
+        difference("against", "Difference", "accuracy"),
         verdict("verdict"),
     )
-    return {**section, "stage": stage, "table": Table(f"{stage}-costs", "What serving costs", columns, rows)}
+    return {**section, "stage": stage, "table": Table(f"{stage}-costs", "Serving costs", columns, rows)}
 
 
 def sentences(costs: Mapping[str, Any]) -> list[str]:
-    """What the last of the models that were measured side by side saves."""
+    """What the last of the measured models saves against the first."""
     first, last = costs["models"][0], costs["models"][-1]
     if first is last:
         return []

@@ -22,12 +22,12 @@ Points = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Curve:
-    """What one step logged: (tokens since its own start, value) of the total loss and of each of its terms."""
+    """Training curves of a step: (tokens since its own start, value) of the total loss and of each of its terms."""
 
     stage: str
     seed: int
     before: int
-    """Tokens that its ancestors had seen."""
+    """Tokens that its ancestors were trained on."""
     total: Points
     terms: dict[str, Points]
 
@@ -56,20 +56,20 @@ def read_curves(
 
 
 def tokens_before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> int:
-    """Tokens seen by everything that the artifact's weights continue."""
+    """Number of tokens that the ancestors of an artifact's weights were trained on."""
     ancestors = list(continued(fingerprint, records))[1:]
     return sum(int(record["result"].get("tokens", 0)) for record in ancestors)
 
 
 def thinned(values: Points, most: int = MOST_POINTS) -> Points:
-    """At most `most` points, each the mean of its neighbours."""
+    """At most `most` points, each the mean of adjacent ones."""
     width = -(-len(values) // most)
     groups = [values[first : first + width] for first in range(0, len(values), width)]
     return [(sum(x for x, _ in group) / len(group), sum(y for _, y in group) / len(group)) for group in groups]
 
 
 def draw_lineage_curves(curves: Sequence[Curve]) -> Markup:
-    """All stages on one axis of tokens."""
+    """Draw the losses of all stages over one axis of tokens."""
     width, height, left, right, top, bottom = 960, 340, 48, 120, 12, 300
     shifted = [[(x + curve.before, y) for x, y in curve.total] for curve in curves]
     x = Scale(0, max(point[0] for line in shifted for point in line), left, width - right)
@@ -107,16 +107,18 @@ def draw_lineage_curves(curves: Sequence[Curve]) -> Markup:
 
 
 def draw_stage_curves(curves: Sequence[Curve]) -> list[dict[str, Any]]:
-    """One small drawing a stage, over its own tokens, with the terms of its loss: `{stage, terms, svg}`."""
+    """One small drawing per stage, over its own tokens, with the terms of its loss: `{stage, terms, svg}`."""
     width, height, left, top, bottom = 300, 170, 40, 10, 140
     drawings = []
     for position, stage in enumerate(dict.fromkeys(curve.stage for curve in curves)):
-        mine = [curve for curve in curves if curve.stage == stage]
-        terms = sorted({name for curve in mine for name in curve.terms})
+        own_curves = [curve for curve in curves if curve.stage == stage]
+        terms = sorted({name for curve in own_curves for name in curve.terms})
         if len(terms) == 1:
             terms = []  # the only term is the total
-        lines: list[tuple[Points, str | None, int]] = [(curve.total, None, curve.seed) for curve in mine]
-        lines += [(curve.terms[name], name, curve.seed) for curve in mine for name in terms if name in curve.terms]
+        lines: list[tuple[Points, str | None, int]] = [(curve.total, None, curve.seed) for curve in own_curves]
+        lines += [
+            (curve.terms[name], name, curve.seed) for curve in own_curves for name in terms if name in curve.terms
+        ]
         x = Scale(0, max(point[0] for line, _, _ in lines for point in line), left, width - 18)
         y = Scale(0, max(point[1] for line, _, _ in lines for point in line) * 1.05, bottom, top)
         drawn = [

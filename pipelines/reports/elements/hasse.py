@@ -1,4 +1,4 @@
-"""A lattice of paths as a diagram: one column for each number of stages, an edge for each stage that is added."""
+"""A lattice of paths as a Hasse diagram: one column per number of stages, one edge per added stage."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.reports.elements.table import JUDGED
+from pipelines.reports.elements.table import VERDICT_CLASSES
 from pipelines.reports.elements.wording import difference, score, span
 
 WIDTH, BOX, TALL, GAP = 960, 186, 54, 44
 
 
 def draw_lattice(paths: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]], metric: str) -> Markup:
-    """`paths` with their scores from left to right, more stages further right; `steps` between them with what they add."""
+    """Draw `paths` with their scores, more stages further right, and `steps` between them with their effect."""
     columns: dict[int, list[Mapping[str, Any]]] = {}
     for path in paths:
         columns.setdefault(len(path["through"]), []).append(path)
     tallest = max(len(column) for column in columns.values())
     height = tallest * (TALL + GAP) + 8
-    apart = (WIDTH - BOX) / max(1, len(columns) - 1)
+    spacing = (WIDTH - BOX) / max(1, len(columns) - 1)
     at: dict[str, tuple[float, float]] = {}
     for number, column in columns.items():
         top = (height - len(column) * (TALL + GAP) + GAP) / 2
         for row, path in enumerate(column):
-            at[path["stage"]] = (round(number * apart, 1), round(top + row * (TALL + GAP), 1))
+            at[path["stage"]] = (round(number * spacing, 1), round(top + row * (TALL + GAP), 1))
     best = max(paths, key=lambda path: float(path["score"]["mean"]))
     parts = [_edge(step, at, metric) for step in steps if step["from"] in at and step["to"] in at]
     parts += [_node(path, at[path["stage"]], metric, path is best) for path in paths]
@@ -37,8 +37,8 @@ def draw_lattice(paths: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str
 def _edge(step: Mapping[str, Any], at: Mapping[str, tuple[float, float]], metric: str) -> Markup:
     (x0, y0), (x1, y1) = at[step["from"]], at[step["to"]]
     x0, y0, y1 = x0 + BOX, y0 + TALL / 2, y1 + TALL / 2
-    known = {"good": "var(--good)", "bad": "var(--bad)"}.get(JUDGED.get(step["verdict"], ""), "var(--muted)")
-    # near the box they leave, where edges do not cross yet
+    known = {"good": "var(--good)", "bad": "var(--bad)"}.get(VERDICT_CLASSES.get(step["verdict"], ""), "var(--muted)")
+    # near the box where the edge starts, before edges cross
     lx, ly = x0 + (x1 - x0) * 0.26, y0 + (y1 - y0) * 0.26 - 4
     return Markup(
         '<g style="color:{c}"><title>{a} added: {d} ({l} to {h}), {v}</title>'
@@ -61,10 +61,11 @@ def _edge(step: Mapping[str, Any], at: Mapping[str, tuple[float, float]], metric
     )
 
 
-def _node(path: Mapping[str, Any], place: tuple[float, float], metric: str, best: bool) -> Markup:
-    x, y = place
+def _node(path: Mapping[str, Any], corner: tuple[float, float], metric: str, best: bool) -> Markup:
+    x, y = corner
     return Markup(
-        '<g><rect x="{x}" y="{y}" width="{w}" height="{t}" rx="4" style="fill:var(--panel);stroke:{s};stroke-width:{k}"/>'
+        '<g><rect x="{x}" y="{y}" width="{w}" height="{t}" rx="4" '
+        'style="fill:var(--panel);stroke:{s};stroke-width:{k}"/>'
         '<text class="name" x="{m}" y="{a}" text-anchor="middle">{n}</text>'
         '<text class="tick" x="{m}" y="{b}" text-anchor="middle">{v}  {i}</text></g>'
     ).format(

@@ -15,7 +15,10 @@ WIDTH, HEIGHT, LEFT, RIGHT = 960, 380, 64, 210
 
 
 def draw_label_curves(sizes: Sequence[Mapping[str, Any]], every: int, metric: str) -> Markup:
-    """`sizes` are the lattice's records by number of labels, fewest first; `every` is how many examples all of them are."""
+    """Draw the score of every path over the number of labels.
+
+    `sizes` are the lattice's records by number of labels, fewest first; `every` is the number of all examples.
+    """
     numbers = [size["labelled"] or every for size in sizes]
     curves: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for size in sizes:
@@ -33,13 +36,13 @@ def draw_label_curves(sizes: Sequence[Mapping[str, Any]], every: int, metric: st
     ]
     for turn, (through, curve) in enumerate(curves.items()):
         colour = f"var(--c{turn % COLOURS})"
-        places = [(x(math.log(number)), y(one["mean"])) for number, one in zip(numbers, curve, strict=True)]
-        line = " ".join(f"{a},{b}" for a, b in places)
+        positions = [(x(math.log(number)), y(one["mean"])) for number, one in zip(numbers, curve, strict=True)]
+        line = " ".join(f"{a},{b}" for a, b in positions)
         bars = Markup("").join(
             Markup(
                 '<line x1="{x}" x2="{x}" y1="{a}" y2="{b}" stroke="currentColor" stroke-width="1" opacity=".5"/>'
-            ).format(x=place[0] + 3 * (turn - len(curves) / 2), a=y(one["low"]), b=y(one["high"]))
-            for place, one in zip(places, curve, strict=True)
+            ).format(x=position[0] + 3 * (turn - len(curves) / 2), a=y(one["low"]), b=y(one["high"]))
+            for position, one in zip(positions, curve, strict=True)
         )
         parts.append(
             Markup(

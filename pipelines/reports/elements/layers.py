@@ -1,4 +1,4 @@
-"""Estimates along an axis of layers or of stages: a line with an interval at every place."""
+"""Estimates over layers or stages: lines with an interval at every position."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from markupsafe import Markup
 from pipelines.reports.elements.axes import COLOURS, Scale, ticks, vertical_axis
 from pipelines.reports.elements.wording import score, span, tick
 
-APART = 5
-"""Pixels between two lines at one place, so that their intervals do not cover each other."""
+OFFSET = 5
+"""Pixels between two lines at one position, so that their intervals do not overlap."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: estimates (mean, low, high) by place; None where there is none."""
+    """A line: an estimate (mean, low, high) for each position, None where there is none."""
 
     name: str
     values: Sequence[Mapping[str, Any] | None]
     chance: bool = False
-    """Whether it is what guessing reaches: drawn as a line of dashes."""
+    """Whether this is the chance level, drawn as a dashed line."""
 
 
-def draw_lines(lines: Sequence[Line], places: Sequence[str], metric: str, label: str, width: int = 960) -> Markup:
-    """`lines` over `places`, whose names stand below; `label` says what the drawing shows."""
+def draw_lines(lines: Sequence[Line], positions: Sequence[str], metric: str, label: str, width: int = 960) -> Markup:
+    """Draw `lines` over named `positions`; `label` is the drawing's accessible name."""
     key = 150 if width > 500 and len(lines) > 1 else 0
     height, left, right, top = (320 if width > 500 else 190), 64, 24 + key, 12
-    longest = max(map(len, places)) * 7 * len(places) > width - left - right
+    longest = max(map(len, positions)) * 7 * len(positions) > width - left - right
     bottom = height - (64 if longest else 30)
     every = [value[end] for line in lines for value in line.values if value is not None for end in ("low", "high")]
     margin = 0.08 * ((max(every) - min(every)) or 0.1)
     y = Scale(min(every) - margin, max(every) + margin, bottom, top)
-    step = (width - left - right) / len(places)
+    step = (width - left - right) / len(positions)
     parts = [vertical_axis(y, ticks(y.first, y.last, 5), left, width - right, lambda value: tick(value, metric))]
-    for number, name in enumerate(places):
+    for number, name in enumerate(positions):
         x = left + step * (number + 0.5)
         turned = f' transform="rotate(-24 {x} {bottom + 18})"' if longest else ""
         anchor = "end" if longest else "middle"
@@ -48,10 +48,12 @@ def draw_lines(lines: Sequence[Line], places: Sequence[str], metric: str, label:
     measured = [line for line in lines if not line.chance]
     for line in lines:
         number = measured.index(line) if line in measured else 0
-        shift = 0 if line.chance else APART * (number - (len(measured) - 1) / 2)
+        shift = 0 if line.chance else OFFSET * (number - (len(measured) - 1) / 2)
         colour = "var(--muted)" if line.chance else f"var(--c{number % COLOURS})"
         points = [
-            (left + step * (place + 0.5) + shift, value) for place, value in enumerate(line.values) if value is not None
+            (left + step * (position + 0.5) + shift, value)
+            for position, value in enumerate(line.values)
+            if value is not None
         ]
         parts.append(_line(line, points, y, colour, metric))
         if key:

@@ -1,4 +1,4 @@
-"""What the stages of a lattice cost: tokens and minutes of training before the fine-tuning, from the records."""
+"""Costs of the stages of a lattice: tokens and minutes of training before the fine-tuning, from the records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipelines.lineage.weights import PLAIN_TEXT, continued
 
 @dataclass(frozen=True)
 class Cost:
-    """Of training on plain text."""
+    """Cost of training on plain text."""
 
     tokens: float
     minutes: float
@@ -20,23 +20,24 @@ class Cost:
 def path_costs(
     stages: Sequence[str], steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Cost]:
-    """Of each fine-tuned stage among `steps` of an execution: all that its first model went through before."""
+    """For each fine-tuned stage of `stages`: the cost of everything that its first model was trained on before."""
     first = _first(steps)
-    return {stage: _together(_before(first[stage], records)) for stage in stages if stage in first}
+    return {stage: _sum(_before(first[stage], records)) for stage in stages if stage in first}
 
 
 def factor_costs(
     paths: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Cost]:
-    """What each factor costs a path that has it, on average: its own training, for what others take is not its doing."""
-    first, found = _first(steps), dict[str, list[Cost]]()
+    """Mean cost of each factor's own training over the paths that have it; the training of other factors is not its
+    cost."""
+    first, costs_of = _first(steps), dict[str, list[Cost]]()
     for path in paths:
         if path["stage"] in first:
             for factor, cost in zip(reversed(path["through"]), _before(first[path["stage"]], records), strict=False):
-                found.setdefault(factor, []).append(cost)
+                costs_of.setdefault(factor, []).append(cost)
     return {
-        factor: Cost(_together(costs).tokens / len(costs), _together(costs).minutes / len(costs))
-        for factor, costs in found.items()
+        factor: Cost(_sum(costs).tokens / len(costs), _sum(costs).minutes / len(costs))
+        for factor, costs in costs_of.items()
     }
 
 
@@ -46,7 +47,7 @@ def _first(steps: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> list[Cost]:
-    """Of every training on plain text that a model's weights went through, the last first."""
+    """Costs of the trainings on plain text that led to a model's weights, the latest first."""
     return [
         Cost(record["result"].get("tokens") or 0, record["environment"]["seconds"] / 60)
         for record in continued(fingerprint, records)
@@ -54,5 +55,5 @@ def _before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> list[
     ]
 
 
-def _together(costs: Sequence[Cost]) -> Cost:
+def _sum(costs: Sequence[Cost]) -> Cost:
     return Cost(sum(cost.tokens for cost in costs), sum(cost.minutes for cost in costs))

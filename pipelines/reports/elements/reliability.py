@@ -1,4 +1,4 @@
-"""Reliability diagrams: how often a model is right when it is this sure."""
+"""Reliability diagrams: accuracy over confidence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIDE, LEFT, TOP, RIGHT, BOTTOM = 300, 44, 10, 274, 252
 
 
 def draw_reliability(points: Sequence[Mapping[str, Any]], stage: str, colour: int) -> Markup:
-    """Share right over confidence, a point a bin with its interval; a model that knows how sure to be lies on the diagonal."""
+    """Draw accuracy over confidence, one point with its interval per bin; a calibrated model lies on the diagonal."""
     least = min(min(point["low"], point["confidence"]) for point in points)
     first = max(0.0, least - 0.05 * (1 - least))
     x, y = Scale(first, 1, LEFT, RIGHT), Scale(first, 1, BOTTOM, TOP)
@@ -30,8 +30,9 @@ def draw_reliability(points: Sequence[Mapping[str, Any]], stage: str, colour: in
     ]
     drawn += [
         Markup(
-            '<g><title>{n} answers, {c} sure on average, {a} right</title><line class="interval" x1="{x}" x2="{x}" y1="{l}" '
-            'y2="{h}"/><circle class="mean" cx="{x}" cy="{y}" r="4"/></g>'
+            "<g><title>{n} answers, mean confidence {c}, accuracy {a}</title>"
+            '<line class="interval" x1="{x}" x2="{x}" y1="{l}" y2="{h}"/>'
+            '<circle class="mean" cx="{x}" cy="{y}" r="4"/></g>'
         ).format(
             n=point["answers"],
             c=percent(point["confidence"]),
@@ -49,8 +50,8 @@ def draw_reliability(points: Sequence[Mapping[str, Any]], stage: str, colour: in
         )
     )
     return Markup(
-        '<svg viewBox="0 0 {w} {w}" role="img" aria-label="Share right over confidence of {s}"><g style="color:var(--c{c})">'
-        "{p}</g></svg>"
+        '<svg viewBox="0 0 {w} {w}" role="img" aria-label="Accuracy over confidence of {s}">'
+        '<g style="color:var(--c{c})">{p}</g></svg>'
     ).format(w=SIDE, s=stage, c=colour % COLOURS, p=Markup("").join(drawn))
 
 

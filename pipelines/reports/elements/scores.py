@@ -1,4 +1,4 @@
-"""Scores as dots with intervals, one row a stage or baseline."""
+"""Scores as dots with intervals, one row per stage or baseline."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ROW = 30
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the plot; scores between −1 and 1."""
+class PlottedScore:
+    """One row of the plot; scores between −1 and 1."""
 
     name: str
     mean: float
@@ -25,8 +25,8 @@ class Row:
     baseline: bool = False
 
 
-def draw_scores(rows: Sequence[Row], metric: str) -> Markup:
-    """A dot plot: the mean, its 95 % interval, and each seed as a small ring."""
+def draw_scores(rows: Sequence[PlottedScore], metric: str) -> Markup:
+    """Draw a dot plot: the mean, its 95 % interval, and each seed as a small ring."""
     width, left, right, top = 960, 220, 24, 10
     bottom = top + ROW * len(rows)
     every = [value for row in rows for value in (row.low, row.high, *row.per_seed)]

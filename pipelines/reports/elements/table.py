@@ -1,8 +1,8 @@
-"""A table of a record: the only way figures come onto a page, so that the same rows are there as CSV and LaTeX.
+"""Tables of a report: every figure on a page comes from one, so that the same rows exist as CSV and LaTeX.
 
 Table("scores", "Scores", (text("model", "Model"), estimate("accuracy", "Accuracy", "accuracy")), rows)
   ├── on the page      {{ tables.scores | table }}
-  └── beside it        tables/<page>-scores.csv, the numbers as recorded; .tex, as the page writes them
+  └── in files         tables/<page>-scores.csv, the values as recorded; .tex, as the page writes them
 """
 
 from __future__ import annotations
@@ -14,47 +14,47 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 from pipelines.reports.elements import wording
 
 TABLES = "tables"
-"""The folder beside a page that has its tables as CSV and LaTeX."""
+"""Name of the folder, next to a page, with its tables as CSV and LaTeX."""
 NOTHING = "–"
-"""What a cell shows that has no value."""
-JUDGED = {"pays": "good", "better": "good", "does not pay": "bad", "worse": "bad"}
-"""Verdict → the class of its colour; any other is unsure."""
+"""Text of a cell without a value."""
+VERDICT_CLASSES = {"pays": "good", "better": "good", "does not pay": "bad", "worse": "bad"}
+"""Verdict → CSS class of its colour; any other has the class `unsure`."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: where its values are, and how people write them."""
+    """A column: the key of its values, and their format."""
 
     key: str
     heading: str
     shown: Callable[[Any], str] = str
-    """A value as the page writes it; markup is kept."""
+    """Formats a value for the page; markup is preserved."""
     right: bool = False
-    """Whether its values are numbers under each other."""
+    """Whether its values are aligned right, as numbers are."""
     parts: tuple[str, ...] = ()
     """Keys of a value that is a mapping, each a column in CSV."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of raw values."""
+    """A table of raw values, which its columns format."""
 
     key: str
-    """Names its files, in which a stage of another recipe has a point for its slash; unique on its page."""
+    """Part of its file names, with dots for slashes; unique on its page."""
     title: str
     columns: tuple[Column, ...]
     rows: Sequence[Mapping[str, Any]]
 
     def html(self) -> Markup:
-        """The table as it stands on a page."""
+        """The table as HTML."""
         head = Markup("").join(
             Markup("<th{c}>{h}</th>").format(c=_class(column), h=column.heading) for column in self.columns
         )
-        body = Markup("").join(
+        rows = Markup("").join(
             Markup("<tr>{cells}</tr>\n").format(
                 cells=Markup("").join(
                     Markup("<td{c}>{v}</td>").format(c=_class(column), v=_shown(column, row)) for column in self.columns
@@ -64,10 +64,10 @@ class Table:
         )
         return Markup(
             '<div class="wide"><table>\n<thead><tr>{h}</tr></thead>\n<tbody>\n{b}</tbody></table></div>'
-        ).format(h=head, b=body)
+        ).format(h=head, b=rows)
 
     def csv(self) -> str:
-        """The recorded values; one that is a mapping takes a column for each of its parts."""
+        """The recorded values as CSV; a value that is a mapping takes a column for each of its parts."""
         import pandas
 
         columns: dict[str, list[Any]] = {}
@@ -80,7 +80,8 @@ class Table:
         return str(pandas.DataFrame(columns, dtype=object).to_csv(index=False, lineterminator="\n"))
 
     def latex(self) -> str:
-        """The table for a paper (booktabs), written as on the page; the minus sign is ASCII, which every engine sets."""
+        """The table as LaTeX (booktabs), formatted as on the page; the minus sign is ASCII, which every engine
+        accepts."""
         import pandas
 
         frame = pandas.DataFrame(
@@ -95,44 +96,44 @@ class Table:
 
 
 def text(key: str, heading: str) -> Column:
-    """Words as they are."""
+    """A column of text."""
     return Column(key, heading)
 
 
 def number(key: str, heading: str, shown: Callable[[Any], str] = "{:,}".format) -> Column:
-    """A number, written by `shown`."""
+    """A column of numbers, formatted by `shown`."""
     return Column(key, heading, shown, right=True)
 
 
 def estimate(key: str, heading: str, metric: str) -> Column:
-    """A score with its interval: a mapping with mean, low and high."""
+    """A column of scores with their intervals: mappings with mean, low and high."""
     return Column(key, heading, lambda value: _estimate(value, metric), right=True, parts=("mean", "low", "high"))
 
 
 def difference(key: str, heading: str, metric: str) -> Column:
-    """The difference of two scores with its interval: a mapping with difference, low and high."""
+    """A column of differences of scores with their intervals: mappings with difference, low and high."""
     parts = ("difference", "low", "high")
     return Column(key, heading, lambda value: _difference(value, metric), right=True, parts=parts)
 
 
 def verdict(key: str, heading: str = "Verdict") -> Column:
-    """What may be concluded, in its colour."""
-    return Column(key, heading, judged)
+    """A column of verdicts, coloured."""
+    return Column(key, heading, coloured_verdict)
 
 
-def judged(word: str) -> Markup:
-    """A verdict in its colour."""
-    return Markup('<span class="verdict {c}">{w}</span>').format(c=JUDGED.get(word, "unsure"), w=word)
+def coloured_verdict(word: str) -> Markup:
+    """A verdict as coloured markup."""
+    return Markup('<span class="verdict {c}">{w}</span>').format(c=VERDICT_CLASSES.get(word, "unsure"), w=word)
 
 
 def write_tables(page: str, tables: Iterable[Table], folder: Path) -> list[Path]:
-    """Write every table of `page` into `folder` as CSV and LaTeX; the files."""
+    """Write every table of `page` into `folder` as CSV and LaTeX, and return the files."""
     written = []
     for table in tables:
         folder.mkdir(parents=True, exist_ok=True)
         for suffix, content in ((".csv", table.csv()), (".tex", table.latex())):
             path = folder / f"{page}-{table.key.replace('/', '.')}{suffix}"
-            write_whole(path, content)
+            write_text_atomically(path, content)
             written.append(path)
     return written
 

@@ -1,4 +1,4 @@
-"""Word vectors as the page shows them: neighbours side by side, analogies, judgements of people."""
+"""Word vectors as the report shows them: nearest neighbours side by side, analogies, human similarity judgements."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from pipelines.reports.elements.axes import percent
 
 
-def describe_words(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page's template needs of the tables of vectors that the evaluate stage `stage` looked at."""
+def describe_word_vectors(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
+    """The template's values for the word vectors that the evaluate stage `stage` measured."""
     models = section["models"]
     words = list(dict.fromkeys(word for model in models for word in model["neighbours"]))
     relations = list(
@@ -24,21 +24,21 @@ def describe_words(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sentences(words: Mapping[str, Any]) -> list[str]:
-    """Which table of vectors answers most analogies, where they were asked."""
-    asked = [model for model in words["models"] if "low" in model.get("analogies", {})]
-    if not asked:
+    """The model that solves most analogies, if they were measured."""
+    measured = [model for model in words["models"] if "low" in model.get("analogies", {})]
+    if not measured:
         return []
-    best = max(asked, key=lambda model: float(model["analogies"]["accuracy"]))
-    found = best["analogies"]
+    best = max(measured, key=lambda model: float(model["analogies"]["accuracy"]))
+    analogies = best["analogies"]
     return [
-        f"The vectors of {best['stage']} answer {percent(found['accuracy'])} of the analogies whose words they know "
-        f"(95 % interval {percent(found['low'])} to {percent(found['high'])}; they know the words of "
-        f"{percent(found['coverage'])} of {found['questions']})."
+        f"The vectors of {best['stage']} solve {percent(analogies['accuracy'])} of the analogies with known words "
+        f"(95 % interval {percent(analogies['low'])} to {percent(analogies['high'])}; they know the words of "
+        f"{percent(analogies['coverage'])} of {analogies['questions']})."
     ]
 
 
 def _nearest(neighbours: Mapping[str, Any], word: str) -> str:
-    """The nearest words; a dash where a word was not asked for, or is not known."""
+    """The nearest words; a dash for a word that was not queried or has no vector."""
     return ", ".join(other for other, _ in neighbours.get(word) or ()) or "–"
 
 

@@ -1,4 +1,4 @@
-"""From a template to a finished file: one environment for all pages, written aside and renamed."""
+"""Rendering of templates to files: one Jinja environment for all pages, files written atomically."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 from pipelines.reports.elements import axes, table, wording
 from pipelines.reports.style import STYLE
 
@@ -19,7 +19,7 @@ FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "sections")
 
 @cache
 def environment() -> Environment:
-    """Where templates are found, and how they write numbers. A name that a template misspells is an error."""
+    """The Jinja environment with the filters of all templates. An undefined name in a template is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     pages = Environment(
@@ -40,15 +40,15 @@ def environment() -> Environment:
         "metric_name": wording.metric_name,
         "capital": wording.capital,
         "table": table.Table.html,
-        "judged": table.judged,
+        "coloured_verdict": table.coloured_verdict,
     }
     pages.globals |= {"span": wording.span, "style": STYLE}
     return pages
 
 
 def write_page(template: str, values: Mapping[str, Any], out: Path) -> Path:
-    """Fill `template` with `values` into the file `out`, whole or not at all; its path."""
+    """Render `template` with `values` to the file `out`, atomically, and return its path."""
     page = environment().get_template(template).render(**values)
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(out, page)
+    write_text_atomically(out, page)
     return out

@@ -1,13 +1,13 @@
-"""Pages beside the report: each shows one kind of thing that was measured, known by what its record holds.
+"""Sections of the report: each is a page of its own for one kind of measurement, recognised by the keys of its record.
 
-    class Robustness(Page, name="robustness"):      # robustness.py, and robustness.html, which extends base.html
+    class RobustnessSection(Section, name="robustness"):   # robustness.py, and robustness.html, which extends base.html
         title = "Robustness"
-        def found(self, report): ...                # what the page shows; None where nothing of it was measured
-        def sentences(self, content): ...           # what of it belongs into the report's summary
-        def tables(self, content): ...              # its tables, also written as CSV and LaTeX
+        def section_data(self, report): ...                 # the data that it shows; None when the report has none
+        def sentences(self, content): ...                   # its contribution to the report's summary
+        def tables(self, content): ...                      # its tables, also written as CSV and LaTeX
 
-A template is given `content`, `tables` (by key; `{{ tables.losses | table }}`), `execution` and `language`. A page takes
-nothing from elsewhere and runs nothing: its plots are inline SVG coloured by the style's variables.
+A template receives `content`, `tables` (by key; `{{ tables.losses | table }}`), `execution` and `language`. A page
+loads nothing and runs no script: its plots are inline SVG coloured by the style's variables.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any, ClassVar
 from pipelines.components import Component
 from pipelines.reports.anchors import Anchor
 from pipelines.reports.elements.table import Table
-from pipelines.reports.judged_stages import Judged
+from pipelines.reports.score_tables import EvaluationRecord
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was recorded of an execution: all that a page may read."""
+    """The records of an execution: everything that a section may read."""
 
     execution: Mapping[str, Any]
     """Its `execution.json`."""
@@ -34,29 +34,29 @@ class Report:
     """Fingerprint → provenance record, of its steps and all their ancestors."""
     store: Path
     """A folder for each fingerprint."""
-    judged: Sequence[Judged]
-    """What its evaluate stages found."""
+    evaluations: Sequence[EvaluationRecord]
+    """The results of its evaluate stages."""
     anchors: Sequence[Anchor] = ()
-    """Published figures to place beside."""
+    """Published figures to compare with."""
 
     def sections(self, key: str) -> list[tuple[str, Mapping[str, Any]]]:
         """(evaluate stage, section) of every section that has `key`."""
-        return [(one.stage, section) for one in self.judged for section in one.sections.values() if key in section]
+        return [(one.stage, section) for one in self.evaluations for section in one.sections.values() if key in section]
 
 
-class Page(Component):
-    """One page beside the report."""
+class Section(Component):
+    """A section of the report, on a page of its own."""
 
     title: ClassVar[str]
 
     @abstractmethod
-    def found(self, report: Report) -> dict[str, Any] | None:
-        """What the template shows; None where nothing of it was measured."""
+    def section_data(self, report: Report) -> dict[str, Any] | None:
+        """The data that this section shows; None when the report has none."""
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
-        """What the page found, in the words of someone who has to decide something."""
+        """The results in sentences for the report's summary, the decision first."""
         return []
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
-        """The tables that the page shows."""
+        """The tables that the section shows."""
         return []

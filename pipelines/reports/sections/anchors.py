@@ -1,42 +1,43 @@
-"""Our scores beside published ones, and how far apart the scales are."""
+"""Comparison of our scores with published ones, with the ratio of the model sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pipelines.lineage.weights import PLAIN_TEXT, continued
 from pipelines.reports.elements.axes import count
 from pipelines.reports.elements.table import Table, estimate, number, text
 from pipelines.reports.elements.wording import metric_name, score
-from pipelines.reports.judged_stages import score_tables
-from pipelines.reports.sections import Page, Report
+from pipelines.reports.score_tables import score_tables
+from pipelines.reports.sections import Report, Section
 
 FAR = 2.0
-"""Models whose sizes differ by more than this factor are of different scales."""
+"""Models whose sizes differ by more than this factor count as different in scale."""
 WORDS = {"pretrain": "general", "adapt_domain": "domain", "adapt_task": "task-adaptive"}
 
 
-class Published(Page, name="anchors"):
-    """What papers report on this dataset, for models that went through the same kinds of stages."""
+class PublishedSection(Section, name="anchors"):
+    """Scores that papers report on this dataset, for models trained by the same kinds of stages."""
 
     title = "Published figures"
 
-    def found(self, report: Report) -> dict[str, Any] | None:
+    def section_data(self, report: Report) -> dict[str, Any] | None:
         rows = []
         first = {step["stage"]: step["fingerprint"] for step in reversed(report.execution["steps"])}
         anchors = [anchor for anchor in report.anchors if anchor.dataset == report.execution["dataset"]]
-        for table in score_tables(report.judged):
+        for table in score_tables(report.evaluations):
             for row in table.rows:
                 if row.baseline or row.name not in first:
                     continue
-                through, compressed, parameters = _made(first[row.name], report.records)
+                through, compressed, parameters = _training(first[row.name], report.records)
                 for anchor in anchors:
                     for figure in anchor.figures:
                         ours = row.scores.get(anchor.metric)
                         if ours is None or (figure.through, figure.compressed) != (through, compressed):
                             continue
-                        apart = anchor.parameters / parameters if parameters else None
+                        ratio = anchor.parameters / parameters if parameters else None
                         rows.append(
                             {
                                 "through": " + ".join(WORDS[kind] for kind in through) or "from scratch",
@@ -48,7 +49,7 @@ class Published(Page, name="anchors"):
                                 "published": figure.value,
                                 "deviation": figure.deviation,
                                 "theirs": anchor.parameters,
-                                "scale": _scale(apart),
+                                "scale": _scale(ratio),
                                 "source": anchor.source,
                             }
                         )
@@ -64,15 +65,15 @@ class Published(Page, name="anchors"):
         return [
             Table(
                 metric,
-                f"{metric_name(metric)} beside published figures",
+                f"{metric_name(metric)}, ours and published",
                 (
-                    text("through", "Trained before on"),
+                    text("through", "Pre-training"),
                     text("model", "Our stage"),
                     estimate("ours", "Ours", metric),
                     number("parameters", "Parameters", count),
-                    text("system", "Published"),
-                    number("published", "Theirs", lambda value, metric=metric: score(value, metric)),  # type: ignore[misc]
-                    number("deviation", "± (seeds)", lambda value, metric=metric: score(value, metric)),  # type: ignore[misc]
+                    text("system", "Published system"),
+                    number("published", "Published", partial(score, metric=metric)),
+                    number("deviation", "± (seeds)", partial(score, metric=metric)),
                     number("theirs", "Parameters", count),
                     text("scale", "Scale"),
                     text("source", "Source"),
@@ -83,15 +84,15 @@ class Published(Page, name="anchors"):
         ]
 
 
-def _made(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[str, ...], bool, int]:
-    """What a model's weights went through on plain text, whether it was compressed, and its parameters."""
+def _training(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[str, ...], bool, int]:
+    """Kinds of a model's stages on plain text, whether it was compressed, and its number of parameters."""
     line = list(continued(fingerprint, records))
     kinds = [record["kind"] for record in line]
     parameters = int(line[0].get("result", {}).get("parameters") or 0) if line else 0
     return tuple(kind for kind in reversed(kinds) if kind in PLAIN_TEXT), "compress" in kinds, parameters
 
 
-def _scale(apart: float | None) -> str | None:
-    if apart is None or 1 / FAR <= apart <= FAR:
+def _scale(ratio: float | None) -> str | None:
+    if ratio is None or 1 / FAR <= ratio <= FAR:
         return None
-    return f"theirs {apart:.0f}x larger" if apart > 1 else f"ours {1 / apart:.0f}x larger"
+    return f"published {ratio:.0f}x larger" if ratio > 1 else f"ours {1 / ratio:.0f}x larger"

@@ -1,4 +1,4 @@
-"""What a score hides: how sure models are, where they are good and where not, and what they get wrong."""
+"""Calibration of models, scores by slice and class, their most confident errors, and perplexity."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pipelines.reports.elements.axes import percent, points
 from pipelines.reports.elements.reliability import draw_reliability
 from pipelines.reports.elements.table import Column, Table, estimate, number, text
 from pipelines.reports.elements.wording import capital, metric_name
-from pipelines.reports.sections import Page, Report
+from pipelines.reports.sections import Report, Section
 
 LONGEST = 240
-"""Characters shown of a text."""
+"""Most characters that are shown of a text."""
 PARTS = {
     "length": "Length in characters",
-    "unknown_words": "Words that no training example holds, %",
+    "unknown_words": "Words absent from the training examples, %",
     "source": "Source",
 }
-"""What examples were parted by → its heading."""
+"""Criterion by which examples are sliced → its heading."""
 
 
-class CalibrationPage(Page, name="calibration"):
+class CalibrationSection(Section, name="calibration"):
     """Calibration, slices, errors and perplexity."""
 
     title = "Calibration and errors"
 
-    def found(self, report: Report) -> dict[str, Any] | None:
+    def section_data(self, report: Report) -> dict[str, Any] | None:
         content = {
             key: [
-                {**section, "judged": stage, "several": len(report.sections(key)) > 1}
+                {**section, "evaluate_stage": stage, "several": len(report.sections(key)) > 1}
                 for stage, section in report.sections(key)
             ]
             for key in ("ece", "slices", "errors", "perplexity")
@@ -46,21 +46,21 @@ class CalibrationPage(Page, name="calibration"):
         return content if any(content.values()) else None
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
-        told = []
+        lines = []
         for section in content["ece"]:
             last = section["stages"][-1]
-            gap, off = last["overconfidence"], last["ece"]["equal_mass"]
-            sure = "surer than right" if gap["low"] > 0 else "less sure than right" if gap["high"] < 0 else None
-            by = (
-                f"{last['stage']} is {sure} by {points(abs(gap['mean'])).lstrip('+')} points"
-                if sure
-                else (f"One cannot tell whether {last['stage']} is too sure or not sure enough")
+            gap, error = last["overconfidence"], last["ece"]["equal_mass"]
+            finding = "overconfident" if gap["low"] > 0 else "underconfident" if gap["high"] < 0 else None
+            verdict = (
+                f"{last['stage']} is {finding} by {points(abs(gap['mean'])).lstrip('+')} points"
+                if finding
+                else f"{last['stage']} is neither significantly overconfident nor underconfident"
             )
-            told.append(
-                f"{by}; its calibration error is {percent(off['mean'])}, where a perfectly calibrated model would show up to "
-                f"{percent(off['by_chance'])} by chance."
+            lines.append(
+                f"{verdict}; its calibration error is {percent(error['mean'])}, where a perfectly calibrated model "
+                f"shows up to {percent(error['by_chance'])} by chance."
             )
-        return told
+        return lines
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
         return [
@@ -72,29 +72,29 @@ class CalibrationPage(Page, name="calibration"):
 
 
 def _calibrated(section: Mapping[str, Any]) -> Iterator[Table]:
-    judged = section["judged"]
+    evaluate_stage = section["evaluate_stage"]
     rows = [{**one, **one["ece"], "by_chance": one["ece"]["equal_mass"]["by_chance"]} for one in section["stages"]]
     yield Table(
-        f"{judged}-calibration",
+        f"{evaluate_stage}-calibration",
         "Calibration",
         (
             text("stage", "Model"),
             estimate("accuracy", "Accuracy", "accuracy"),
             estimate("confidence", "Confidence", "confidence"),
             estimate("equal_mass", "Error, equal mass", "ece"),
-            number("by_chance", "By chance up to", percent),
+            number("by_chance", "By chance, up to", percent),
             estimate("equal_width", "Error, equal width", "ece"),
             Column("brier", "Brier score", _plain, right=True, parts=("mean", "low", "high")),
         ),
         rows,
     )
     yield Table(
-        f"{judged}-reliability",
+        f"{evaluate_stage}-reliability",
         "Reliability diagrams",
         (
             text("stage", "Model"),
             number("confidence", "Mean confidence", percent),
-            number("accuracy", "Right", percent),
+            number("accuracy", "Accuracy", percent),
             number("low", "From", percent),
             number("high", "To", percent),
             number("answers", "Answers"),
@@ -104,11 +104,11 @@ def _calibrated(section: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _sliced(section: Mapping[str, Any]) -> Iterator[Table]:
-    judged, metric = section["judged"], section["metric"]
+    evaluate_stage, metric = section["evaluate_stage"], section["metric"]
     for part in section["slices"]:
         stages = dict.fromkeys(stage for group in part["groups"] for stage in group["stages"])
         yield Table(
-            f"{judged}-{part['by']}",
+            f"{evaluate_stage}-{part['by']}",
             PARTS[part["by"]],
             (
                 text("name", PARTS[part["by"]]),
@@ -120,7 +120,7 @@ def _sliced(section: Mapping[str, Any]) -> Iterator[Table]:
     if section["classes"]:
         stages = dict.fromkeys(stage for one in section["classes"] for stage in one["stages"])
         yield Table(
-            f"{judged}-classes",
+            f"{evaluate_stage}-classes",
             "Classes",
             (
                 text("label", "Class"),
@@ -133,16 +133,16 @@ def _sliced(section: Mapping[str, Any]) -> Iterator[Table]:
 
 def _wrong(section: Mapping[str, Any]) -> Iterator[Table]:
     for one in section["stages"]:
-        sure = any(error["confidence"] is not None for error in one["errors"])
+        has_confidence = any(error["confidence"] is not None for error in one["errors"])
         yield Table(
-            f"{section['judged']}-errors-{one['stage']}",
+            f"{section['evaluate_stage']}-errors-{one['stage']}",
             f"{one['stage']}: {one['wrong']} of {section['examples']} wrong",
             (
                 number("index", "Row"),
                 Column("text", "Text", _cut),
-                Column("right", "Right", _cut),
-                Column("given", "Given", _cut),
-                number("confidence", "Confidence", percent) if sure else number("score", "Score", percent),
+                Column("right", "Reference", _cut),
+                Column("given", "Prediction", _cut),
+                number("confidence", "Confidence", percent) if has_confidence else number("score", "Score", percent),
             ),
             one["errors"],
         )
@@ -151,13 +151,13 @@ def _wrong(section: Mapping[str, Any]) -> Iterator[Table]:
 def _predicted(section: Mapping[str, Any]) -> Table:
     name = capital(section["perplexity"].replace("_", "-"))
     return Table(
-        f"{section['judged']}-{section['perplexity']}",
+        f"{section['evaluate_stage']}-{section['perplexity']}",
         name,
         (
             text("stage", "Model"),
             number("tokens", "Tokens"),
-            Column("perplexity", f"{name} a token", _plain, right=True, parts=("mean", "low", "high")),
-            Column("bits_per_byte", "Bits a byte", _plain, right=True, parts=("mean", "low", "high")),
+            Column("perplexity", f"{name} per token", _plain, right=True, parts=("mean", "low", "high")),
+            Column("bits_per_byte", "Bits per byte", _plain, right=True, parts=("mean", "low", "high")),
         ),
         section["stages"],
     )

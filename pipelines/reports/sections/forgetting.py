@@ -1,4 +1,4 @@
-"""What every stage forgot of general text, along the lineage."""
+"""Forgetting of general text, stage by stage along the lineage."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pipelines.reports.elements.layers import Line, draw_lines
 from pipelines.reports.elements.table import Table, difference, estimate, text, verdict
 from pipelines.reports.elements.wording import capital, metric_name, score
 from pipelines.reports.elements.wording import difference as written
-from pipelines.reports.sections import Page, Report
-from pipelines.reports.sections.probed import read_probed
+from pipelines.reports.sections import Report, Section
+from pipelines.reports.sections.probe_results import read_probe_results
 
 LOSS = "loss"
 
 
-class Forgetting(Page, name="forgetting"):
-    """The loss on held-out general text and the sentence tasks at every boundary, drawn along the lineage."""
+class ForgettingSection(Section, name="forgetting"):
+    """The loss on held-out general text, and probing tasks of sentences, after every stage of the lineage."""
 
     title = "Forgetting"
 
-    def found(self, report: Report) -> dict[str, Any] | None:
-        probed = read_probed(report, "boundaries")
+    def section_data(self, report: Report) -> dict[str, Any] | None:
+        probed = read_probe_results(report, "boundaries")
         return {"meters": [_described(stage, section) for stage, _, section in probed]} if probed else None
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
@@ -33,13 +33,13 @@ class Forgetting(Page, name="forgetting"):
 
 def _described(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
     boundaries = section["boundaries"]
-    places = [one["stage"] for one in boundaries]
+    stages = [one["stage"] for one in boundaries]
     losses = [one.get(LOSS) for one in boundaries]
     tasks = [metric for metric in section["metrics"] if metric != LOSS]
     return {
         "stage": stage,
         "section": section,
-        "loss": draw_lines([Line(LOSS, losses)], places, LOSS, "Loss on held-out general text, stage by stage")
+        "loss": draw_lines([Line(LOSS, losses)], stages, LOSS, "Loss on held-out general text, stage by stage")
         if any(losses)
         else None,
         "tasks": [
@@ -47,10 +47,10 @@ def _described(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
                 "title": capital(metric_name(task)),
                 "svg": draw_lines(
                     [
-                        Line("guessing", [_level(section["chances"][task])] * len(places), chance=True),
+                        Line("chance", [_level(section["chances"][task])] * len(stages), chance=True),
                         Line(task, [one.get(task) for one in boundaries]),
                     ],
-                    places,
+                    stages,
                     "accuracy",
                     f"{capital(metric_name(task))}, stage by stage",
                     width=300,
@@ -87,7 +87,7 @@ def _tables(stage: str, section: Mapping[str, Any], tasks: list[str]) -> dict[st
             "At the end of every stage",
             (
                 text("stage", "Stage"),
-                text("way", "Asked for"),
+                text("way", "Measured by"),
                 *(estimate(metric, capital(metric_name(metric)), form) for metric, form in shown),
             ),
             section["boundaries"],
@@ -98,7 +98,7 @@ def _tables(stage: str, section: Mapping[str, Any], tasks: list[str]) -> dict[st
             (
                 text("compared", "Compared"),
                 text("measured", "Measured"),
-                difference("loss", "Nats a token", LOSS),
+                difference("loss", "Nats per token", LOSS),
                 difference("accuracy", "Points of accuracy", "accuracy"),
                 verdict("verdict"),
             ),
@@ -116,27 +116,27 @@ def _since_first(section: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _sentences(section: Mapping[str, Any]) -> list[str]:
-    """What the lineage forgot between the first and the last stage that predict the same tokens."""
+    """The forgetting between the first and the last stage that predict the same tokens."""
     first = section["boundaries"][0]
-    told = []
-    asked = [one for one in section["boundaries"] if LOSS in one.get("since_first", {})]
-    if asked:
-        last = asked[-1]
-        found = last["since_first"][LOSS]
+    lines = []
+    measured = [one for one in section["boundaries"] if LOSS in one.get("since_first", {})]
+    if measured:
+        last = measured[-1]
+        change = last["since_first"][LOSS]
         does = {"worse": "forgot", "better": "improved on"}.get(
-            found["verdict"], "neither clearly forgot nor improved on"
+            change["verdict"], "neither significantly forgot nor improved on"
         )
-        told.append(
+        lines.append(
             f"From {first['stage']} to {last['stage']} the models {does} general text: "
-            f"{score(first[LOSS]['mean'], LOSS)} nats a token on held-out text, then {score(last[LOSS]['mean'], LOSS)} "
-            f"({written(found['difference'], LOSS)}, 95 % interval {written(found['low'], LOSS)} to "
-            f"{written(found['high'], LOSS)})."
+            f"{score(first[LOSS]['mean'], LOSS)} nats per token on held-out text, then "
+            f"{score(last[LOSS]['mean'], LOSS)} ({written(change['difference'], LOSS)}, 95 % interval "
+            f"{written(change['low'], LOSS)} to {written(change['high'], LOSS)})."
         )
     last = section["boundaries"][-1]
     lost = [task for task, one in last.get("since_first", {}).items() if task != LOSS and one["verdict"] == "worse"]
     if lost:
-        told.append(
+        lines.append(
             f"After {last['stage']}, {' and '.join(metric_name(task) for task in lost)} "
-            f"{'is' if len(lost) == 1 else 'are'} harder to read off a sentence's vector than after {first['stage']}."
+            f"{'is' if len(lost) == 1 else 'are'} harder to predict from sentence vectors than after {first['stage']}."
         )
-    return told
+    return lines

@@ -1,4 +1,4 @@
-"""The page of a promotion: who was held against whom, every criterion with its reason, and what was decided."""
+"""The page of a promotion: the compared models, every criterion with its reason, and the decision."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from pipelines.reports.elements.axes import Scale, horizontal_axis, ticks
 from pipelines.reports.elements.table import Column, Table, text
-from pipelines.reports.sections import Page, Report
+from pipelines.reports.sections import Report, Section
 
 COLOURS = {
     "met": "good",
@@ -19,17 +19,17 @@ COLOURS = {
     "NO-GO": "bad",
     "INCONCLUSIVE": "unsure",
 }
-"""Outcome or verdict → the class of its colour."""
+"""Outcome or verdict → CSS class of its colour."""
 SHORT = 12
-"""Digits shown of a fingerprint."""
+"""Digits of a fingerprint that are shown."""
 
 
-class Gate(Page, name="gate"):
-    """Shown of an execution whose record holds `criteria`: a promotion."""
+class GateSection(Section, name="gate"):
+    """The criteria and the decision of a promotion: an execution whose record has `criteria`."""
 
     title = "Gate"
 
-    def found(self, report: Report) -> dict[str, Any] | None:
+    def section_data(self, report: Report) -> dict[str, Any] | None:
         criteria = report.execution.get("criteria")
         if criteria is None:
             return None
@@ -43,10 +43,10 @@ class Gate(Page, name="gate"):
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
         against = content["champion"]
-        held = f"the {content['alias']} {against['label']}" if against else f"no {content['alias']} yet"
+        opponent = f"the {content['alias']} {against['label']}" if against else f"no {content['alias']} yet"
         return [
-            f"{content['verdict']}: {content['candidate']['label']} against {held}, on the {content['examples']} test examples of "
-            f"{content['dataset']}."
+            f"{content['verdict']}: {content['candidate']['label']} against {opponent}, on the {content['examples']} "
+            f"test examples of {content['dataset']}."
         ]
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
@@ -72,19 +72,19 @@ class Gate(Page, name="gate"):
 
 
 def coloured(word: str) -> Markup:
-    """An outcome or a verdict in its colour."""
+    """An outcome or a verdict as coloured markup."""
     return Markup('<span class="verdict {c}">{w}</span>').format(c=COLOURS.get(word, "note"), w=word)
 
 
 def draw(outcome: Mapping[str, Any]) -> Markup:
-    """What was measured with its interval, and the border that it must keep, the side that is asked for shaded."""
-    known = outcome["evidence"]
+    """Draw a measured value with its interval, and the threshold, with the required side shaded."""
+    measured = outcome["evidence"]
     width, left, right, top, bottom = 960, 24, 24, 8, 50
-    every = [known["low"], known["high"], known["value"], known["border"]]
+    every = [measured["low"], measured["high"], measured["value"], measured["border"]]
     margin = 0.12 * ((max(every) - min(every)) or abs(max(every)) or 1.0)
     x = Scale(min(every) - margin, max(every) + margin, left, width - right)
-    edge, y = x(known["border"]), (top + bottom) / 2
-    start, end = (edge, width - right) if known["above"] else (left, edge)
+    edge, y = x(measured["border"]), (top + bottom) / 2
+    start, end = (edge, width - right) if measured["above"] else (left, edge)
     parts = [
         Markup('<rect x="{a}" y="{t}" width="{w}" height="{h}" style="fill:var(--panel)"/>').format(
             a=start, t=top, w=round(end - start, 2), h=bottom - top
@@ -97,12 +97,19 @@ def draw(outcome: Mapping[str, Any]) -> Markup:
             '<g style="color:var(--{c})"><line class="interval" x1="{a}" x2="{z}" y1="{y}" y2="{y}"/>'
             '<circle class="mean" cx="{m}" cy="{y}" r="5.5"/></g>'
         ).format(
-            c=COLOURS.get(outcome["outcome"], "muted"), a=x(known["low"]), z=x(known["high"]), m=x(known["value"]), y=y
+            c=COLOURS.get(outcome["outcome"], "muted"),
+            a=x(measured["low"]),
+            z=x(measured["high"]),
+            m=x(measured["value"]),
+            y=y,
         ),
     ]
-    said = f"{outcome['criterion']}: {known['value']:g}, interval {known['low']:g} to {known['high']:g}, border {known['border']:g}"
+    title = (
+        f"{outcome['criterion']}: {measured['value']:g}, interval {measured['low']:g} to {measured['high']:g}, "
+        f"threshold {measured['border']:g}"
+    )
     return Markup('<svg viewBox="0 0 {w} {h}" role="img" aria-label="{s}"><title>{s}</title>{p}</svg>').format(
-        w=width, h=bottom + 26, s=said, p=Markup("").join(parts)
+        w=width, h=bottom + 26, s=title, p=Markup("").join(parts)
     )
 
 

@@ -1,4 +1,4 @@
-"""Which stage earned its keep, at what cost."""
+"""The effect of every stage before fine-tuning, and its cost."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pipelines.reports.elements.path_costs import factor_costs, path_costs
 from pipelines.reports.elements.table import Table, difference, estimate, number, text, verdict
 from pipelines.reports.elements.wording import capital, measured_in, metric_name
 from pipelines.reports.elements.wording import difference as written
-from pipelines.reports.sections import Page, Report
+from pipelines.reports.sections import Report, Section
 
 NEITHER = "neither alone"
-"""Seeds vary more than items can make up for, and items more than seeds can: only more of both would tell."""
+"""Neither more seeds nor more items alone can settle the verdict: the variance of the other is too large."""
 
 
-class Lattice(Page, name="lattice"):
-    """Every subset of the stages before fine-tuning: effects, costs, and what would settle what one cannot tell."""
+class LatticeSection(Section, name="lattice"):
+    """Every subset of the stages before fine-tuning: effects, costs, and sample sizes that would settle a verdict."""
 
     title = "Stage lattice"
 
-    def found(self, report: Report) -> dict[str, Any] | None:
+    def section_data(self, report: Report) -> dict[str, Any] | None:
         sections = report.sections("paths")
         if not sections:
             return None
         stage, section = sections[-1]
-        dataset = next(one.dataset for one in report.judged if one.stage == stage)
+        dataset = next(one.dataset for one in report.evaluations if one.stage == stage)
         stages = [path["stage"] for path in section["paths"]]
         steps = report.execution["steps"]
         metric = section["metric"]
@@ -45,7 +45,7 @@ class Lattice(Page, name="lattice"):
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
         metric = content["metric"]
-        told = []
+        lines = []
         for effect in content["effects"]:
             if len(effect["of"]) > 1:
                 continue
@@ -55,15 +55,16 @@ class Lattice(Page, name="lattice"):
             words = {
                 "pays": f"The stage {factor} pays: {gained}",
                 "does not pay": f"The stage {factor} does harm: {gained}",
-                "cannot tell": f"One cannot tell whether the stage {factor} pays: {gained}",
+                "cannot tell": f"The test cannot tell whether the stage {factor} pays: {gained}",
             }[effect["verdict"]]
             if (cost := content["factor_costs"].get(factor)) is not None:
                 words += f", for {count(cost.tokens)} tokens and {cost.minutes:.1f} minutes"
             needed = settled_by(effect)
             if needed:
-                words += f"; {needed if needed != NEITHER else 'neither more seeds nor more test items alone'} would settle it"
-            told.append(f"{words}.")
-        return told
+                enough = needed if needed != NEITHER else "neither more seeds nor more test items alone"
+                words += f"; {enough} would settle it"
+            lines.append(f"{words}.")
+        return lines
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
         metric = content["metric"]
@@ -71,14 +72,14 @@ class Lattice(Page, name="lattice"):
         return [
             Table(
                 "stages",
-                "What each stage is worth",
+                "Effect and cost of each stage",
                 (
                     text("stage", "Stage"),
                     difference("effect", gain, metric),
                     number("p", "p, Holm", "{:.3f}".format),
                     number("tokens", "Tokens", count),
                     number("minutes", "Minutes", "{:.1f}".format),
-                    number("rate", "Gained a minute", lambda value: written(value, metric)),
+                    number("rate", "Gain per minute", lambda value: written(value, metric)),
                     verdict("verdict"),
                     text("settled", "Settled by"),
                 ),
@@ -112,10 +113,10 @@ class Lattice(Page, name="lattice"):
             ),
             Table(
                 "steps",
-                "What a stage adds to a path",
+                "Effect of a stage on each path",
                 (
-                    text("before", "To"),
-                    text("adds", "is added"),
+                    text("before", "Path"),
+                    text("adds", "Added stage"),
                     difference("effect", gain, metric),
                     number("p", "p, Holm", "{:.3f}".format),
                     verdict("verdict"),
@@ -133,7 +134,7 @@ class Lattice(Page, name="lattice"):
             ),
             Table(
                 "interactions",
-                "Do stages help or replace each other",
+                "Interactions of stages",
                 (
                     text("of", "Stages"),
                     difference("effect", gain, metric),
@@ -162,7 +163,7 @@ class Lattice(Page, name="lattice"):
             "p": effect["p_holm"],
             "tokens": cost.tokens if cost else None,
             "minutes": cost.minutes if cost else None,
-            # a stage that was taken over from a checkpoint cost nothing here
+            # a stage that starts from a checkpoint may cost nothing here
             "rate": effect["difference"] / cost.minutes if cost and cost.minutes > 0.05 else None,
             "verdict": effect["verdict"],
             "settled": settled_by(effect) or None,
@@ -170,14 +171,14 @@ class Lattice(Page, name="lattice"):
 
 
 MEANINGS = {
-    "pays": "each gains more where the other ran",
-    "does not pay": "each gains less where the other ran",
+    "pays": "each gains more with the other",
+    "does not pay": "each gains less with the other",
     "cannot tell": "cannot tell",
 }
 
 
 def settled_by(effect: Mapping[str, Any]) -> str:
-    """How many seeds, or how many items, would settle a verdict of "cannot tell", in words; nothing where it is settled."""
+    """The number of seeds, or of items, that would settle a verdict of "cannot tell"; empty when it is settled."""
     needed = effect.get("settled_by")
     if needed is None:
         return ""

@@ -1,4 +1,4 @@
-"""What every stage changed in the hidden states, layer by layer."""
+"""Changes of the hidden states by every stage, layer by layer."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pipelines.reports.elements.layers import Line, draw_lines
 from pipelines.reports.elements.table import Column, Table, difference, estimate, number, text, verdict
 from pipelines.reports.elements.wording import capital, measured_in, metric_name, score, span
 from pipelines.reports.elements.wording import difference as written
-from pipelines.reports.sections import Page, Report
-from pipelines.reports.sections.probed import read_probed
+from pipelines.reports.sections import Report, Section
+from pipelines.reports.sections.probe_results import read_probe_results
 
 DRAWN = 2
-"""Metrics of a probe that are drawn; the table has all of them."""
+"""Number of a probe's metrics that are drawn; the table has all of them."""
 
 
-class Probes(Page, name="probes"):
-    """A plot of every probe over layers with a line for each stage, the changes between stages, and what has no layer."""
+class ProbesSection(Section, name="probes"):
+    """A plot of every probe over layers with a line per stage, changes between stages, and results without a layer."""
 
     title = "Probes"
 
-    def found(self, report: Report) -> dict[str, Any] | None:
-        probed = read_probed(report, "layers")
+    def section_data(self, report: Report) -> dict[str, Any] | None:
+        probed = read_probe_results(report, "layers")
         return {"probes": [_described(*one) for one in probed]} if probed else None
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
@@ -33,13 +33,13 @@ class Probes(Page, name="probes"):
 
 
 def _described(stage: str, probe: str, section: Mapping[str, Any]) -> dict[str, Any]:
-    places = [str(layer) for layer in section["layers"]]
+    layers = [str(layer) for layer in section["layers"]]
     plots = []
     for metric in section["metrics"][:DRAWN]:
         lines = [
             Line(one["stage"], [_at(one, layer, metric) for layer in section["layers"]]) for one in section["stages"]
         ]
-        drawn = draw_lines(lines, places, metric, f"{metric_name(metric)} of every layer")
+        drawn = draw_lines(lines, layers, metric, f"{metric_name(metric)} of every layer")
         plots.append({"title": capital(metric_name(metric)), "svg": drawn})
     return {
         "stage": stage,
@@ -56,7 +56,7 @@ def _at(stage: Mapping[str, Any], layer: int, metric: str) -> Mapping[str, Any] 
 
 def _tables(key: str, section: Mapping[str, Any]) -> dict[str, Table]:
     metric = section["metric"]
-    found = {
+    tables = {
         "layers": Table(
             f"{key}-layers",
             "Every layer",
@@ -69,9 +69,9 @@ def _tables(key: str, section: Mapping[str, Any]) -> dict[str, Table]:
         )
     }
     if section["changes"]:
-        found["changes"] = Table(
+        tables["changes"] = Table(
             f"{key}-changes",
-            "What each stage changed",
+            "Changes between stages",
             (
                 text("compared", "Compared"),
                 number("layer", "Layer"),
@@ -90,10 +90,10 @@ def _tables(key: str, section: Mapping[str, Any]) -> dict[str, Table]:
             ],
         )
     if any("mix" in note for one in section["stages"] for note in one["notes"]):
-        found["mixes"] = _mixes(key, section)
+        tables["mixes"] = _mixes(key, section)
     if any("relations" in one for one in section["stages"]):
-        found["relations"] = _relations(key, section)
-    return found
+        tables["relations"] = _relations(key, section)
+    return tables
 
 
 def _mixes(key: str, section: Mapping[str, Any]) -> Table:
@@ -115,7 +115,7 @@ def _mixes(key: str, section: Mapping[str, Any]) -> Table:
         for one in section["stages"]
         for seed, note in zip(one["seeds"], one["notes"], strict=True)
     ]
-    return Table(f"{key}-mixes", "From which layers it is read", columns, rows)
+    return Table(f"{key}-mixes", "Weights of the layers", columns, rows)
 
 
 def _relations(key: str, section: Mapping[str, Any]) -> Table:
@@ -124,10 +124,10 @@ def _relations(key: str, section: Mapping[str, Any]) -> Table:
         text("relation", "Relation"),
         number("words", "Words"),
         text("head", "Head"),
-        estimate("accuracy", "Attends to its head", "accuracy"),
+        estimate("accuracy", "Accuracy of the head", "accuracy"),
         number("offset", "Best offset", lambda value: f"{value:+d}".replace("-", "−")),
-        estimate("offset_accuracy", "The offset finds", "accuracy"),
-        difference("above_offset", "Above it", "accuracy"),
+        estimate("offset_accuracy", "Accuracy of the offset", "accuracy"),
+        difference("above_offset", "Head minus offset", "accuracy"),
         verdict("verdict"),
     )
     rows = [
@@ -140,40 +140,40 @@ def _relations(key: str, section: Mapping[str, Any]) -> Table:
         for one in section["stages"]
         for relation in one.get("relations", ())
     ]
-    return Table(f"{key}-relations", "Heads that find a relation", columns, rows)
+    return Table(f"{key}-relations", "Attention heads that follow a relation", columns, rows)
 
 
 def _best(one: Mapping[str, Any]) -> str | None:
-    """Where the probe reads best."""
+    """The layer and stage from which the probe predicts best."""
     section = one["section"]
     metric = section["metric"]
     layers = [(stage["stage"], layer) for stage in section["stages"] for layer in stage["layers"]]
     stage, layer = max(layers, key=lambda pair: float(pair[1][metric]["mean"]))
-    found = layer[metric]
+    best = layer[metric]
     return (
-        f"{one['title']}: read best from layer {layer['layer']} of {stage}, {score(found['mean'], metric)} "
-        f"{metric_name(metric)} (95 % interval {span(found['low'], found['high'], metric)})."
+        f"{one['title']}: best from layer {layer['layer']} of {stage}, {score(best['mean'], metric)} "
+        f"{metric_name(metric)} (95 % interval {span(best['low'], best['high'], metric)})."
     )
 
 
 def _changed(one: Mapping[str, Any]) -> str | None:
-    """The change between stages that is largest among those that are certain, and how many are."""
+    """The largest significant change between stages, and the number of significant ones."""
     section = one["section"]
     metric = section["metric"]
     changes = [(change, layer) for change in section["changes"] for layer in change["layers"]]
-    certain = [pair for pair in changes if pair[1][metric]["verdict"] != "cannot tell"]
-    if not certain:
+    significant = [pair for pair in changes if pair[1][metric]["verdict"] != "cannot tell"]
+    if not significant:
         return (
-            f"{one['title']}, from stage to stage: none of {len(changes)} changes of a layer stands."
+            f"{one['title']}, from stage to stage: none of {len(changes)} changes of a layer is significant."
             if changes
             else None
         )
-    change, layer = max(certain, key=lambda pair: abs(float(pair[1][metric]["difference"])))
-    found = layer[metric]
-    apart = written(found["difference"], metric)
-    between = f"{written(found['low'], metric)} to {written(found['high'], metric)}"
+    change, layer = max(significant, key=lambda pair: abs(float(pair[1][metric]["difference"])))
+    largest = layer[metric]
+    size = written(largest["difference"], metric)
+    between = f"{written(largest['low'], metric)} to {written(largest['high'], metric)}"
     where = f"from {change['from']} to {change['to']} in layer {layer['layer']}"
     return (
-        f"{one['title']}, from stage to stage: {len(certain)} of {len(changes)} changes of a layer stand when all are "
-        f"counted, the largest {where}: {apart} {measured_in(metric)} ({between})."
+        f"{one['title']}, from stage to stage: {len(significant)} of {len(changes)} changes of a layer are significant "
+        f"after correction, the largest {where}: {size} {measured_in(metric)} ({between})."
     )

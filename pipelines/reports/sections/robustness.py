@@ -1,4 +1,4 @@
-"""What is left of a score when the examples are attacked."""
+"""Scores on attacked examples."""
 
 from __future__ import annotations
 
@@ -6,65 +6,65 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pipelines.reports.elements.axes import percent
-from pipelines.reports.elements.scores import Row, draw_scores
+from pipelines.reports.elements.scores import PlottedScore, draw_scores
 from pipelines.reports.elements.table import Column, Table, difference, estimate, number, text, verdict
 from pipelines.reports.elements.wording import difference as written
 from pipelines.reports.elements.wording import measured_in, metric_name, score
-from pipelines.reports.sections import Page, Report
+from pipelines.reports.sections import Report, Section
 
 LONGEST = 220
-"""Characters shown of an example."""
+"""Most characters that are shown of an example."""
 CLEAN = "no attack"
 
 
-class RobustnessPage(Page, name="robustness"):
+class RobustnessSection(Section, name="robustness"):
     """Clean and attacked scores side by side."""
 
     title = "Robustness"
 
-    def found(self, report: Report) -> dict[str, Any] | None:
+    def section_data(self, report: Report) -> dict[str, Any] | None:
         sections = [
             {
                 **section,
-                "judged": judged,
+                "evaluate_stage": stage,
                 "metric_name": metric_name(section["metric"]),
                 "drawn": [{"stage": one["stage"], "svg": _drawn(one, section["metric"])} for one in section["stages"]],
             }
-            for judged, section in report.sections("attacks")
+            for stage, section in report.sections("attacks")
         ]
         return {"sections": sections} if sections else None
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
-        told = []
+        lines = []
         for section in content["sections"]:
             metric, last = section["metric"], section["stages"][-1]
-            felt = [name for name in section["attacks"] if last["loss"][name][metric]["high"] < 0]
-            if not felt:
-                told.append(
-                    f"No attack costs {last['stage']} anything that these {section['examples']} examples can show."
+            costly = [name for name in section["attacks"] if last["loss"][name][metric]["high"] < 0]
+            if not costly:
+                lines.append(
+                    f"No attack lowers the score of {last['stage']} significantly on {section['examples']} examples."
                 )
                 continue
-            worst = min(felt, key=lambda name: float(last["loss"][name][metric]["difference"]))
+            worst = min(costly, key=lambda name: float(last["loss"][name][metric]["difference"]))
             lost = last["loss"][worst][metric]
             low, high = (written(lost[end], metric) for end in ("low", "high"))
             before, after = (one[metric]["mean"] for one in (last["clean"], last["attacked"][worst]))
-            told.append(
-                f"{len(felt)} of {len(section['attacks'])} attacks cost {last['stage']} something for certain, "
+            lines.append(
+                f"{len(costly)} of {len(section['attacks'])} attacks lower the score of {last['stage']} significantly, "
                 f"{_plain(worst)} most: {written(lost['difference'], metric)} {measured_in(metric)} ({low} to {high}), "
                 f"from {score(before, metric)} to {score(after, metric)}."
             )
-        return told
+        return lines
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
         return [table for section in content["sections"] for table in _tables(section)]
 
 
 def _tables(section: Mapping[str, Any]) -> Iterator[Table]:
-    metric, judged = section["metric"], section["judged"]
+    metric, evaluate_stage = section["metric"], section["evaluate_stage"]
     stages = [one["stage"] for one in section["stages"]]
     clean = {one["stage"]: one["clean"][metric] for one in section["stages"]}
     yield Table(
-        f"{judged}-attacked",
+        f"{evaluate_stage}-attacked",
         "Clean and attacked",
         (
             Column("attack", "Attack", _plain),
@@ -84,8 +84,8 @@ def _tables(section: Mapping[str, Any]) -> Iterator[Table]:
         ],
     )
     yield Table(
-        f"{judged}-losses",
-        "What each attack costs",
+        f"{evaluate_stage}-losses",
+        "Loss by each attack",
         (
             text("stage", "Model"),
             Column("attack", "Attack", _plain),
@@ -104,17 +104,17 @@ def _tables(section: Mapping[str, Any]) -> Iterator[Table]:
         ],
     )
     yield Table(
-        f"{judged}-examples",
-        "Some attacked examples",
+        f"{evaluate_stage}-examples",
+        "Examples of attacks",
         (Column("attack", "Attack", _plain), Column("clean", "Clean", _cut), Column("attacked", "Attacked", _cut)),
         section["shown"],
     )
 
 
 def _drawn(stage: Mapping[str, Any], metric: str) -> str:
-    found = {CLEAN: stage["clean"], **stage["attacked"]}
+    scores = {CLEAN: stage["clean"], **stage["attacked"]}
     rows = [
-        Row(
+        PlottedScore(
             _plain(name),
             one[metric]["mean"],
             one[metric]["low"],
@@ -122,7 +122,7 @@ def _drawn(stage: Mapping[str, Any], metric: str) -> str:
             tuple(one[metric]["per_seed"]),
             name == CLEAN,
         )
-        for name, one in found.items()
+        for name, one in scores.items()
     ]
     return draw_scores(rows, metric)
 

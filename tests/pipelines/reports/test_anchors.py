@@ -10,8 +10,8 @@ import pytest
 
 from pipelines.errors import DataError
 from pipelines.reports.anchors import ANCHORS, read_anchors
-from pipelines.reports.judged_stages import Judged
-from pipelines.reports.sections.anchors import Published
+from pipelines.reports.score_tables import EvaluationRecord
+from pipelines.reports.sections.anchors import PublishedSection
 from tests.steps import ROOT
 
 
@@ -25,8 +25,9 @@ def test_the_shipped_file_has_the_eight_tasks_of_its_paper() -> None:
 def test_a_mistake_names_the_file_and_the_entry(tmp_path: Path) -> None:
     assert read_anchors(tmp_path) == ()
     path = tmp_path / ANCHORS
-    figure = "{dataset: x, system: y, source: z, metric: accuracy, parameters: 1, figures: [{through: [pretrian], value: 1}]}"
-    path.write_text(f"anchors:\n  - {figure}\n")
+    figures = "[{through: [pretrian], value: 1}]"
+    entry = f"{{dataset: x, system: y, source: z, metric: accuracy, parameters: 1, figures: {figures}}}"
+    path.write_text(f"anchors:\n  - {entry}\n")
     with pytest.raises(DataError, match=r"anchors.yaml: anchors.0.figures.0.through.0: .*pretrain"):
         read_anchors(tmp_path)
     path.write_text("anchors: [")
@@ -58,15 +59,15 @@ def test_only_models_of_the_same_stages_stand_beside_a_figure() -> None:
     report = SimpleNamespace(
         execution={"dataset": "citation_intent", "steps": [{"stage": name, "fingerprint": name} for name in names]},
         records=records,
-        judged=[Judged("report", {}, {"scores": section})],
+        evaluations=[EvaluationRecord("report", {}, {"scores": section})],
         anchors=read_anchors(ROOT),
     )
-    content = Published().found(cast("Any", report))
+    content = PublishedSection().section_data(cast("Any", report))
     assert content is not None
     found = {row["model"]: (row["published"], row["scale"]) for row in content["rows"]}
-    assert found == {"full": (0.754, "theirs 125x larger"), "plain": (0.63, "theirs 125x larger")}
-    assert "compare gains" in Published().sentences(content)[0]
-    (table,) = Published().tables(content)
+    assert found == {"full": (0.754, "published 125x larger"), "plain": (0.63, "published 125x larger")}
+    assert "compare gains" in PublishedSection().sentences(content)[0]
+    (table,) = PublishedSection().tables(content)
     assert "75.4 %" in table.html() and "0.754" in table.csv()
     report.execution["dataset"] = "another"
-    assert Published().found(cast("Any", report)) is None
+    assert PublishedSection().section_data(cast("Any", report)) is None

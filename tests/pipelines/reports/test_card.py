@@ -1,17 +1,17 @@
-"""The card of a prepared dataset: its header, what it counts, that it needs nothing but itself and is always the same."""
+"""The card of a prepared dataset: its header and counts, that it is self-contained and always the same."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ruamel.yaml import YAML
 
 from pipelines.corpora.evidence.dataset_evidence import gather_evidence
 from pipelines.corpora.evidence.profile import dataset_profile
+from pipelines.corpora.leaks.ledger import LedgerEntry, write_ledger
 from pipelines.corpora.shards.writing import read_json, write_json
 from pipelines.corpora.steps.clean import clean
 from pipelines.corpora.steps.collect import collect
@@ -37,7 +37,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         step("small", root)
     home = prepared("small", root)
     write_json(
-        home / "profile.json", dataset_profile(gather_evidence(begin("validate", "small", root), read_json(home / "summary.json")))
+        home / "profile.json",
+        dataset_profile(gather_evidence(begin("validate", "small", root), read_json(home / "summary.json"))),
     )
     write_json(home / "verdict.json", {"success": True})
     return root
@@ -105,10 +106,10 @@ def test_the_ledger_is_summed_where_there_is_one(root: Path) -> None:
     path = home / "decontaminated" / "ledger.parquet"
     whole = path.read_bytes()
     rows = [
-        {"table": "general", "part": "test", "kind": kind, "overlap": 1.0, "action": "drop"}
-        for kind in ("exact", "ngram")
+        LedgerEntry("a text", "general", "a:1", "test", "b:1", kind, 1.0, "a text", "drop").row
+        for kind in ("exact", "exact", "ngram")
     ]
-    pq.write_table(pa.Table.from_pylist([rows[0], rows[0], rows[1]]), path)
+    write_ledger(path, rows)
     try:
         card("small", root)
         text = (home / "card.md").read_text()

@@ -81,8 +81,8 @@ def test_both_pages_are_written_with_their_tables_and_sentences(report: Report, 
     common = {"execution": report.execution, "language": "en"}
     told, links = write_pages(report, tmp_path / "report.html", common)
     assert [link["file"] for link in links] == ["report.html", "forgetting.html", "probes.html"]
-    assert any("Linear: read best from layer 1 of domain, 95.0 % accuracy" in one for one in told)
-    assert any("1 of 2 changes of a layer stand" in one and "+35.0 points of accuracy" in one for one in told)
+    assert any("Linear: best from layer 1 of domain, 95.0 % accuracy" in one for one in told)
+    assert any("1 of 2 changes of a layer are significant" in one and "+35.0 points of accuracy" in one for one in told)
     assert any("From general to domain the models forgot general text: 5.0" in one and "(+0.500" in one for one in told)
     page = (tmp_path / "probes.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 3 and "0.25 · 0.75" in page and "http" not in page.replace("http-equiv", "")

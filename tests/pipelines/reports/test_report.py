@@ -18,8 +18,8 @@ from pipelines.recipe.schema import Stage
 from pipelines.reports.elements.axes import count, duration, ticks
 from pipelines.reports.elements.curves import thinned, tokens_before
 from pipelines.reports.index import best_scores, render_index
-from pipelines.reports.judged_stages import EXECUTION, read_judged, score_tables
 from pipelines.reports.report import read_records, render_report
+from pipelines.reports.score_tables import EXECUTION, read_evaluations, score_tables
 from tests.pipelines.judging.evaluations.conftest import Trained
 
 SUITE: list[dict[str, Any]] = [
@@ -182,7 +182,7 @@ def test_the_page_needs_only_itself_and_tells_what_was_measured(
         assert f"{100 * stage['accuracy']['mean']:.1f} %" in page
     step = sections["classification"]["ladder"][0]
     assert f"{100 * step['accuracy']['difference']:+.1f}" in page
-    assert "What paid: pre-training on general text." in page
+    assert "Pays: pre-training on general text." in page
     assert f"{sections['footprint']['models'][1]['bytes'] / 1e6:.1f} MB" in page
     assert "Language <code>zh</code>, text classification, 2 classes: 好评, 差评" in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt; 这本书很好看" in page
@@ -214,7 +214,7 @@ def test_every_table_lies_beside_the_page_with_the_recorded_numbers(
 
 def test_the_index_leads_to_every_execution(execution: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
     told, store = execution
-    scores = best_scores(score_tables(read_judged(store, [("report", "e" * 64)])))
+    scores = best_scores(score_tables(read_evaluations(store, [("report", "e" * 64)])))
     for name in ("20260101-000000-aaaa", "20260102-000000-<b>"):
         (tmp_path / name).mkdir()
         (tmp_path / name / EXECUTION).write_text(json.dumps({**told, "id": name, "scores": scores}), encoding="utf-8")
@@ -253,7 +253,7 @@ def test_an_execution_without_evaluation_data_or_curves_still_has_a_page(tmp_pat
     records = {"b" * 64: _record(step, ["general"], 10)}
     page = render_report(told, records, tmp_path, {}, {}, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "general@0" in page
-    assert "Which stage paid" not in page
+    assert "Stages that pay" not in page
 
 
 def test_tokens_count_along_the_lineage_of_the_weights(execution: tuple[dict[str, Any], Path]) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from pipelines.judging.evaluations.stage import EVALUATION
 from pipelines.reports.elements.wording import difference, measured_in, metric_name, score, span
-from pipelines.reports.judged_stages import read_judged, score_tables
 from pipelines.reports.report import render_report
+from pipelines.reports.score_tables import read_evaluations, score_tables
 
 
 def estimate(mean: float) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_every_table_is_found_and_none_hides_another(store: Path) -> None:
-    tables = score_tables(read_judged(store, [(stage, stage) for stage in (*SECTIONS, "absent")]))
+    tables = score_tables(read_evaluations(store, [(stage, stage) for stage in (*SECTIONS, "absent")]))
     assert [(table.stage, table.prompted, [row.name for row in table.rows]) for table in tables] == [
         ("pairs", False, ["plain", "tuned"]),
         ("tags", False, ["softmax", "crf"]),
@@ -108,14 +108,14 @@ def test_the_page_shows_all_of_it_in_the_units_of_each_metric(store: Path) -> No
     }
     summary["tables"] = {"train": {"documents": 1, "characters": 9, "bytes": 9}}
     page = render_report(told, {}, store, summary, {}, store / "report.html").read_text(encoding="utf-8")
-    assert "What scored higher: tuned instead of plain." in page
-    assert "What scored lower: crf instead of softmax." in page
+    assert "Scores higher: tuned instead of plain." in page
+    assert "Scores lower: crf instead of softmax." in page
     assert "+0.213" in page and "−5.0" in page
     assert "Spearman correlation" in page and "Points of F1" in page
     assert "reaches 0.200 Spearman correlation on 40 test examples" in page
-    assert "corrected by what each answer gets" in page
+    assert "corrected by its probability after" in page
     assert "&lt;b&gt;" in page and "<b>" not in page
-    assert "The vectors of general answer 40.0 % of the analogies" in page
+    assert "The vectors of general solve 40.0 % of the analogies" in page
     assert "4 of 10" in page
     assert "tagging, 3 labels: O, B-name, I-name" in page
     assert "<strong>name: Ada</strong>" in page

@@ -71,7 +71,7 @@ def test_without_a_choice_the_metric_of_the_verdicts_counts(executions: list[dic
     table = summary_table(executions, tmp_path / "store")
     assert table is not None and table.rows[0]["stsb"] == 0.8
     assert summary_table(executions[:1], tmp_path / "store") is None
-    with pytest.raises(RecipeError, match="stsb was not judged by 'spearmann'. Did you mean 'spearman'"):
+    with pytest.raises(RecipeError, match="stsb was not evaluated by 'spearmann'. Did you mean 'spearman'"):
         summary_table(executions, tmp_path / "store", {"stsb": ("spearmann",)})
 
 
@@ -85,5 +85,5 @@ def test_a_person_runs_it_over_a_folder_of_reports(
     header, plain, domain = capsys.readouterr().out.splitlines()
     assert header == "recipe,stage,cola,rte,stsb,mean"
     assert plain.startswith("tiny,plain,0.2,0.5,0.7") and domain.endswith(",")
-    with pytest.raises(SystemExit, match="no stage of a recipe was judged on two datasets"):
+    with pytest.raises(SystemExit, match="no stage of a recipe was evaluated on two datasets"):
         main([str(tmp_path / "store"), str(tmp_path / "store")])
