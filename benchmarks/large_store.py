@@ -1,4 +1,4 @@
-"""Lookups in a store of ten thousand stages, and in the metrics of a run that has a hundred thousand."""
+"""Duration of lookups in a store of ten thousand stages, and in a run with a hundred thousand metrics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipelines.recipe.plan import plan
 
 STAGES, METRIC_LINES = 10_000, 100_000
 CHAIN = 8
-"""Stages that start one from another, as those of a recipe do."""
+"""Length of the chains of stages, each of which starts from the previous one, as in a recipe."""
 AT_MOST = 0.2
 LOOKUPS = (
     "store get",
@@ -39,15 +39,15 @@ LOOKUPS = (
 )
 LISTING = "all records of the store"
 KEYS = 10
-"""Metrics that a run of many points has."""
+"""Number of metrics of a run with many points."""
 
 
 class LargeStore(Benchmark):
     name = "large_store"
     what = (
-        "What is looked up while one works, in a store of 10,000 published stages and in a run of 100,000 metrics: an artifact by "
-        "fingerprint and by prefix, the right to compute one, a plan, a lineage, the records of a report, the stages that MLflow "
-        "tells of, what is new in a run, where its curves end in MLflow, and points added to them."
+        "Lookups of everyday commands, in a store of 10,000 published stages and in a run of 100,000 metrics: an artifact by "
+        "fingerprint and by prefix, the claim to compute one, a plan, a lineage, the records of a report, the stages recorded in "
+        "MLflow, new metrics of a run, the last points of its curves in MLflow, and adding points to them."
     )
     goals: ClassVar[tuple[Goal, ...]] = tuple(Goal(figure=name, at_most=AT_MOST, unit="s") for name in LOOKUPS)
 
@@ -70,12 +70,12 @@ class LargeStore(Benchmark):
             LISTING, [timed(lambda: sum(1 for _ in store.all())) for _ in range(1 if setting.quick else 3)], "s"
         )
         published = Figure(name="publishing a stage, while the store grows", value=1000 * a_stage, unit="ms")
-        note = f"{LISTING} is what `cursus store verify` and a dry run's estimate read"
+        note = f"{LISTING} is read by `cursus store verify` and by a dry run's estimate"
         return Measured(figures=(*figures, listing, published), notes=(note,))
 
 
 def fill(store: Store, count: int) -> list[str]:
-    """Publish so many small stages, each with a record as long as a real one; their fingerprints."""
+    """Publish `count` small stages, each with a record as long as a real one; returns their fingerprints."""
     stage = Library(ROOT / "recipes").load("bert").stages["general"].model_dump(mode="json")
     environment = Environment(
         python="3", platform="", packages={f"package-{n}": "1.0.0" for n in range(12)}, commit=None,
@@ -98,7 +98,7 @@ def fill(store: Store, count: int) -> list[str]:
 
 
 def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
-    """What is asked of a store, by name."""
+    """Lookups in a store, by name."""
     from tasks.models.ancestry import ancestry, lineage
     from tasks.records.reports import records_of
 
@@ -138,7 +138,7 @@ def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
 
 
 def news(folder: Path, lines: int) -> Callable[[], Any]:
-    """What a launcher that follows a run does when one more line has come."""
+    """The work of a launcher that follows a job, for one more line of metrics."""
     from tasks.launchers.following import Tail
 
     class CountingListener:
@@ -169,8 +169,8 @@ def news(folder: Path, lines: int) -> Callable[[], Any]:
 
 
 def tracked(root: Path, count: int, names: list[str]) -> dict[str, Callable[[], Any]]:
-    """What a run that goes on asks and tells MLflow, where that has so many points of it; and what a new one asks, where MLflow
-    has a run of each stage in `names`."""
+    """MLflow calls of a run that continues with `count` points, and those of a new run when MLflow has a run of each stage in
+    `names`."""
     from mlflow.entities import Metric
 
     from tasks.servers.environment import prepare_environment
@@ -205,7 +205,7 @@ def tracked(root: Path, count: int, names: list[str]) -> dict[str, Callable[[], 
 
 
 def copied(uri: str, run: str, names: list[str]) -> None:
-    """A finished run of each stage, written into the database as a copy of `run`: MLflow itself would take minutes."""
+    """Insert a finished run of each stage into the database, as a copy of `run`: through MLflow's API this would take minutes."""
     from sqlalchemy import MetaData, create_engine, insert, select
 
     engine = create_engine(uri)

@@ -1,6 +1,6 @@
-"""What came of a promotion, as it is written down.
+"""Records of promotions and of the decisions on them.
 
-reports/<promotion>/promotion.json      the judgement: models, outcomes, verdict, and the decision once there is one
+reports/<promotion>/promotion.json      models, criterion outcomes, verdict, and the decision once there is one
 data/store/.promotions.jsonl            the decisions, in order: tasks.decisions.journal
 """
 
@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pipelines.errors import CursusError
 from pipelines.judging.gate import CriterionOutcome
 from pipelines.judging.gate.verdict import Verdict, sentence
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 
 RECORD = "promotion.json"
 GATE = "the gate"
-"""Who decides where no person does."""
+"""`decided_by` of a decision that no person made."""
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Action = Literal["promoted", "refused", "left open", "rolled back", "adopted"]
 
@@ -31,7 +31,7 @@ def now() -> str:
 
 
 class Judge(BaseModel):
-    """A person's decision on a verdict that was left open, or the gate's own."""
+    """A person's decision on a verdict that was left open, with the reason and the person's name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,7 +41,7 @@ class Judge(BaseModel):
 
 
 class Contestant(BaseModel):
-    """A model that is compared."""
+    """One of the two models that are compared."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,39 +51,42 @@ class Contestant(BaseModel):
     recipe: str
 
 
-class Decision(BaseModel):
-    """One line of the journal."""
+class PromotionDecision(BaseModel):
+    """A line of the promotion journal: what was decided about a model, by whom and why."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, serialize_by_alias=True)
 
-    said: Literal["decision"] = "decision"
+    line: Literal["decision"] = Field("decision", alias="said")
+    """Kind of the line; the key is that of journals written before."""
     id: str = Field(default_factory=lambda: uuid.uuid4().hex)
     promotion: str | None = None
-    """The promotion whose record says why; None for a rollback or an adoption."""
+    """Id of the promotion with the reasons; None for a rollback or an adoption."""
     at: str
     action: Action
     model: str
     alias: str
     fingerprint: str
-    """The model it is about."""
+    """The model that was promoted, refused or restored."""
     verdict: Verdict | None
     decided_by: str
     reason: str
     evidence: str | None
     """Fingerprint of the judging step."""
     champion: str | None
-    """Fingerprint of the model that the alias is on from then."""
+    """Fingerprint of the model that the alias points to after the decision."""
     former: str | None
-    """Fingerprint of the one that a rollback brings back."""
+    """Fingerprint of the model that a rollback restores."""
 
 
 class Promotion(BaseModel):
-    """A candidate, what it was held against, and what came of it."""
+    """The record of a promotion: a candidate, the champion it was compared with, the outcomes and the decision."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
 
     id: str
     began: str
     model: str
-    """As it is registered."""
+    """Name in the model registry."""
     alias: str
     dataset: str
     family: str
@@ -95,25 +98,27 @@ class Promotion(BaseModel):
     verdict: Verdict
     evidence: str
     """Fingerprint of the judging step."""
-    decision: Decision | None = None
+    decision: PromotionDecision | None = None
 
     @property
     def sentence(self) -> str:
-        """The verdict, and what it hangs on."""
+        """The verdict, and the criteria it depends on."""
         return sentence(self.verdict, self.outcomes)
 
     def write(self, root: Path) -> Path:
-        """Put the record into its folder under reports/; the file."""
+        """Write the record into its folder under reports/ and return the file."""
         folder = root / "reports" / self.id
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / RECORD, self.model_dump_json(indent=1) + "\n")
+        write_text_atomically(folder / RECORD, self.model_dump_json(indent=1) + "\n")
         return folder / RECORD
 
     @classmethod
     def read(cls, root: Path, identifier: str) -> Self:
-        """The record of a promotion. Raises CursusError where there is none."""
+        """Read the record of a promotion. Raises CursusError when there is none that can be read."""
         path = root / "reports" / identifier / RECORD
         try:
             return cls.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            raise CursusError(f"{path}: no record of a promotion ({type(error).__name__}); judge again") from None
+            raise CursusError(
+                f"{path}: no readable promotion record ({type(error).__name__}); run `cursus promote` again"
+            ) from None

@@ -1,4 +1,4 @@
-"""What a person watching the terminal sees: one line a step, alive while it trains."""
+"""Progress on the terminal: one line a step, updated while it trains."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import time
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 
 from pipelines.lineage.results import Result
 from pipelines.reports.elements.wording import metric_name
@@ -16,16 +15,16 @@ from pipelines.reports.elements.wording import metric_name
 WIDTH = 16
 
 
-class Progress:
+class TerminalProgress:
     """Progress of one execution. On a terminal bars move; elsewhere (a log, CI) each finished step is one line."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.console = Console(stderr=True, highlight=False, quiet=quiet)
-        self._bars = Bars(
+        self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description:<16}"),
             BarColumn(bar_width=28),
-            TextColumn("{task.fields[said]}"),
+            TextColumn("{task.fields[status]}"),
             TimeRemainingColumn(compact=True),
             console=self.console,
             transient=True,
@@ -34,28 +33,28 @@ class Progress:
         self._tasks: dict[str, TaskID] = {}
         self._rates: dict[str, tuple[float, float, float]] = {}
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> TerminalProgress:
         self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def say(self, line: str) -> None:
-        """A line that stays."""
+    def print_line(self, line: str) -> None:
+        """Print a line that stays above the bars."""
         self.console.print(line)
 
     def begin(self, label: str) -> None:
-        """A step has been handed to its process, which is starting."""
+        """Show a step whose process is starting."""
         if label not in self._tasks:
-            self._tasks[label] = self._bars.add_task(label, total=None, said="starting")
+            self._tasks[label] = self._bars.add_task(label, total=None, status="starting")
 
     def update(self, label: str, line: dict[str, Any], total: int | None, metric: str) -> float | None:
-        """New numbers of a step, among them the task's `metric`; the share that is done, where that is known."""
+        """Show a step's latest metrics, among them the task's `metric`; return the share done, None without `total`."""
         self.begin(label)
         tokens, now = float(line["tokens"]), time.monotonic()
         began, first, _ = self._rates.get(label, (now, tokens, 0.0))
-        if tokens < first:  # an earlier attempt's lines were told before this one started over
+        if tokens < first:  # the first lines were those of an earlier attempt
             began, first = now, tokens
         rate = (tokens - first) / (now - began) if now > began else 0.0
         self._rates[label] = (began, first, rate)
@@ -65,11 +64,11 @@ class Progress:
         for name, words in _figures(metric):
             if name in line:
                 shown.append(f"{words} {line[name]:.3f}")
-        self._bars.update(self._tasks[label], total=total, completed=tokens if total else 0, said="  ".join(shown))
+        self._bars.update(self._tasks[label], total=total, completed=tokens if total else 0, status="  ".join(shown))
         return min(1.0, tokens / total) if total else None
 
     def done(self, label: str, result: Result, seconds: float, metric: str) -> str:
-        """A step is published; the line that says so, with the task's `metric` where it was measured."""
+        """Print and return the line of a finished step, with the task's `metric` if it was measured."""
         if label in self._tasks:
             self._bars.remove_task(self._tasks.pop(label))
         words = [f"{label:<{WIDTH}} {_duration(seconds):>7}"]
@@ -80,14 +79,14 @@ class Progress:
             if name in result.metrics:
                 words.append(f"{shown} {result.metrics[name]:.3f}")
                 break
-        words += [f"({trouble}; went on from an earlier one)" for trouble in result.passed_over]
+        words += [f"({trouble}; resumed from an earlier one)" for trouble in result.passed_over]
         line = "  ".join(words)
-        self.say(line)
+        self.print_line(line)
         return line
 
 
 def _figures(metric: str) -> list[tuple[str, str]]:
-    """Key and words of what is said of a step."""
+    """Key and label of the metrics that are shown of a step."""
     return [("train/loss", "loss"), (f"validation/{metric}", f"validation {metric_name(metric)}")]
 
 

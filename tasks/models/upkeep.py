@@ -24,7 +24,8 @@ def removable(root: Path, store: Store, days: float) -> list[Kept]:
         registered = Registry(Recorder(root)).fingerprints()
     except Exception as error:
         raise StoreError(
-            f"MLflow of {root} does not answer, so the artifacts of its registered models are unknown; nothing is removed"
+            f"MLflow of {root} does not answer, so the artifacts of its registered models are unknown; "
+            "nothing is removed"
         ) from error
     return unneeded(store, registered | pending_models(root) | PromotionJournal(store).referenced(), days * DAY)
 

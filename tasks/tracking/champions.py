@@ -1,7 +1,7 @@
-"""The aliases of the registry as a projection of the promotion journal. Telling a thing twice changes nothing.
+"""The aliases of MLflow's registry as a projection of the promotion journal. Every function here is idempotent.
 
-settle_champions(registry, store)                 # tells MLflow of the decisions that it was not told of, and of lost aliases
-standing(root, store, model, alias)     # who is champion; MLflow is caught up first, where it answers
+sync_champions(registry, store)              # records pending decisions in MLflow, and sets aliases that it lost
+champion_state(root, store, model, alias)    # who is champion; MLflow is synchronised first, if it answers
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from pipelines.errors import StoreError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from tasks.decisions.journal import PromotionJournal, Standing, Told
-from tasks.decisions.record import Decision, now
+from tasks.decisions.journal import AliasState, DecisionRecorded, PromotionJournal
+from tasks.decisions.record import PromotionDecision, now
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.registry import Registry
 
@@ -21,83 +21,87 @@ log = logging.getLogger("cursus.promotion")
 
 
 def former(alias: str) -> str:
-    """The alias of the version that `alias` was on before."""
+    """The alias of the version that `alias` pointed to before."""
     return f"former_{alias}"
 
 
-def settle_champions(registry: Registry, store: Store) -> int:
-    """Tell MLflow of every decision that it was not told of, and of aliases that it lost; how many decisions those were.
+def sync_champions(registry: Registry, store: Store) -> int:
+    """Record pending decisions in MLflow and set aliases that it lost; return the number of decisions recorded.
 
     Raises what MLflow raises.
     """
     journal = PromotionJournal(store)
     if not journal.path.exists():
         return 0
-    with journal.alone():
-        untold = journal.untold()
-        for decision in untold:
+    with journal.exclusive():
+        pending = journal.pending()
+        for decision in pending:
             _tag(registry, store, decision)
-        changed = {(decision.model, decision.alias) for decision in untold}
+        changed = {(decision.model, decision.alias) for decision in pending}
         for model, alias in sorted({(decision.model, decision.alias) for decision in journal.decisions()}):
-            here = journal.standing(model, alias)
+            here = journal.alias_state(model, alias)
             if (model, alias) in changed or (here.champion and registry.fingerprint_at(model, alias) is None):
                 _point(registry, store, model, alias, here.champion)
                 _point(registry, store, model, former(alias), here.former)
-        for decision in untold:
-            journal.add(Told(id=decision.id))
-    return len(untold)
+        for decision in pending:
+            journal.add(DecisionRecorded(id=decision.id))
+    return len(pending)
 
 
-def standing(root: Path, store: Store, model: str, alias: str) -> Standing:
-    """Who is champion. An alias that somebody moved in MLflow by hand is taken over into the journal, and said so.
+def champion_state(root: Path, store: Store, model: str, alias: str) -> AliasState:
+    """The champion and its predecessor. An alias that was moved by hand in MLflow is adopted by the journal, with a
+    warning.
 
-    Where MLflow does not answer, what the journal says.
+    When MLflow does not answer, the journal's state.
     """
     registry, journal = Registry(Recorder(root)), PromotionJournal(store)
     try:
-        settle_champions(registry, store)
+        sync_champions(registry, store)
         there = registry.fingerprint_at(model, alias)
     except Exception as error:
-        if not registry.recorder.is_away(error):
+        if not registry.recorder.is_unavailable(error):
             raise
-        log.warning("MLflow does not answer (%s); the promotion journal says who is %s.", error, alias)
-        return journal.standing(model, alias)
-    here = journal.standing(model, alias)
+        log.warning("MLflow does not answer (%s); the %s is taken from the promotion journal.", error, alias)
+        return journal.alias_state(model, alias)
+    here = journal.alias_state(model, alias)
     if there is None or there == here.champion:
         return here
-    moved = Decision(
+    moved = PromotionDecision(
         at=now(),
         action="adopted",
         model=model,
         alias=alias,
         fingerprint=there,
         verdict=None,
-        decided_by="somebody in MLflow",
-        reason=f"the alias {alias} was on this version, and no promotion had put it there",
+        decided_by="a user of MLflow",
+        reason=f"the alias {alias} pointed to this version without a promotion",
         evidence=None,
         champion=there,
         former=here.champion,
     )
-    log.warning("%s: %s was moved in MLflow to %s by hand; the journal takes that over.", model, alias, there[:8])
-    with journal.alone():
+    log.warning("%s: %s was moved to %s by hand in MLflow; the promotion journal adopts it.", model, alias, there[:8])
+    with journal.exclusive():
         journal.add(moved)
-    settle_champions(registry, store)
-    return Standing(there, here.champion)
+    sync_champions(registry, store)
+    return AliasState(there, here.champion)
 
 
-def tell(root: Path, store: Store) -> str | None:
-    """Tell MLflow what it was not told of; None, or why that waits for the next start."""
+def report_decisions(root: Path, store: Store) -> str | None:
+    """Record pending decisions in MLflow; None, or the reason why that is postponed to the next start."""
     registry = Registry(Recorder(root))
     try:
-        settle_champions(registry, store)
+        sync_champions(registry, store)
     except Exception as error:
-        if not registry.recorder.is_away(error):
+        if not registry.recorder.is_unavailable(error):
             raise
-        return f"MLflow does not answer ({type(error).__name__}); the decision is recorded, and told when it is back"
+        return (
+            f"MLflow does not answer ({type(error).__name__}); the decision is in the promotion journal, and is "
+            "sent when MLflow answers"
+        )
     return None
 
 
-def _tag(registry: Registry, store: Store, decision: Decision) -> None:
+def _tag(registry: Registry, store: Store, decision: PromotionDecision) -> None:
     version = _version(registry, store, decision.model, decision.fingerprint)
     if version is None:
         return
@@ -109,7 +113,7 @@ def _tag(registry: Registry, store: Store, decision: Decision) -> None:
         "at": decision.at,
         "evidence": decision.evidence,
     }
-    # what was not judged does not take the place of the judgement
+    # a move without a verdict does not overwrite the tags of the last verdict
     about = "gate" if decision.verdict is not None else "moved"
     for key, value in tags.items():
         if value is not None:
@@ -126,7 +130,7 @@ def _point(registry: Registry, store: Store, model: str, alias: str, fingerprint
 
 
 def _version(registry: Registry, store: Store, model: str, fingerprint: str) -> str | None:
-    """The version that an artifact is, made where MLflow lost it; None where the store has not got it either."""
+    """The version of an artifact, registered anew when MLflow lost it; None when the store does not have it either."""
     if (known := registry.version_of(model, fingerprint)) is not None:
         return known
     try:

@@ -1,12 +1,12 @@
-"""MLflow: the story of what ran. A projection of the store that decides nothing and can be rebuilt from it.
+"""The record of executions in MLflow: a projection of the store, which decides nothing and can be rebuilt from it.
 
     execution (parent run) ─┬─ general        trained: curves, parameters, dataset inputs, system metrics, its model
                             ├─ classify@1     one nested run a step
                             └─ small          a cache hit: final numbers, linked to the model and the run it came from
 
-Nothing here waits for MLflow and nothing that goes wrong stops a run: what happens is written into the execution's journal
-(`tasks.tracking.journal`) and told from there by a thread (`tasks.tracking.outbox`), which tries again while MLflow is away. What is
-untold when the execution ends, however it ends, is told when the next one starts.
+Nothing here waits for MLflow, and no failure stops a run: every event is written to the execution's journal
+(`tasks.tracking.journal`) and sent from there by a thread (`tasks.tracking.outbox`), which retries while MLflow is
+unavailable. What is unsent when the execution ends, however it ends, is sent when the next one starts.
 """
 
 from __future__ import annotations
@@ -21,53 +21,55 @@ from typing import Any
 from pipelines.lineage.store import Artifact, Store
 from tasks.decisions.journal import PromotionJournal
 from tasks.servers.tracking_database import refuse_network_folder
-from tasks.tracking.champions import settle_champions
+from tasks.tracking.backfill import TrackingBackfill
+from tasks.tracking.champions import sync_champions
 from tasks.tracking.journal import (
     Entry,
     ExecutionBegan,
     ExecutionEnded,
     Journal,
-    Measured,
+    MetricsMeasured,
     ModelsOffered,
     ReportWritten,
-    Sampled,
     Status,
     StepBegan,
     StepCached,
     StepFailed,
     StepFinished,
-    settle,
-    untold,
+    SystemMetricsSampled,
+    has_pending,
+    mark_recorded,
 )
 from tasks.tracking.outbox import Outbox
-from tasks.tracking.projection import Projection
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.registry import Registry
 from tasks.tracking.system_metrics import Sampler
 from tasks.tracking.tracked_values import TrackedStep
-from tasks.tracking.writer import Teller
+from tasks.tracking.writer import MLflowWriter
 
 PATIENCE = 15.0
-"""Seconds that the end of an execution waits for an MLflow that is away."""
+"""Seconds that the end of an execution waits for an MLflow that does not answer."""
 
 log = logging.getLogger("cursus.tracking")
 
 
 class CatchUp(Entry):
-    """What earlier executions left untold. First in every outbox, and in no journal."""
+    """Request to send what earlier executions left unsent. First in every outbox, and in no journal."""
 
     store: Path
 
 
 class Tracker:
-    """The MLflow of the checkout at `root`, or the one that MLFLOW_TRACKING_URI names. Building one opens nothing.
+    """The MLflow of the checkout at `root`, or the one that MLFLOW_TRACKING_URI names. The constructor connects to
+    nothing.
 
-    Steps are known by their fingerprint. Every method returns at once, except those that say how long they wait.
+    Steps are identified by their fingerprint. Every method returns at once, except those that document how long they
+    wait.
     """
 
     def __init__(self, root: Path) -> None:
         self.recorder = Recorder(root)
-        self._teller = Teller(self.recorder)
+        self._writer = MLflowWriter(self.recorder)
         self._outbox: Outbox | None = None
         self._journal: Journal | None = None
         self._samplers: dict[str, Sampler] = {}
@@ -76,54 +78,55 @@ class Tracker:
 
     @property
     def failure(self) -> str | None:
-        """Why MLflow is not being told; None while it answers."""
+        """Why MLflow does not record at present; None while it answers."""
         return self._outbox.failure if self._outbox is not None else None
 
     @property
     def run_id(self) -> str | None:
-        """The execution's run; None while MLflow has not been told of it."""
-        return self._teller.run_id
+        """Id of the execution's run; None until MLflow has created it."""
+        return self._writer.run_id
 
     @property
     def page(self) -> str | None:
-        """The execution's page in MLflow's UI, behind the server's address; None as `run_id`."""
-        return self._teller.page
+        """The execution's page in MLflow's UI, relative to the server's address; None as long as `run_id` is."""
+        return self._writer.page
 
     def begin_execution(
         self, execution_id: str, recipe: str, dataset: str, plan: Sequence[Mapping[str, Any]], store: Store
     ) -> None:
-        """Open the run of an execution, after what earlier ones left untold of themselves and of `store`.
+        """Open the run of an execution, after sending what earlier executions left unsent and what MLflow lacks of
+        `store`.
 
-        Raises CursusError where the tracking database lies in a folder that cannot hold one.
+        Raises CursusError when the tracking database is in a folder that cannot hold one.
         """
         refuse_network_folder(self.recorder.root, self.recorder.uri)
         self._execution = execution_id
-        with suppress(OSError):  # without a journal only what MLflow misses at the end is lost to its curves
+        with suppress(OSError):  # without a journal, only the curves that MLflow misses at the end are lost
             self._journal = Journal.begin(self.recorder.root, execution_id)
-        self._outbox = Outbox(self._tell, self.recorder.is_away, self.recorder.advice)
+        self._outbox = Outbox(self._send, self.recorder.is_unavailable, self.recorder.advice)
         self._outbox.put([CatchUp(store=store.root)])
         steps = [dict(step) for step in plan]
         self._put(ExecutionBegan(execution=execution_id, recipe=recipe, dataset=dataset, plan=steps))
 
     def begin_step(self, step: TrackedStep) -> None:
-        """Open a nested run for a step that is about to train, or the one of an attempt that was interrupted.
+        """Open a nested run for a step that is about to train, or reopen that of an interrupted attempt.
 
         System metrics are sampled until it ends.
         """
         self._put(StepBegan(step=step))
 
-        def sampled(numbers: dict[str, float]) -> None:
-            self._put(Sampled(fingerprint=step.fingerprint, numbers=numbers))
+        def record(figures: dict[str, float]) -> None:
+            self._put(SystemMetricsSampled(fingerprint=step.fingerprint, numbers=figures))
 
         self._stop_sampling(step.fingerprint)
-        self._samplers[step.fingerprint] = Sampler(sampled)
+        self._samplers[step.fingerprint] = Sampler(record)
 
     def log_metrics(self, fingerprint: str, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Add lines of `metrics.jsonl`, as they were read since the last call, to a step's curves.
+        """Add the lines of `metrics.jsonl` since the last call to a step's curves.
 
-        A step that continues from a checkpoint tells lines again that its first attempt told: the same, and left out.
+        A step that resumes from a checkpoint repeats lines of its first attempt; they are equal, and left out.
         """
-        self._put(Measured(fingerprint=fingerprint, lines=[dict(line) for line in lines]))
+        self._put(MetricsMeasured(fingerprint=fingerprint, lines=[dict(line) for line in lines]))
 
     def finish_step(self, artifact: Artifact) -> None:
         """Close a step's run with its final numbers and the model it made."""
@@ -136,7 +139,7 @@ class Tracker:
         self._put(StepFailed(fingerprint=fingerprint, message=message))
 
     def link_cached(self, artifact: Artifact, name: str | None = None) -> None:
-        """A nested run for a step that was in the store: its final numbers, and links to the run and model it came from."""
+        """Log a nested run for a cached step: its final metrics, and links to the run and the model it came from."""
         self._put(StepCached(folder=artifact.folder.resolve(), name=name))
 
     def log_report(self, page: Path) -> None:
@@ -144,36 +147,38 @@ class Tracker:
         self._put(ReportWritten(page=page.resolve()))
 
     def register(
-        self, store: Store, answering: str | None, body: str | None, scores: Mapping[str, float]
+        self, store: Store, answering: str | None, backbone: str | None, scores: Mapping[str, float]
     ) -> dict[str, str]:
-        """Register the fingerprints that an execution ends in (`Registry.register_final`); model name to version.
+        """Register the final models of an execution by fingerprint (`Registry.register_final`); model name to version.
 
-        Waits until that is done. Empty where MLflow is away: they are then registered when it is told of the rest.
+        Waits until that is done. Empty when MLflow does not answer: they are then registered with the rest, later.
         """
-        self._put(ModelsOffered(store=store.root.resolve(), answering=answering, body=body, scores=dict(scores)))
+        self._put(
+            ModelsOffered(store=store.root.resolve(), answering=answering, backbone=backbone, scores=dict(scores))
+        )
         if self._outbox is None or not self._outbox.drain(PATIENCE):
             return {}
-        return self._teller.versions
+        return self._writer.versions
 
     def finish_execution(self, status: Status, headline: Mapping[str, float]) -> None:
         """Close the execution's run with `status`, and any of its steps still open as killed.
 
-        Waits until MLflow has been told everything, and not long where it is away.
+        Waits until MLflow has recorded everything, at most `PATIENCE` seconds while it does not answer.
         """
         for fingerprint in list(self._samplers):
             self._stop_sampling(fingerprint)
         self._put(ExecutionEnded(status=status, headline=dict(headline)))
         if self._outbox is None:
             return
-        # whoever stops a run waits for its prompt
-        told = self._outbox.drain(PATIENCE, at_most=PATIENCE if status == "KILLED" else float("inf"))
+        # a user who interrupts a run waits for the shell prompt
+        complete = self._outbox.drain(PATIENCE, at_most=PATIENCE if status == "KILLED" else float("inf"))
         self._outbox.close()
-        if told:
-            self._let_go(forget=True)
-            settle(self.recorder.root, self._execution)
+        if complete:
+            self._close_journal(forget=True)
+            mark_recorded(self.recorder.root, self._execution)
         else:
-            self._let_go(forget=False)
-            log.warning("MLflow has not been told everything (%s); the next run tells it the rest.", self.failure)
+            self._close_journal(forget=False)
+            log.warning("MLflow has not recorded everything (%s); the next run sends the rest.", self.failure)
 
     def _put(self, entry: Entry) -> None:
         with self._writing:
@@ -181,29 +186,29 @@ class Tracker:
                 try:
                     self._journal.write(entry)
                 except OSError as error:
-                    log.warning("%s: %s; MLflow may not be told all of this run.", self._journal.path, error)
-                    self._let_go(forget=False)
+                    log.warning("%s: %s; MLflow may not record all of this run.", self._journal.path, error)
+                    self._close_journal(forget=False)
             if self._outbox is not None:
                 self._outbox.put([entry])
 
-    def _let_go(self, *, forget: bool) -> None:
+    def _close_journal(self, *, forget: bool) -> None:
         journal, self._journal = self._journal, None
         if journal is not None and forget:
             journal.forget()
         elif journal is not None:
             journal.release()
 
-    def _tell(self, entries: list[Entry]) -> None:
-        """In the outbox's thread."""
+    def _send(self, entries: list[Entry]) -> None:
+        """Write entries to MLflow. Runs in the outbox's thread."""
         if isinstance(entries[0], CatchUp):
             try:
                 catch_up(self.recorder, Store(entries[0].store))
             except Exception as error:
-                if self.recorder.is_away(error):
+                if self.recorder.is_unavailable(error):
                     raise
-                log.warning("MLflow is not told of what it missed before (%s).", error)
+                log.warning("MLflow cannot be brought up to date with earlier runs (%s).", error)
         else:
-            self._teller.tell(entries)
+            self._writer.write(entries)
 
     def _stop_sampling(self, fingerprint: str) -> None:
         sampler = self._samplers.pop(fingerprint, None)
@@ -211,35 +216,36 @@ class Tracker:
             sampler.stop()
 
 
-def tell_what_is_left(root: Path, store: Store) -> None:
-    """Catch up with executions that ended while MLflow was away, where there are any; a warning where it still is."""
-    if untold(root) or PromotionJournal(store).untold():
+def record_pending_executions(root: Path, store: Store) -> None:
+    """Send what executions left that ended while MLflow was unavailable; warn when it still is."""
+    if has_pending(root) or PromotionJournal(store).pending():
         recorder = Recorder(root)
         try:
             catch_up(recorder, store)
         except Exception as error:
-            log.warning("MLflow does not answer (%s); it is told of earlier runs when the next one starts.", error)
+            log.warning("MLflow does not answer (%s); earlier runs are recorded when the next one starts.", error)
 
 
 def catch_up(recorder: Recorder, store: Store) -> int:
-    """Tell what executions left untold that have ended, and every artifact of `store` that MLflow does not tell of.
+    """Send the journals of ended executions, then every artifact of `store` that MLflow lacks; return the artifacts'
+    number.
 
-    How many artifacts those were; raises what MLflow raises while it is away. A journal that MLflow refuses is put aside.
+    Raises what MLflow raises while it is unavailable. A journal that MLflow rejects is renamed to `.refused`.
     """
     for journal in Journal.abandoned(recorder.root):
         entries = journal.entries()
         try:
-            Teller(recorder).tell_all(entries)
+            MLflowWriter(recorder).write_journal(entries)
         except Exception as error:
-            if recorder.is_away(error):
+            if recorder.is_unavailable(error):
                 journal.release()
                 raise
-            log.warning("MLflow refuses what %s says (%s); it is not told.", journal.refuse(), error)
+            log.warning("MLflow rejects the journal %s (%s); it is not sent again.", journal.refuse(), error)
         else:
             journal.forget()
-            # one that breaks off was not all there was to tell
+            # a journal that breaks off does not hold the whole execution
             if entries and isinstance(entries[-1], ExecutionEnded):
-                settle(recorder.root, journal.execution)
-    missing = Projection(recorder, store).replay()
-    settle_champions(Registry(recorder), store)
+                mark_recorded(recorder.root, journal.execution)
+    missing = TrackingBackfill(recorder, store).record_missing()
+    sync_champions(Registry(recorder), store)
     return missing

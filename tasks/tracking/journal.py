@@ -1,10 +1,10 @@
-"""What MLflow is to be told of an execution, on disk before it is told: `.cursus/executions/<id>.jsonl`.
+"""The journal of an execution: what MLflow shall record, on disk before it is sent: `.cursus/executions/<id>.jsonl`.
 
-    ExecutionBegan  StepBegan  Measured Measured …  StepFinished  StepCached  …  ExecutionEnded
+    ExecutionBegan  StepBegan  MetricsMeasured MetricsMeasured …  StepFinished  StepCached  …  ExecutionEnded
 
-The execution holds a lock on its journal. One that nobody holds belongs to a process that is gone, or that ended while
-MLflow was away: the next execution tells what is in it, and takes it away when all is told. The system lets go of the lock
-however the process ends, so that neither a process id given out again nor a clock that jumps is mistaken for life.
+The execution holds a lock on its journal. A journal without a lock belongs to a process that was killed, or that ended
+while MLflow was unavailable: the next execution sends its entries and then deletes it. The operating system releases
+the lock however the process ends, so a reused process id or a clock that jumps cannot make a dead process look alive.
 """
 
 from __future__ import annotations
@@ -23,27 +23,35 @@ from tasks.environment import state_folder
 from tasks.tracking.tracked_values import TrackedStep
 
 Status: TypeAlias = Literal["FINISHED", "FAILED", "KILLED"]
-TOGETHER = 200
-"""Entries of one step's curves that are told in one call."""
+BATCH = 200
+"""Most entries of one step's curves that are sent in one call."""
+JSON_KEYS = {"event": "said", "backbone": "body"}
+"""Attributes whose key in the file is that of journals written before."""
 
 
 def now() -> int:
-    """Milliseconds since the epoch, as MLflow counts time."""
+    """The time in milliseconds since the epoch, as MLflow counts it."""
     return time.time_ns() // 1_000_000
 
 
 class Entry(BaseModel):
-    """One thing that happened, and when (milliseconds since the epoch)."""
+    """An event of an execution, and when it happened (milliseconds since the epoch)."""
 
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    model_config = ConfigDict(
+        frozen=True,
+        ser_json_inf_nan="constants",
+        alias_generator=lambda name: JSON_KEYS.get(name, name),
+        validate_by_name=True,
+        serialize_by_alias=True,
+    )
 
     when: int = Field(default_factory=now)
 
 
 class ExecutionBegan(Entry):
-    """An execution, with the steps that it plans."""
+    """An execution began; `plan` lists its steps."""
 
-    said: Literal["execution began"] = "execution began"
+    event: Literal["execution began"] = "execution began"
     execution: str
     recipe: str
     dataset: str
@@ -53,22 +61,22 @@ class ExecutionBegan(Entry):
 class StepBegan(Entry):
     """A step is about to train."""
 
-    said: Literal["step began"] = "step began"
+    event: Literal["step began"] = "step began"
     step: TrackedStep
 
 
-class Measured(Entry):
-    """Lines that a step added to its `metrics.jsonl`."""
+class MetricsMeasured(Entry):
+    """Lines that a step appended to its `metrics.jsonl`."""
 
-    said: Literal["measured"] = "measured"
+    event: Literal["measured"] = "measured"
     fingerprint: str
     lines: list[dict[str, Any]]
 
 
-class Sampled(Entry):
-    """What the machine did while a step trained."""
+class SystemMetricsSampled(Entry):
+    """Figures of the machine (`system/…`) while a step trained."""
 
-    said: Literal["sampled"] = "sampled"
+    event: Literal["sampled"] = "sampled"
     fingerprint: str
     numbers: dict[str, float]
 
@@ -76,7 +84,7 @@ class Sampled(Entry):
 class StepFinished(Entry):
     """A step's artifact is in the store, in `folder`."""
 
-    said: Literal["step finished"] = "step finished"
+    event: Literal["step finished"] = "step finished"
     fingerprint: str
     folder: Path
 
@@ -84,7 +92,7 @@ class StepFinished(Entry):
 class StepFailed(Entry):
     """A step ended without a result."""
 
-    said: Literal["step failed"] = "step failed"
+    event: Literal["step failed"] = "step failed"
     fingerprint: str
     message: str
 
@@ -92,32 +100,35 @@ class StepFailed(Entry):
 class StepCached(Entry):
     """A step was in the store already, in `folder`."""
 
-    said: Literal["step cached"] = "step cached"
+    event: Literal["step cached"] = "step cached"
     folder: Path
     name: str | None
 
 
 class ReportWritten(Entry):
-    """The execution's page."""
+    """The execution's HTML report was written."""
 
-    said: Literal["report written"] = "report written"
+    event: Literal["report written"] = "report written"
     page: Path
 
 
 class ModelsOffered(Entry):
-    """Fingerprints of what the execution ends in, to be registered with these scores."""
+    """Fingerprints of the models that an execution ends in, to be registered with `scores`.
 
-    said: Literal["models offered"] = "models offered"
+    `answering` is the model that answers the task, `backbone` the pre-trained one below it.
+    """
+
+    event: Literal["models offered"] = "models offered"
     store: Path
     answering: str | None
-    body: str | None
+    backbone: str | None
     scores: dict[str, float]
 
 
 class ExecutionEnded(Entry):
-    """How the execution ended, with its own few numbers."""
+    """An execution ended with `status` and its headline scores."""
 
-    said: Literal["execution ended"] = "execution ended"
+    event: Literal["execution ended"] = "execution ended"
     status: Status
     headline: dict[str, float]
 
@@ -125,33 +136,33 @@ class ExecutionEnded(Entry):
 AnyEntry = Annotated[
     ExecutionBegan
     | StepBegan
-    | Measured
-    | Sampled
+    | MetricsMeasured
+    | SystemMetricsSampled
     | StepFinished
     | StepFailed
     | StepCached
     | ReportWritten
     | ModelsOffered
     | ExecutionEnded,
-    Field(discriminator="said"),
+    Field(discriminator="event"),
 ]
 _ENTRY: TypeAdapter[Entry] = TypeAdapter(AnyEntry)
 
 
 class Journal:
-    """The journal of one execution, held by this process."""
+    """The journal of one execution, locked by this process."""
 
     def __init__(self, path: Path, lock: Lock) -> None:
         self.path, self._lock = path, lock
 
     @property
     def execution(self) -> str:
-        """Whose journal it is."""
+        """Id of the execution."""
         return self.path.stem
 
     @classmethod
     def begin(cls, root: Path, execution: str) -> Self:
-        """A new journal. Raises OSError where it cannot be written."""
+        """Create and lock a journal. Raises OSError when it cannot be written."""
         path = _folder(root) / f"{execution}.jsonl"
         lock = Lock.take(path, wait=True)
         assert lock is not None
@@ -159,77 +170,80 @@ class Journal:
 
     @classmethod
     def abandoned(cls, root: Path) -> Iterator[Self]:
-        """The journals that no process holds, oldest first; each is held until it is let go."""
+        """Lock and yield the journals that no process holds, oldest first; the caller releases each."""
         for path in sorted(_folder(root).glob("*.jsonl")):
             lock = Lock.take(path)
             if lock is not None:
                 yield cls(path, lock)
 
     def write(self, entry: Entry) -> None:
-        """Add an entry. Raises OSError where the disk is full."""
+        """Append an entry. Raises OSError when the disk is full."""
         with self.path.open("a", encoding="utf-8") as file:
             file.write(entry.model_dump_json() + "\n")
 
     def entries(self) -> list[Entry]:
-        """All entries. What a killed process left half-written, or a full disk cut off, is passed over."""
+        """All entries. Lines that a killed process or a full disk left incomplete are skipped."""
         return list(_read(self.path))
 
     def release(self) -> None:
-        """Leave it to the next execution."""
+        """Unlock the journal, for the next execution to send."""
         self._lock.release()
 
     def forget(self) -> None:
-        """Everything in it has been told."""
+        """Delete the journal: MLflow has recorded all of it."""
         self._lock.release(forget=True)
 
     def refuse(self) -> Path:
-        """Put it aside, where nobody tells it again; where it is now."""
-        aside = self.path.with_suffix(".refused")
-        self.path.rename(aside)
+        """Rename the journal to `.refused`, so that it is not sent again, and return its new path."""
+        refused = self.path.with_suffix(".refused")
+        self.path.rename(refused)
         self._lock.release()
-        return aside
+        return refused
 
 
 def steps_under_way(root: Path) -> set[str]:
-    """Fingerprints of the steps that executions have begun, and will tell of themselves."""
+    """Fingerprints of the steps that executions have begun and will record themselves."""
     entries = (entry for path in _folder(root).glob("*.jsonl") for entry in _read(path))
     return {entry.step.fingerprint for entry in entries if isinstance(entry, StepBegan)}
 
 
-def settle(root: Path, execution: str) -> None:
-    """Note that MLflow has been told everything of `execution`. Nothing is noted on a full disk: then it is told again."""
+def mark_recorded(root: Path, execution: str) -> None:
+    """Note that MLflow has recorded all of `execution`. On a full disk nothing is noted, and it is sent again."""
     with suppress(OSError):
         _folder(root).mkdir(parents=True, exist_ok=True)
         (_folder(root) / f"{execution}.told").touch()
 
 
-def settled(root: Path, execution: str) -> bool:
-    """Whether MLflow has been told everything of `execution`. Where a disk was full, not even a journal says that it was not."""
+def is_recorded(root: Path, execution: str) -> bool:
+    """Whether MLflow has recorded all of `execution`.
+
+    Depends on the note of `mark_recorded`, not on a missing journal: on a full disk there may never have been one.
+    """
     return (_folder(root) / f"{execution}.told").exists()
 
 
-def untold(root: Path) -> bool:
-    """Whether executions left something that MLflow has not been told."""
+def has_pending(root: Path) -> bool:
+    """Whether executions left journals that MLflow has not recorded yet."""
     return any(_folder(root).glob("*.jsonl"))
 
 
-def offered(root: Path) -> set[str]:
-    """Fingerprints that wait to be registered until MLflow answers."""
+def pending_models(root: Path) -> set[str]:
+    """Fingerprints of models whose registration waits for MLflow."""
     entries = (entry for path in _folder(root).glob("*.jsonl") for entry in _read(path))
     models = (entry for entry in entries if isinstance(entry, ModelsOffered))
-    return {named for entry in models for named in (entry.answering, entry.body) if named is not None}
+    return {named for entry in models for named in (entry.answering, entry.backbone) if named is not None}
 
 
 def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """Entries in their order, those of one step's curves together."""
+    """Split entries into batches, in order; consecutive entries of one step's curves share one of at most `BATCH`."""
     for _, run in groupby(entries, lambda entry: curve(entry) or id(entry)):
         several = list(run)
-        yield from (several[start : start + TOGETHER] for start in range(0, len(several), TOGETHER))
+        yield from (several[start : start + BATCH] for start in range(0, len(several), BATCH))
 
 
 def curve(entry: Entry) -> str | None:
-    """The step whose curves the entry adds to, if it does."""
-    return entry.fingerprint if isinstance(entry, (Measured, Sampled)) else None
+    """Fingerprint of the step whose curves the entry extends; None for any other entry."""
+    return entry.fingerprint if isinstance(entry, (MetricsMeasured, SystemMetricsSampled)) else None
 
 
 def _read(path: Path) -> Iterator[Entry]:

@@ -1,4 +1,4 @@
-"""Which steps MLflow tells of."""
+"""The steps that MLflow has recorded as finished runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tasks.servers.tracking_database import is_database
 from tasks.tracking.recorder import Recorder
 
 PAGE = 1000
-_TOLD = """
+_FINISHED_RUNS = """
     SELECT made.value FROM runs
     JOIN experiments ON experiments.experiment_id = runs.experiment_id AND experiments.lifecycle_stage = 'active'
     JOIN tags AS made ON made.run_uuid = runs.run_uuid AND made.key = 'cursus.fingerprint'
@@ -15,27 +15,30 @@ _TOLD = """
 """
 
 
-def told_steps(recorder: Recorder) -> set[str]:
-    """Fingerprints of the steps of which MLflow has the finished run that computed them. Raises what MLflow raises."""
-    return of_database(recorder) if is_database(recorder.uri) else of_server(recorder)
+def recorded_fingerprints(recorder: Recorder) -> set[str]:
+    """Fingerprints of the steps whose finished run MLflow has. Raises what MLflow raises."""
+    return query_database(recorder) if is_database(recorder.uri) else query_server(recorder)
 
 
-def of_database(recorder: Recorder) -> set[str]:
-    """Asked of the database itself: MLflow would bring every parameter, metric and tag of each run, a second for a thousand."""
+def query_database(recorder: Recorder) -> set[str]:
+    """Query the database directly.
+
+    MLflow would return every parameter, metric and tag of each run, which takes a second for a thousand runs.
+    """
     from sqlalchemy import create_engine, text
 
-    assert recorder.client is not None  # the tables are there
+    assert recorder.client is not None  # creates the tables
     engine = create_engine(recorder.uri)
     try:
         with engine.connect() as connection:
-            return set(connection.execute(text(_TOLD)).scalars())
+            return set(connection.execute(text(_FINISHED_RUNS)).scalars())
     finally:
         engine.dispose()
 
 
-def of_server(recorder: Recorder) -> set[str]:
-    """Asked of MLflow, page by page."""
-    found: set[str] = set()
+def query_server(recorder: Recorder) -> set[str]:
+    """Query MLflow's server, page by page."""
+    fingerprints: set[str] = set()
     token = None
     while True:
         page = recorder.client.search_runs(
@@ -44,7 +47,7 @@ def of_server(recorder: Recorder) -> set[str]:
             max_results=PAGE,
             page_token=token,
         )
-        found |= {run.data.tags["cursus.fingerprint"] for run in page}
+        fingerprints |= {run.data.tags["cursus.fingerprint"] for run in page}
         token = page.token
         if not token:
-            return found
+            return fingerprints

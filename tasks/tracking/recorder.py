@@ -1,4 +1,7 @@
-"""How a step becomes runs and models in MLflow. Everything here raises what MLflow raises: `tasks.tracking.executions` survives it."""
+"""Logs steps as runs and models in MLflow.
+
+Everything here raises what MLflow raises; `tasks.tracking.executions` handles it.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,15 @@ if TYPE_CHECKING:
 
 
 HTTP_SERVER_ERROR = 500
-REFUSED = re.compile(r"""[/:.%"']""")
-"""What MLflow allows in no model's name, and a recipe may have in a stage's."""
+FORBIDDEN_IN_NAMES = re.compile(r"""[/:.%"']""")
+"""Characters that MLflow forbids in the name of a model, and that the name of a stage may have."""
 
 
 class Recorder:
-    """The MLflow of the checkout at `root`, or the one that MLFLOW_TRACKING_URI names. Building one opens nothing."""
+    """The MLflow of the checkout at `root`, or the one that MLFLOW_TRACKING_URI names.
+
+    The constructor connects to nothing.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
@@ -40,23 +46,23 @@ class Recorder:
 
     @cached_property
     def client(self) -> MlflowClient:
-        """The open connection. Takes 6 s where the database has to be created first."""
-        # whoever calls decides whether to ask again; MLflow itself would ask for minutes
+        """The MLflow client. Takes 6 s when the database has to be created first."""
+        # callers decide whether to retry; MLflow itself would retry for minutes
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
         if is_database(self.uri):
             migrate_tracking_store(self.root, self.uri)
         import mlflow
 
-        # MLflow announces on the console what it is about to do, and prints a traceback for a database that is locked
+        # MLflow logs its every action, and a traceback for a locked database
         logging.getLogger("mlflow").setLevel(logging.WARNING)
         logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
-        # `models:/m-…` is looked up through the global setting, whatever a client was built with
+        # `models:/m-…` is resolved with the global tracking URI, not with the client's
         mlflow.set_tracking_uri(self.uri)
         return mlflow.MlflowClient(tracking_uri=self.uri, registry_uri=self.uri)
 
-    def is_away(self, error: Exception) -> bool:
-        """Whether MLflow may answer later what it answered with `error` now: a server or database that does not."""
+    def is_unavailable(self, error: Exception) -> bool:
+        """Whether `error` means that a server or database does not answer now, so that a retry may succeed."""
         from mlflow.exceptions import MlflowException
         from sqlalchemy.exc import OperationalError
 
@@ -66,21 +72,21 @@ class Recorder:
         return isinstance(error, (OSError, OperationalError))
 
     def advice(self, failure: str) -> str:
-        """What to do about a failure that comes back; empty where there is nothing."""
+        """Advice on a recurring failure, to append to a message; empty when there is none."""
         if self.uri.startswith("sqlite:") and "locked" in failure:
             return (
                 f" {self.uri.removeprefix('sqlite:///')} has been locked by another process for more than 20 s: "
-                "where many write at once, use PostgreSQL (docs/servers.md)."
+                "use PostgreSQL where several processes write at once (docs/servers.md)."
             )
         return ""
 
     def experiment(self, dataset: str) -> str:
-        """The id of the experiment named after the dataset, made where it is not there yet."""
+        """The id of the experiment named after the dataset, created if it does not exist yet."""
         from mlflow.exceptions import MlflowException
 
-        found = self.client.get_experiment_by_name(dataset)
-        if found is not None:
-            return str(found.experiment_id)
+        known = self.client.get_experiment_by_name(dataset)
+        if known is not None:
+            return str(known.experiment_id)
         # MLflow's own default is relative to the current directory; a server decides for itself
         here = is_database(self.uri)
         location = (state_folder(self.root) / "mlartifacts" / dataset).as_uri() if here else None
@@ -89,11 +95,11 @@ class Recorder:
         try:
             return str(self.client.create_experiment(dataset, artifact_location=location, tags=kind))
         except MlflowException:
-            # another execution has made it in the meantime
-            found = self.client.get_experiment_by_name(dataset)
-            if found is None:
+            # another execution has created it in the meantime
+            known = self.client.get_experiment_by_name(dataset)
+            if known is None:
                 raise
-            return str(found.experiment_id)
+            return str(known.experiment_id)
 
     def experiments(self) -> list[str]:
         """The ids of all experiments."""
@@ -109,7 +115,8 @@ class Recorder:
         cached: bool = False,
         begun: int | None = None,
     ) -> str:
-        """A run with everything known of `step` before it trains: under `parent`, else alone in an experiment."""
+        """Open a run with everything known of `step` before it trains: nested in `parent`, else at the top of an
+        experiment."""
         tags = {**step.tags(), **(more or {}), "cursus.cached": str(cached).lower(), "mlflow.source.name": "cursus run"}
         if parent is not None:
             tags["mlflow.parentRunId"] = parent.info.run_id
@@ -122,7 +129,7 @@ class Recorder:
         return run_id
 
     def describe(self, run_id: str, step: TrackedStep) -> None:
-        """Log the parameters and the inputs of a step. Logging them twice changes nothing."""
+        """Log the parameters and the inputs of a step. Idempotent."""
         from mlflow.entities import LoggedModelInput
 
         self.client.log_batch(run_id, params=parameters(step.settings))
@@ -134,16 +141,16 @@ class Recorder:
         )
 
     def attempt(self, fingerprint: str, experiments: Sequence[str]) -> Run | None:
-        """The latest run of an attempt at a step that did not finish, and that nobody is at work on."""
-        wanted = f"tags.`cursus.fingerprint` = '{fingerprint}' and tags.`cursus.cached` = 'false'"
-        unfinished = self.client.search_runs(list(experiments), f"{wanted} and attributes.status != 'FINISHED'")
-        # what is told from a record alone is told under a lock: a run that is open was left half-told
+        """The latest run of an unfinished attempt at a step that no process is working on."""
+        computed = _computed(fingerprint)
+        unfinished = self.client.search_runs(list(experiments), f"{computed} and attributes.status != 'FINISHED'")
+        # steps are logged from their record under a lock: such a run that is open was left incomplete
         return next(
             (run for run in unfinished if run.info.status != "RUNNING" or "cursus.projected" in run.data.tags), None
         )
 
     def reopen_run(self, run: Run, parent: Run) -> None:
-        """Open the run of an earlier attempt again, under `parent`."""
+        """Reopen the run of an earlier attempt, nested in `parent`."""
         run_id, execution = str(run.info.run_id), parent.data.tags.get("cursus.execution", "")
         before = run.data.tags.get("cursus.execution", "")
         if before != execution:
@@ -157,13 +164,13 @@ class Recorder:
             self.client.update_run(run_id, "RUNNING")
 
     def last_steps(self, run_id: str) -> dict[str, int]:
-        """For each metric of a run's training, the last step that it was told of."""
-        # of each metric a run holds its latest point; its history may be of a hundred thousand
+        """The last logged step of each training metric of a run."""
+        # a run carries the latest point of each metric; a metric's history may have a hundred thousand
         data: Any = self.client.get_run(run_id).data.to_proto()
         return {metric.key: int(metric.step) for metric in data.metrics if not metric.key.startswith("system/")}
 
     def close_run(self, run_id: str, provenance: Provenance, folder: Path, ended: int) -> str | None:
-        """Log the model in `folder` as what the run made, and close the run."""
+        """Log the model in `folder` as the output of the run, close the run, and return the model's id."""
         step = TrackedStep.of(provenance)
         model_id = None
         if provenance.judges:
@@ -179,76 +186,74 @@ class Recorder:
         return model_id
 
     def log_model(self, name: str, run_id: str, folder: Path, tags: Mapping[str, str], kind: str) -> str:
-        """The id of a new model with the files of `folder`.
+        """Log the files of `folder` as a new model and return its id.
 
-        Files are hard-linked where MLflow keeps its artifacts on the same disk: a copy of every model would double the
+        Files are hard-linked when MLflow's artifacts are on the same disk: copies of every model would double the
         store, and neither side changes a file in place.
         """
         experiment = self.client.get_run(run_id).info.experiment_id
         model = self.client.create_logged_model(
-            experiment, name=REFUSED.sub("-", name), source_run_id=run_id, tags=dict(tags), model_type=kind
+            experiment, name=FORBIDDEN_IN_NAMES.sub("-", name), source_run_id=run_id, tags=dict(tags), model_type=kind
         )
-        place = urlparse(model.artifact_location)
-        if place.scheme in ("", "file"):
-            shutil.copytree(folder, url2pathname(place.path), copy_function=_link_or_copy, dirs_exist_ok=True)
+        location = urlparse(model.artifact_location)
+        if location.scheme in ("", "file"):
+            shutil.copytree(folder, url2pathname(location.path), copy_function=_link_or_copy, dirs_exist_ok=True)
         else:
             self.client.log_model_artifacts(model.model_id, str(folder))
         self.client.finalize_logged_model(model.model_id, "READY")
         return str(model.model_id)
 
     def record(self, provenance: Provenance, folder: Path, experiment: str | None = None) -> str:
-        """Tell a finished step from its record alone; the id of its run.
+        """Log a finished step from its record alone and return the id of its run.
 
-        Where an attempt at it was told of, that run is completed: its curves without a gap and without a repeat. Without an
-        experiment, a new run is in the one of the dataset that the step read.
+        When MLflow has a run of an attempt at it, that run is completed, its curves without a gap or a repetition.
+        Without `experiment`, a new run goes into that of the dataset that the step read.
         """
         begun = round(datetime.fromisoformat(provenance.environment.started).timestamp() * 1000)
         ended = begun + round(provenance.environment.seconds * 1000)
-        step, told = TrackedStep.of(provenance), dict[str, int]()
+        step, last_steps = TrackedStep.of(provenance), dict[str, int]()
         attempt = self.attempt(step.fingerprint, self.experiments())
         if attempt is None:
             more = {"cursus.projected": "true"}
             run_id = self.open_run(step, more=more, experiment=experiment, begun=begun)
         else:
-            # it made the artifact, and was stopped before it could say so
+            # that attempt made the artifact, and was stopped before it closed its run
             run_id = str(attempt.info.run_id)
             self.client.update_run(run_id, "RUNNING")
             self.describe(run_id, step)
-            told = self.last_steps(run_id)
+            last_steps = self.last_steps(run_id)
         curve = folder / "metrics.jsonl"
         if curve.exists():
             lines = [json.loads(line) for line in curve.read_text(encoding="utf-8").splitlines()]
-            self.log_points(run_id, points(lines, begun, ended), told)
+            self.log_points(run_id, points(lines, begun, ended), last_steps)
         self.close_run(run_id, provenance, folder, ended)
         return run_id
 
-    def log_points(self, run_id: str, found: Sequence[Metric], told: Mapping[str, int]) -> None:
-        """Add points to a run's curves, except those that it has been `told` of (the last step of each)."""
-        news = [point for point in found if point.step > told.get(point.key, -1)]
-        self.client.log_batch(run_id, metrics=news)
+    def log_points(self, run_id: str, metrics: Sequence[Metric], last_steps: Mapping[str, int]) -> None:
+        """Add points to a run's curves, except those up to the last step that is already logged of a metric."""
+        new = [point for point in metrics if point.step > last_steps.get(point.key, -1)]
+        self.client.log_batch(run_id, metrics=new)
 
     def recorded(self, fingerprint: str) -> str | None:
-        """The run that made an artifact, where MLflow tells of it."""
-        wanted = f"tags.`cursus.fingerprint` = '{fingerprint}' and tags.`cursus.cached` = 'false'"
-        runs = self.client.search_runs(
-            self.experiments(), f"{wanted} and attributes.status = 'FINISHED'", max_results=1
-        )
+        """The id of the finished run that computed an artifact; None when MLflow has none."""
+        finished = f"{_computed(fingerprint)} and attributes.status = 'FINISHED'"
+        runs = self.client.search_runs(self.experiments(), finished, max_results=1)
         return str(runs[0].info.run_id) if runs else None
 
     def model_of(self, fingerprint: str) -> str | None:
-        """The id of the model logged for an artifact, where there is one."""
+        """The id of the model that was logged for an artifact; None when there is none."""
         if fingerprint not in self._models:
-            found = self.client.search_logged_models(
+            logged = self.client.search_logged_models(
                 self.experiments(), f"tags.`cursus.fingerprint` = '{fingerprint}'", max_results=10
             )
-            ready = [model.model_id for model in found if str(model.status) == "READY"]
+            ready = [model.model_id for model in logged if str(model.status) == "READY"]
             if not ready:
                 return None
             self._models[fingerprint] = ready[0]
         return self._models[fingerprint]
 
     def link_output(self, run_id: str, model_id: str | None, provenance: Provenance) -> None:
-        """Say that a run made, or stands for, a model; nothing where there is none."""
+        """Link a model as the output of a run, or of its cached copy; nothing without a model."""
         from mlflow.entities import LoggedModelOutput
 
         if model_id is not None:
@@ -257,11 +262,16 @@ class Recorder:
 
 
 def final_points(provenance: Provenance, when: int, model_id: str | None = None) -> list[Metric]:
-    """The final numbers of a step as points, of its model too where that is given."""
+    """The final metrics of a step as MLflow points, also of its model if one is given."""
     from mlflow.entities import Metric
 
     step = int(provenance.result.get("steps", 0))
     return [Metric(name, value, when, step, model_id=model_id) for name, value in final_numbers(provenance).items()]
+
+
+def _computed(fingerprint: str) -> str:
+    """Filter for the runs that computed a step, in MLflow's query language."""
+    return f"tags.`cursus.fingerprint` = '{fingerprint}' and tags.`cursus.cached` = 'false'"
 
 
 def _link_or_copy(source: str, target: str) -> str:

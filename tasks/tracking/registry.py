@@ -1,11 +1,11 @@
-"""The registry: the models a project offers under a name, each version tagged with where it came from.
+"""MLflow's model registry: the registered models of a project, each version tagged with where it came from.
 
-    cursus-classifier@candidate    what an execution ends in, packed so that `mlflow models serve` answers; a model that does
-                                   more than weigh the classes of a text is named after its task: cursus-tagging, …
-    cursus-encoder@candidate       the body it was fine-tuned from, a Hugging Face folder; one that is no encoder is a
+    cursus-classifier@candidate    the final model of an execution, packed for `mlflow models serve`; a model
+                                   without class probabilities of a text is named after its task: cursus-tagging, …
+    cursus-encoder@candidate       the backbone it was fine-tuned from, a Hugging Face folder; one that is no encoder is
                                    cursus-language-model, cursus-encoder-decoder or cursus-word-vectors
 
-An artifact that is registered already keeps its version; only the alias moves.
+An artifact that is already registered keeps its version; only the alias moves.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pipelines.serving.answering.examples import family_of, input_columns
 from pipelines.serving.answering.inference import has_class_probabilities
 from pipelines.vocabulary import Ability
 from tasks.environment import state_folder
-from tasks.tracking.projection import run_of
+from tasks.tracking.backfill import run_of
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.tracked_values import TrackedStep
 
@@ -39,28 +39,30 @@ if TYPE_CHECKING:
 
 CLASSIFIER = "cursus-classifier"
 ENCODER = "cursus-encoder"
-BODIES = {
+BACKBONE_MODELS = {
     Ability.STATIC: "cursus-word-vectors",
     Ability.ENCODER_DECODER: "cursus-encoder-decoder",
     Ability.CAUSAL: "cursus-language-model",
 }
-"""What a body is called that is no encoder, by what it can do; the first that holds."""
+"""Registered names of backbones that are no encoder, by ability; the first that applies."""
 CANDIDATE = "candidate"
 DESCRIPTIONS = {
     CLASSIFIER: "A text classifier that answers with a label and the probability of every label.",
     ENCODER: "An encoder after its last pre-training stage: a Hugging Face folder to fine-tune from.",
-    BODIES[
+    BACKBONE_MODELS[
         Ability.STATIC
     ]: "A table of word vectors after its last training stage on plain text, in a Hugging Face folder.",
-    BODIES[Ability.ENCODER_DECODER]: "An encoder and decoder after the last pre-training stage: a Hugging Face folder.",
-    BODIES[
+    BACKBONE_MODELS[
+        Ability.ENCODER_DECODER
+    ]: "An encoder and decoder after the last pre-training stage: a Hugging Face folder.",
+    BACKBONE_MODELS[
         Ability.CAUSAL
     ]: "A language model that reads from left to right: a Hugging Face folder to prompt or fine-tune.",
 }
 COLUMNS = {"string": "string", "double": "double", "int64": "long"}
-"""What a family's column holds, in the words of pyarrow → of MLflow."""
+"""Column type of pyarrow → data type of MLflow."""
 SERVING = ("mlflow", "numpy", "pandas", "pydantic", "tokenizers", "transformers")
-"""What a served classifier needs, and onnxruntime or torch."""
+"""Packages that every served model requires, beside onnxruntime or torch."""
 REFERENCE = re.compile(r"(?:models:/)?(?P<name>[^/@]+)(?:/(?P<version>\d+)|@(?P<alias>[^/@]+))?")
 
 
@@ -71,23 +73,23 @@ class Registry:
         self.recorder = recorder
 
     def register_final(
-        self, store: Store, answering: Provenance | None, body: Provenance | None, scores: Mapping[str, float]
+        self, store: Store, answering: Provenance | None, backbone: Provenance | None, scores: Mapping[str, float]
     ) -> dict[str, str]:
-        """Register what an execution ends in, and the body that it continues; model name to version.
+        """Register the final model of an execution and the backbone that it continues; model name to version.
 
-        `scores` become tags of the first one's version.
+        `scores` become tags of the final model's version.
         """
         versions = {}
         if answering is not None:
             name = task_model_name(store.root / answering.fingerprint)
             versions[name] = self.register(name, answering, store, scores)
-        if body is not None:
-            name = body_name(body)
-            versions[name] = self.register(name, body, store, {})
+        if backbone is not None:
+            name = backbone_model_name(backbone)
+            versions[name] = self.register(name, backbone, store, {})
         return versions
 
     def register(self, name: str, provenance: Provenance, store: Store, scores: Mapping[str, float]) -> str:
-        """Offer an artifact as the candidate of `name`; its version."""
+        """Register an artifact as the candidate of `name` and return its version."""
         version = self.version(name, provenance, store)
         for score, value in scores.items():
             self.recorder.client.set_model_version_tag(name, version, f"cursus.score.{score}", f"{value:.4f}")
@@ -95,7 +97,7 @@ class Registry:
         return version
 
     def version(self, name: str, provenance: Provenance, store: Store) -> str:
-        """The version of `name` that an artifact is, made where it is none yet. No alias moves."""
+        """The version of `name` for an artifact, created if there is none yet. No alias moves."""
         client = self.recorder.client
         folder = store.root / provenance.fingerprint
         known = {model.name for model in client.search_registered_models()}
@@ -117,7 +119,7 @@ class Registry:
         return version
 
     def fingerprint_at(self, name: str, alias: str) -> str | None:
-        """The fingerprint of the version that `alias` is on; None where there is no such model, alias or tag."""
+        """The fingerprint of the version that `alias` points to; None without such a model, alias or tag."""
         (model,) = self.recorder.client.search_registered_models(f"name = '{name}'") or [None]
         version = model.aliases.get(alias) if model is not None else None
         if version is None:
@@ -125,10 +127,10 @@ class Registry:
         return self.recorder.client.get_model_version(name, str(version)).tags.get("cursus.fingerprint")
 
     def resolve(self, reference: str) -> tuple[str, str]:
-        """What `cursus-classifier`, `cursus-classifier@candidate` or `models:/cursus-classifier/1` names.
+        """Resolve `cursus-classifier`, `cursus-classifier@candidate` or `models:/cursus-classifier/1`.
 
-        A bare name is its candidate. Answers the full reference and the fingerprint. Raises CursusError where there is
-        no such model, version or alias.
+        A bare name means its candidate. Returns the full reference and the fingerprint. Raises CursusError when there
+        is no such model, version or alias.
         """
         from mlflow.exceptions import MlflowException
 
@@ -138,19 +140,19 @@ class Registry:
             known = did_you_mean(parts["name"], names) if parts and names else " None is registered yet: `cursus run`."
             raise CursusError(f"no registered model is called {reference!r}.{known}")
         try:
-            found = self._named(parts["name"], parts["version"], parts["alias"] or CANDIDATE)
+            version = self._named(parts["name"], parts["version"], parts["alias"] or CANDIDATE)
         except MlflowException:
-            versions = [str(version.version) for version in self._versions(parts["name"])]
+            versions = [str(known.version) for known in self._versions(parts["name"])]
             raise CursusError(
                 f"{parts['name']} has no version or alias {parts['version'] or parts['alias'] or CANDIDATE!r}. "
                 f"Versions: {', '.join(versions) or 'none'}"
             ) from None
-        fingerprint = found.tags.get("cursus.fingerprint")
+        fingerprint = version.tags.get("cursus.fingerprint")
         if fingerprint is None:
             raise CursusError(
-                f"models:/{parts['name']}/{found.version} was not registered by cursus: it has no fingerprint"
+                f"models:/{parts['name']}/{version.version} was not registered by cursus: it has no tag cursus.fingerprint"
             )
-        return f"models:/{parts['name']}/{found.version}", fingerprint
+        return f"models:/{parts['name']}/{version.version}", fingerprint
 
     def fingerprints(self) -> set[str]:
         """The fingerprints of all versions of all registered models."""
@@ -166,24 +168,25 @@ class Registry:
         return list(self.recorder.client.search_model_versions(f"name = '{name}'"))
 
     def version_of(self, name: str, fingerprint: str) -> str | None:
-        """The version of `name` with this fingerprint; None where there is none."""
+        """The version of `name` with this fingerprint; None when there is none."""
         for version in self._versions(name):
             if version.tags.get("cursus.fingerprint") == fingerprint:
                 return str(version.version)
         return None
 
     def _pack(self, name: str, provenance: Provenance, folder: Path, run: str) -> str:
-        """The id of a model that MLflow can serve: the artifact's folder, our code, and nothing pickled."""
-        asked = {"text": "string"} if name == CLASSIFIER else input_columns(family_of(folder))
+        """Log a model that MLflow can serve and return its id: the artifact's folder and this package's code, nothing
+        pickled."""
+        inputs = {"text": "string"} if name == CLASSIFIER else input_columns(family_of(folder))
         with (
             warnings.catch_warnings(),
-            tempfile.TemporaryDirectory(dir=state_folder(self.recorder.root)) as aside,
+            tempfile.TemporaryDirectory(dir=state_folder(self.recorder.root)) as temporary,
         ):
-            # MLflow warns about its own type hints when it is first imported, and of examples that its signatures refuse
+            # MLflow warns about its own type hints on import, and about examples that its signatures reject
             warnings.filterwarnings("ignore", category=UserWarning, module="mlflow")
             import mlflow.pyfunc
 
-            packed = Path(aside) / "model"
+            packed = Path(temporary) / "model"
             mlflow.pyfunc.save_model(
                 packed,
                 python_model=str(
@@ -192,8 +195,8 @@ class Registry:
                 artifacts={"model": str(folder)},
                 code_paths=[str(_source("pipelines").parent)],
                 pip_requirements=_requirements(folder),
-                signature=_signature(asked, weighs=name == CLASSIFIER),
-                # a column of lists is none that MLflow takes as an example
+                signature=_signature(inputs, probabilities=name == CLASSIFIER),
+                # MLflow accepts no column of lists in an example
                 input_example={"text": ["How to solve a linear system."]} if name == CLASSIFIER else None,
             )
             tags = {
@@ -207,41 +210,44 @@ class Registry:
 
 
 def task_model_name(folder: Path) -> str:
-    """What a model that answers a task is called: a classifier where it weighs the classes of a text, else after its task."""
+    """Registered name of a model: a classifier if it predicts class probabilities of single texts, else after its
+    task."""
     family = family_of(folder)
-    return CLASSIFIER if family.is_single_text and has_class_probabilities(folder) else f"cursus-{family.name.replace('_', '-')}"
+    if family.is_single_text and has_class_probabilities(folder):
+        return CLASSIFIER
+    return f"cursus-{family.name.replace('_', '-')}"
 
 
-def body_name(provenance: Provenance) -> str:
-    """What a model trained on plain text is called, by what its body can do."""
+def backbone_model_name(provenance: Provenance) -> str:
+    """Registered name of a model trained on plain text, by the abilities of its backbone."""
     backbone = provenance.identity.get("stage", {}).get("backbone")
     offers = Backbone.model_validate(backbone).offers if backbone else frozenset()
-    return next((name for ability, name in BODIES.items() if ability in offers), ENCODER)
+    return next((name for ability, name in BACKBONE_MODELS.items() if ability in offers), ENCODER)
 
 
 def description(name: str) -> str:
-    """What MLflow's UI says of a registered model."""
+    """Description of a registered model in MLflow's UI."""
     task = name.removeprefix("cursus-").replace("-", " ")
     return DESCRIPTIONS.get(name, f"Answers {task}: a data frame with the task's columns in, an answer a row out.")
 
 
-def _signature(asked: Mapping[str, str], weighs: bool) -> ModelSignature:
-    """The columns `asked` in; out the label and probabilities of one that `weighs` classes, else an answer of any form."""
+def _signature(inputs: Mapping[str, str], probabilities: bool) -> ModelSignature:
+    """The columns `inputs` in; out the label and all `probabilities` of a classifier, else an answer of any form."""
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, DataType, Schema, TensorSpec
     from mlflow.types.schema import Array, Map
 
     columns: list[ColSpec | TensorSpec] = []
-    for name, kind in asked.items():
+    for name, kind in inputs.items():
         inside = DataType[COLUMNS[_member(kind)]]
         columns.append(ColSpec(Array(inside) if kind.startswith("list<") else inside, name))
-    # a list hint as the signature would refuse data frames over HTTP; this takes both
+    # a signature from a list type hint would reject data frames over HTTP; this one accepts both
     answer = Schema([ColSpec(DataType.string, "label"), ColSpec(Map(DataType.double), "probabilities")])
-    return ModelSignature(inputs=Schema(columns), outputs=answer if weighs else None)
+    return ModelSignature(inputs=Schema(columns), outputs=answer if probabilities else None)
 
 
 def _member(kind: str) -> str:
-    """What a list holds; what is no list is itself."""
+    """The element type of a list type; any other type unchanged."""
     return kind.removeprefix("list<").removesuffix(">")
 
 
@@ -258,5 +264,5 @@ def _source(module: str) -> Path:
 
 def _requirements(folder: Path) -> list[str]:
     engine = "onnxruntime" if (folder / "model.onnx").exists() else "torch"
-    # a local build's suffix (+cpu) is of this machine, not of the model
+    # a local build's suffix (+cpu) belongs to this machine, not to the model
     return [f"{name}=={importlib.metadata.version(name).split('+')[0]}" for name in (*SERVING, engine)]

@@ -1,4 +1,4 @@
-"""Samples of what the machine does while a step trains: processor, memory, disk, network, GPU where there is one."""
+"""System metrics while a step trains: processor, memory, disk, network, and GPU if there is one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ SAMPLE_EVERY = 5.0
 
 
 class Sampler:
-    """MLflow's own monitors, of which `hear` is told from now until `stop`: MLflow's names, `system/…`, to figures.
+    """Samples MLflow's own monitors until `stop`, and passes each sample to `on_sample`: MLflow's name (`system/…`) to
+    figure.
 
-    The figures are of the whole machine: the step trains in a process of its own. MLflow's loop around them is not used:
-    it ends for good at the first question that the server does not answer.
+    The figures are of the whole machine: the step trains in a process of its own. MLflow's own sampling loop is not
+    used: it ends for good at the first request that the server does not answer.
     """
 
-    def __init__(self, hear: Callable[[dict[str, float]], None]) -> None:
-        self._hear = hear
+    def __init__(self, on_sample: Callable[[dict[str, float]], None]) -> None:
+        self._on_sample = on_sample
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._work, name="cursus-samples", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Take the last sample, and end."""
+        """Take the last sample and end the thread."""
         self._stopped.set()
         self._thread.join()
 
@@ -41,8 +42,8 @@ class Sampler:
                     monitor.collect_metrics()
                     figures |= {f"system/{name}": float(value) for name, value in monitor.aggregate_metrics().items()}
                     monitor.clear_metrics()
-                self._hear(figures)
-        except Exception:  # a machine that cannot be measured trains all the same
+                self._on_sample(figures)
+        except Exception:  # training does not depend on system metrics
             logging.getLogger("cursus.tracking").debug("no system metrics", exc_info=True)
 
 
@@ -53,8 +54,8 @@ def _monitors() -> list[Any]:
     from mlflow.system_metrics.metrics.network_monitor import NetworkMonitor
 
     kinds: list[Any] = [CPUMonitor, DiskMonitor, NetworkMonitor]
-    found = [kind() for kind in kinds]
-    with suppress(Exception):  # no GPU, or no library to ask it
+    monitors = [kind() for kind in kinds]
+    with suppress(Exception):  # no GPU, or no library to query it
         untyped: Any = GPUMonitor
-        found.append(untyped())
-    return found
+        monitors.append(untyped())
+    return monitors

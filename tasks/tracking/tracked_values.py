@@ -1,6 +1,6 @@
-"""How a step's words, numbers and tables become MLflow's values.
+"""Conversion of a step's settings, metrics and tables to MLflow's parameters, metrics and dataset inputs.
 
-settings    {"objective": [{"name": "masked_lm", "weight": 1}]}  →  objective = masked_lm, objective.masked_lm.weight = 1
+settings    {"objective": [{"name": "masked_lm", "weight": 1}]}  →  objective=masked_lm, objective.masked_lm.weight=1
 lines       {"step": 20, "tokens": 4096, "train/loss": 5.1}      →  one point a number, on the axis of steps
 tables      {"train": DataSource(digest, path)}                  →  a dataset input with rows, schema and context
 """
@@ -25,9 +25,9 @@ LONGEST_KEY = 250
 LONGEST_VALUE = 6000
 LONGEST_DIGEST = 36
 CONTEXTS = {"validation": "validation", "test": "test"}
-"""What a table is used for, where it is not for training."""
+"""Table to its use, if that is not training."""
 COLUMN_TYPES = {"int32": "integer", "int64": "long", "float": "float", "double": "double", "bool": "boolean"}
-"""Arrow's names to MLflow's; everything else is shown as a string."""
+"""Type names of Arrow to those of MLflow; every other type is shown as a string."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class TrackedStep:
     def of(cls, provenance: Provenance, name: str | None = None) -> Self:
         """The step that a finished artifact came from.
 
-        A record does not say whether its stage had other seeds: without a name, fine-tuned models are told apart by seed.
+        A record does not hold whether its stage had other seeds: without `name`, fine-tuned models are named with their
+        seed.
         """
         several = provenance.kind == "finetune" or provenance.seed > 0
         return cls(
@@ -83,11 +84,11 @@ class TrackedStep:
 
     @property
     def dataset(self) -> str | None:
-        """The prepared dataset that the step read, from the place of its tables: `data/prepared/<dataset>/general`."""
+        """The prepared dataset that the step read, from the path of its tables: `data/prepared/<dataset>/general`."""
         return next((PurePosixPath(source.path).parent.name for source in self.data.values()), None)
 
     def tags(self) -> dict[str, str]:
-        """The tags by which a run or a model says what it is."""
+        """The tags that identify the step of a run or a model."""
         parents = {f"cursus.parent.{key(role)}": fingerprint for role, fingerprint in self.parents.items()}
         return {
             "cursus.fingerprint": self.fingerprint,
@@ -100,17 +101,17 @@ class TrackedStep:
 
 
 def _settings(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """What was chosen for a step, among all that its identity is made of."""
+    """The settings of a step, out of everything that its identity covers."""
     return {**identity.get("stage", {}), "seed": identity.get("seed"), "untrained": identity.get("untrained")}
 
 
 def key(name: str) -> str:
-    """`name` with what MLflow refuses in a key replaced, and no longer than it takes."""
+    """`name` as an MLflow key: forbidden characters replaced, cut to the longest that MLflow accepts."""
     return re.sub(r"[^\w\-. /:]", ".", name)[:LONGEST_KEY]
 
 
 def parameters(settings: Mapping[str, Any]) -> list[Param]:
-    """The settings of a stage, flattened; one parameter a leaf, nothing for what is not set."""
+    """The settings of a stage, flattened: one parameter a leaf, none for what is not set."""
     from mlflow.entities import Param
 
     return [Param(key(name), value[:LONGEST_VALUE]) for name, value in _leaves("", settings) if value != ""]
@@ -124,8 +125,8 @@ def _leaves(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
         for name, inner in value.items():
             yield from _leaves(f"{prefix}.{name}" if prefix else str(name), inner)
     elif isinstance(value, (list, tuple)):
-        # what has no name of its own is known by its place
-        names = [item.get("name", place) if isinstance(item, Mapping) else item for place, item in enumerate(value)]
+        # an item without a name is identified by its index
+        names = [item.get("name", index) if isinstance(item, Mapping) else item for index, item in enumerate(value)]
         yield prefix, ", ".join(map(str, names))
         for name, item in zip(names, value, strict=True):
             if isinstance(item, Mapping):
@@ -135,16 +136,17 @@ def _leaves(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def points(lines: Iterable[Mapping[str, Any]], begun: int, ended: int) -> list[Metric]:
-    """One point for every number in the lines of `metrics.jsonl`, tokens included, so that curves can be drawn over them.
+    """One point for every number in the lines of `metrics.jsonl`, tokens included, so that curves can be drawn over
+    them.
 
-    The lines carry no clock: they are spread evenly from `begun` to `ended`, in milliseconds since the epoch.
+    The lines have no time stamps: they are spread evenly from `begun` to `ended`, in milliseconds since the epoch.
     """
     from mlflow.entities import Metric
 
     lines = list(lines)
-    apart = (ended - begun) / max(1, len(lines))
+    interval = (ended - begun) / max(1, len(lines))
     return [
-        Metric(key(name), float(value), round(begun + apart * (position + 1)), int(line.get("step", 0)))
+        Metric(key(name), float(value), round(begun + interval * (position + 1)), int(line.get("step", 0)))
         for position, line in enumerate(lines)
         for name, value in line.items()
         if name != "step" and _is_number(value)
@@ -152,7 +154,7 @@ def points(lines: Iterable[Mapping[str, Any]], begun: int, ended: int) -> list[M
 
 
 def final_numbers(provenance: Provenance) -> dict[str, float]:
-    """The numbers by which a finished step is compared: its own metrics, its size and what it cost."""
+    """The figures by which finished steps are compared: metrics, size and cost."""
     numbers = dict(_numbers("", provenance.result.get("metrics", {})))
     for name in ("tokens", "steps", "parameters"):
         value = provenance.result.get(name)
@@ -174,9 +176,9 @@ def _is_number(value: Any) -> bool:
 
 
 def dataset_inputs(root: Path, data: Mapping[str, DataSource]) -> list[DatasetInput]:
-    """The tables as MLflow datasets, identified by the digest that DVC gave them.
+    """The tables as MLflow datasets, identified by their DVC digests.
 
-    Rows and columns come from the table's own footer where the table is still there; nothing else of it is read.
+    Rows and columns come from the Parquet footer of a table that still exists; nothing else of it is read.
     """
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
@@ -197,7 +199,7 @@ def dataset_inputs(root: Path, data: Mapping[str, DataSource]) -> list[DatasetIn
 
 
 def _footer(path: Path) -> tuple[str | None, int | None]:
-    """Columns, as MLflow writes a schema, and the number of rows of a table; None where it is no longer there."""
+    """Schema as MLflow writes it, and the number of rows of a table; None when the table no longer exists."""
     if not path.exists():
         return None, None
     import pyarrow.dataset

@@ -1,7 +1,7 @@
-"""The story of one execution, told to MLflow entry by entry. Telling an entry twice changes nothing.
+"""Writes the entries of one execution to MLflow. Writing an entry twice changes nothing.
 
-So an entry whose answer was lost on the way is told again, and a journal of which nobody knows how much was told is told
-from its beginning: runs are looked for before they are made, and of a curve only what is behind its last point is added.
+An entry whose response was lost is therefore sent again, and a journal of unknown progress is sent from its beginning:
+runs are looked up before they are created, and curves are extended only beyond their last point.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from pipelines.errors import StoreError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from pipelines.reports.elements.table import TABLES
+from tasks.tracking.backfill import run_of
 from tasks.tracking.journal import (
     Entry,
     ExecutionBegan,
     ExecutionEnded,
-    Measured,
+    MetricsMeasured,
     ModelsOffered,
     ReportWritten,
-    Sampled,
     Status,
     StepBegan,
     StepCached,
     StepFailed,
     StepFinished,
+    SystemMetricsSampled,
     batches,
 )
-from tasks.tracking.projection import run_of
 from tasks.tracking.recorder import Recorder, final_points
 from tasks.tracking.registry import Registry
 from tasks.tracking.tracked_values import TrackedStep, points
@@ -39,39 +39,39 @@ if TYPE_CHECKING:
 
 
 OPEN = "attributes.status = 'RUNNING'"
-"""Of runs, as MLflow is asked for them."""
+"""Filter for open runs, in MLflow's query language."""
 
 
-class Teller:
-    """Tells through `recorder`. Every method raises what MLflow raises."""
+class MLflowWriter:
+    """Writes entries through `recorder`. Every method raises what MLflow raises."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.run_id: str | None = None
-        """The execution's run, once MLflow has it."""
+        """Id of the execution's run, once MLflow has created it."""
         self.versions: dict[str, str] = {}
         """Registered model to version."""
         self._execution = ""
         self._experiment = ""
         self._runs: dict[str, str] = {}
         """Fingerprint to the open run of a step."""
-        self._told: dict[str, dict[str, int]] = {}
-        """Of a run that others have told of before, the last step of each metric."""
+        self._last_steps: dict[str, dict[str, int]] = {}
+        """Run id of an earlier attempt to the last step of each of its metrics."""
         self._begun: dict[str, int] = {}
 
     @property
     def page(self) -> str | None:
-        """Where the execution's run is in MLflow's UI, behind the server's address."""
+        """The execution's page in MLflow's UI, relative to the server's address."""
         return self.run_id and f"#/experiments/{self._experiment}/runs/{self.run_id}"
 
-    def tell(self, entries: Sequence[Entry]) -> None:
-        """Tell one entry, or several of one step's curves."""
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Write one entry, or several of one step's curves."""
         match entries[0]:
             case ExecutionBegan() as entry:
                 self._begin(entry)
             case StepBegan() as entry:
                 self._begin_step(entry)
-            case Measured() | Sampled():
+            case MetricsMeasured() | SystemMetricsSampled():
                 self._add_to_curves(entries)
             case StepFinished() as entry:
                 self._finish_step(entry)
@@ -85,15 +85,15 @@ class Teller:
                 for table in sorted((entry.page.parent / TABLES).glob("*.*")):
                     self.recorder.client.log_artifact(self.run_id, str(table), TABLES)
             case ModelsOffered() as entry:
-                self.versions = self._offer(entry)
+                self.versions = self._register(entry)
             case ExecutionEnded() as entry:
                 self._end(entry.status, entry.headline, entry.when)
 
-    def tell_all(self, entries: Iterable[Entry]) -> None:
-        """Tell a whole journal. Where it does not say how the execution ended, its process was killed."""
+    def write_journal(self, entries: Iterable[Entry]) -> None:
+        """Write a whole journal. Without an entry of how the execution ended, its process was killed."""
         known = list(entries)
         for batch in batches(known):
-            self.tell(batch)
+            self.write(batch)
         if known and not isinstance(known[-1], ExecutionEnded):
             self._end("KILLED", {}, known[-1].when)
 
@@ -101,20 +101,20 @@ class Teller:
         self._execution = entry.execution
         self._experiment = self.recorder.experiment(entry.dataset)
         name = f"{entry.recipe} {entry.execution}"
-        found = self._own(f"attributes.run_name = '{name}'")
-        if found is None:
+        run = self._find(f"attributes.run_name = '{name}'")
+        if run is None:
             tags = {
                 "cursus.execution": entry.execution,
                 "cursus.recipe": entry.recipe,
                 "mlflow.source.name": "cursus run",
             }
-            found = self.recorder.client.create_run(self._experiment, entry.when, tags=tags, run_name=name)
-        self.run_id = str(found.info.run_id)
+            run = self.recorder.client.create_run(self._experiment, entry.when, tags=tags, run_name=name)
+        self.run_id = str(run.info.run_id)
         self.recorder.client.log_dict(self.run_id, {"steps": entry.plan}, "plan.json")
 
     def _begin_step(self, entry: StepBegan) -> None:
         step, parent = entry.step, self._parent()
-        run = self._own(_of(step.fingerprint)) or self.recorder.attempt(step.fingerprint, [self._experiment])
+        run = self._find(_run_of(step.fingerprint)) or self.recorder.attempt(step.fingerprint, [self._experiment])
         if run is not None and run.info.status == "FINISHED":
             return
         if run is None:
@@ -123,29 +123,29 @@ class Teller:
             run_id = str(run.info.run_id)
             self.recorder.reopen_run(run, parent)
             self.recorder.describe(run_id, step)
-            self._told[run_id] = self.recorder.last_steps(run_id)
+            self._last_steps[run_id] = self.recorder.last_steps(run_id)
         self._begun[run_id] = int(run.info.start_time) if run is not None else entry.when
         self._runs[step.fingerprint] = run_id
 
     def _add_to_curves(self, entries: Sequence[Entry]) -> None:
-        found: list[Metric] = []
+        metrics: list[Metric] = []
         run_id = None
         for entry in entries:
-            if isinstance(entry, Measured) and (run_id := self._runs.get(entry.fingerprint)) is not None:
-                found += points(entry.lines, entry.when, entry.when)
-            elif isinstance(entry, Sampled) and (run_id := self._runs.get(entry.fingerprint)) is not None:
-                # a step that goes on in its run continues these curves too: their steps are seconds of the run
+            if isinstance(entry, MetricsMeasured) and (run_id := self._runs.get(entry.fingerprint)) is not None:
+                metrics += points(entry.lines, entry.when, entry.when)
+            elif isinstance(entry, SystemMetricsSampled) and (run_id := self._runs.get(entry.fingerprint)) is not None:
+                # a resumed step also continues these curves of its run: their x axis is the run's seconds
                 seconds = (entry.when - self._begun[run_id]) // 1000
-                found += points([{**entry.numbers, "step": seconds}], entry.when, entry.when)
+                metrics += points([{**entry.numbers, "step": seconds}], entry.when, entry.when)
         if run_id is None:
             return
-        self.recorder.log_points(run_id, found, self._told.get(run_id, {}))
+        self.recorder.log_points(run_id, metrics, self._last_steps.get(run_id, {}))
 
     def _finish_step(self, entry: StepFinished) -> None:
         run_id = self._runs.pop(entry.fingerprint, None)
         provenance = _provenance(entry.folder)
         if run_id is None or provenance is None:
-            return  # told before, or removed from the store since
+            return  # recorded before, or removed from the store since
         try:
             self.recorder.close_run(run_id, provenance, entry.folder, entry.when)
         except BaseException:
@@ -164,30 +164,30 @@ class Teller:
         if provenance is None:
             return
         step, parent = TrackedStep.of(provenance, entry.name), self._parent()
-        found = self._own(_of(step.fingerprint, cached=True))
-        if found is not None and found.info.status == "FINISHED":
+        known = self._find(_run_of(step.fingerprint, cached=True))
+        if known is not None and known.info.status == "FINISHED":
             return
         original = run_of(self.recorder, provenance, entry.folder, self._experiment)
         more = {"cursus.original_run": original}
-        run = found.info.run_id if found else self.recorder.open_run(step, parent, more, cached=True, begun=entry.when)
+        run = known.info.run_id if known else self.recorder.open_run(step, parent, more, cached=True, begun=entry.when)
         self.recorder.client.log_batch(run, metrics=final_points(provenance, entry.when))
         self.recorder.link_output(run, self.recorder.model_of(step.fingerprint), provenance)
         self.recorder.client.set_terminated(run, "FINISHED", entry.when)
 
-    def _offer(self, entry: ModelsOffered) -> dict[str, str]:
-        answering, body = (
+    def _register(self, entry: ModelsOffered) -> dict[str, str]:
+        answering, backbone = (
             _provenance(entry.store / fingerprint) if fingerprint else None
-            for fingerprint in (entry.answering, entry.body)
+            for fingerprint in (entry.answering, entry.backbone)
         )
-        return Registry(self.recorder).register_final(Store(entry.store), answering, body, entry.scores)
+        return Registry(self.recorder).register_final(Store(entry.store), answering, backbone, entry.scores)
 
     def _end(self, status: Status, headline: dict[str, float], when: int) -> None:
-        """Close the execution's run with `status`. A step still open was not finished, and did not say that it failed."""
+        """Close the execution's run with `status`, and steps that neither finished nor failed as killed."""
         from mlflow.entities import Metric
 
         if self.run_id is None:
             return
-        for run in self.recorder.client.search_runs([self._experiment], f"{self._mine} and {OPEN}"):
+        for run in self.recorder.client.search_runs([self._experiment], f"{self._own_runs} and {OPEN}"):
             if run.info.run_id != self.run_id:
                 self.recorder.client.set_terminated(run.info.run_id, "KILLED", when)
         metrics = [Metric(name, float(value), when, 0) for name, value in headline.items()]
@@ -199,15 +199,16 @@ class Teller:
         return self.recorder.client.get_run(self.run_id)
 
     @property
-    def _mine(self) -> str:
+    def _own_runs(self) -> str:
         return f"tags.`cursus.execution` = '{self._execution}'"
 
-    def _own(self, which: str) -> Run | None:
-        found = self.recorder.client.search_runs([self._experiment], f"{self._mine} and {which}", max_results=1)
-        return found[0] if found else None
+    def _find(self, condition: str) -> Run | None:
+        """The run of this execution that meets an MLflow filter condition; None when there is none."""
+        runs = self.recorder.client.search_runs([self._experiment], f"{self._own_runs} and {condition}", max_results=1)
+        return runs[0] if runs else None
 
 
-def _of(fingerprint: str, *, cached: bool = False) -> str:
+def _run_of(fingerprint: str, *, cached: bool = False) -> str:
     return f"tags.`cursus.fingerprint` = '{fingerprint}' and tags.`cursus.cached` = '{str(cached).lower()}'"
 
 

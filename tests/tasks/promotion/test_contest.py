@@ -18,7 +18,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.store import Artifact
 from tasks.datasets.prepared import Prepared
 from tasks.decisions.journal import PromotionJournal
-from tasks.decisions.record import Decision, now
+from tasks.decisions.record import PromotionDecision, now
 from tasks.promotion.contest import Contest, check_predictions, judging, open_contest, refuse_other_items
 from tasks.promotion.facts import descent
 from tasks.promotion.settings import PromotionSettings
@@ -27,7 +27,7 @@ from tests.tasks.conftest import LABELS, TEXTS, Builder
 
 
 def crowned(builder: Builder, champion: Artifact) -> None:
-    decision = Decision(
+    decision = PromotionDecision(
         at=now(),
         action="promoted",
         model=CLASSIFIER,

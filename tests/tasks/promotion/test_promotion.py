@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from pipelines.errors import CursusError, RecipeError
-from pipelines.judging.gate import Outcome
+from pipelines.judging.gate import CriterionOutcome
 from pipelines.lineage.store import Artifact
-from tasks.decisions.journal import PromotionJournal, Standing
+from tasks.decisions.journal import PromotionJournal, AliasState
 from tasks.decisions.record import Contestant, Judge, Promotion
 from tasks.models.upkeep import removable
 from tasks.promotion.judgement import conclude, roll_back
 from tasks.promotion.settings import PromotionSettings
-from tasks.tracking.champions import settle_champions, standing
-from tasks.tracking.executions import tell_what_is_left
+from tasks.tracking.champions import champion_state, sync_champions
+from tasks.tracking.executions import record_pending_executions
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.registry import CLASSIFIER, Registry
 from tests.tasks.conftest import Builder
@@ -33,7 +33,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from pipelines.lineage.store import Store
-from tasks.tracking.champions import settle_champions
+from tasks.tracking.champions import sync_champions
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.registry import Registry
 registry, moves = Registry(Recorder(Path({root!r}))), 0
@@ -45,7 +45,7 @@ def counted(*arguments):
     moves += 1
     move(*arguments)
 registry.recorder.client.set_registered_model_alias = counted
-settle_champions(registry, Store(Path({store!r})))
+sync_champions(registry, Store(Path({store!r})))
 """
 
 
@@ -62,7 +62,7 @@ def promotion(candidate: Artifact, champion: Artifact | None, verdict: Any, numb
         for one in (candidate, champion)
     ]
     answer = {"GO": "met", "NO-GO": "missed", "INCONCLUSIVE": "undecided"}[verdict]
-    outcomes = [Outcome.model_validate({"criterion": "quality", "outcome": answer, "reason": f"it is {answer}"})]
+    outcomes = [CriterionOutcome.model_validate({"criterion": "quality", "outcome": answer, "reason": f"it is {answer}"})]
     assert sides[0] is not None
     return Promotion(
         id=f"promotion-{number}",
@@ -118,9 +118,9 @@ def test_go_moves_the_alias_no_go_leaves_it_and_a_person_may_overrule(
     with pytest.raises(CursusError, match="another promotion has made .* nothing is promoted"):
         conclude(root, store, promotion(third, first, "GO"), None)
     assert on(root) == second.fingerprint
-    assert not PromotionJournal(store).untold()
+    assert not PromotionJournal(store).pending()
     # the champions stay in the store
-    assert {second.fingerprint, first.fingerprint} <= PromotionJournal(store).needed()
+    assert {second.fingerprint, first.fingerprint} <= PromotionJournal(store).referenced()
     assert not {one.fingerprint for one in removable(root, store, 0)} & {first.fingerprint, second.fingerprint}
 
 
@@ -156,10 +156,10 @@ def test_a_kill_between_two_alias_moves_leaves_one_champion(
 
     versions = Registry(Recorder(root)).recorder.client.search_registered_models(f"name = '{MODEL}'")[0].aliases
     assert list(versions).count(ALIAS) == 1 and on(root) == (second if before else first).fingerprint
-    assert PromotionJournal(store).standing(MODEL, ALIAS) == Standing(second.fingerprint, first.fingerprint)
-    tell_what_is_left(root, store)  # what the next start does
+    assert PromotionJournal(store).alias_state(MODEL, ALIAS) == AliasState(second.fingerprint, first.fingerprint)
+    record_pending_executions(root, store)  # what the next start does
     assert (on(root), on(root, "former_champion")) == (second.fingerprint, first.fingerprint)
-    assert not PromotionJournal(store).untold()
+    assert not PromotionJournal(store).pending()
 
 
 def test_where_mlflow_is_away_the_decision_stands_and_is_told_later(
@@ -171,10 +171,10 @@ def test_where_mlflow_is_away_the_decision_stands_and_is_told_later(
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     _, later = conclude(root, builder.store, promotion(second, first, "GO", 2), None)
     assert later is not None and "MLflow does not answer" in later
-    assert standing(root, builder.store, MODEL, ALIAS) == Standing(second.fingerprint, first.fingerprint)
+    assert champion_state(root, builder.store, MODEL, ALIAS) == AliasState(second.fingerprint, first.fingerprint)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", here)
     assert on(root) == first.fingerprint, "nothing was half moved"
-    tell_what_is_left(root, builder.store)
+    record_pending_executions(root, builder.store)
     assert (on(root), on(root, "former_champion")) == (second.fingerprint, first.fingerprint)
 
 
@@ -186,12 +186,12 @@ def test_an_alias_moved_by_hand_is_taken_over_and_one_that_was_lost_comes_back(
     conclude(root, store, promotion(first, None, "GO"), None)
     by_hand = registry.version(MODEL, second.provenance, store)
     registry.recorder.client.set_registered_model_alias(MODEL, ALIAS, by_hand)
-    assert standing(root, store, MODEL, ALIAS) == Standing(second.fingerprint, first.fingerprint)
+    assert champion_state(root, store, MODEL, ALIAS) == AliasState(second.fingerprint, first.fingerprint)
     assert PromotionJournal(store).decisions()[-1].action == "adopted"
     assert on(root) == second.fingerprint and on(root, "former_champion") == first.fingerprint
 
     registry.recorder.client.delete_registered_model(MODEL)
-    assert settle_champions(registry, store) == 0
+    assert sync_champions(registry, store) == 0
     assert (on(root), on(root, "former_champion")) == (second.fingerprint, first.fingerprint)
 
 

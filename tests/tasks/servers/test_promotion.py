@@ -17,9 +17,9 @@ import pytest
 from pipelines.lineage.store import Store
 from tasks.datasets.planning import store_folder
 from tasks.decisions.journal import PromotionJournal
-from tasks.decisions.record import Decision, now
+from tasks.decisions.record import PromotionDecision, now
 from tasks.servers.services import Services
-from tasks.tracking.champions import settle_champions
+from tasks.tracking.champions import sync_champions
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.registry import Registry
 
@@ -54,7 +54,7 @@ def champion(project: Path, servers: Services) -> str:
     made = {record.seed: record.fingerprint for record in store.all() if record.stage == "classify"}
     (first, *_) = (made[seed] for seed in sorted(made))
     PromotionJournal(store).add(
-        Decision(
+        PromotionDecision(
             at=now(),
             action="promoted",
             model=MODEL,
@@ -68,7 +68,7 @@ def champion(project: Path, servers: Services) -> str:
             former=None,
         )
     )
-    settle_champions(Registry(Recorder(project)), store)
+    sync_champions(Registry(Recorder(project)), store)
     return first
 
 

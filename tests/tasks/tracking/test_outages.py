@@ -18,7 +18,7 @@ from tasks.environment import state_folder
 from tasks.servers import processes
 from tasks.tracking import executions as tracking
 from tasks.tracking.executions import Tracker
-from tasks.tracking.journal import untold
+from tasks.tracking.journal import has_pending
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.registry import CLASSIFIER
 from tasks.tracking.tracked_values import TrackedStep
@@ -92,10 +92,10 @@ def test_a_killed_server_misses_nothing_once_it_is_back(
     first.log_metrics(general.fingerprint, LINES[2:])
     first.finish_step(general)
     first.finish_execution("FINISHED", {"seconds": 5.0})
-    assert untold(root)
+    assert has_pending(root)
     assert [record.message.partition(" (")[0] for record in caplog.records] == [
         "MLflow does not answer",
-        "MLflow has not been told everything",
+        "MLflow has not recorded everything",
     ]
     second.begin_execution("e2", "bert", "docs", [], nothing)
     second.link_cached(general)
@@ -106,7 +106,7 @@ def test_a_killed_server_misses_nothing_once_it_is_back(
         second.finish_step(tuned)
         assert second.register(builder.store, tuned.fingerprint, None, {}) == {CLASSIFIER: "1"}
         second.finish_execution("FINISHED", {})
-        assert not untold(root)
+        assert not has_pending(root)
         assert any("MLflow answers again" in record.message for record in caplog.records)
         recorder = Recorder(root)
         runs = {run.info.run_name: run for run in recorder.client.search_runs(recorder.experiments())}
@@ -139,4 +139,4 @@ def test_a_locked_database_is_waited_for_by_nobody_and_told_when_it_is_free(root
     tracker.finish_execution("FINISHED", {})
     run = tracker.recorder.recorded(general.fingerprint)
     assert run is not None and curve(tracker.recorder, run) == WHOLE
-    assert not untold(root)
+    assert not has_pending(root)

@@ -7,14 +7,14 @@ import threading
 import pytest
 
 from tasks.tracking import outbox
-from tasks.tracking.journal import Entry, Measured, StepFailed
+from tasks.tracking.journal import Entry, MetricsMeasured, StepFailed
 from tasks.tracking.outbox import Outbox
 
 STEP = "0" * 64
 
 
-def point(number: int) -> Measured:
-    return Measured(fingerprint=STEP, lines=[{"step": number}])
+def point(number: int) -> MetricsMeasured:
+    return MetricsMeasured(fingerprint=STEP, lines=[{"step": number}])
 
 
 def test_points_wait_for_each_other_and_for_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasks.tracking.projection import Projection
-from tasks.tracking.recorded_steps import of_database, of_server, told_steps
+from tasks.tracking.backfill import TrackingBackfill
+from tasks.tracking.recorded_steps import query_database, query_server, recorded_fingerprints
 from tasks.tracking.recorder import Recorder
 from tests.tasks.conftest import Builder
 
 
 def test_a_database_is_asked_for_what_a_server_would_answer(root: Path, builder: Builder) -> None:
     made, recorder = builder.regime(), Recorder(root)
-    assert of_database(recorder) == of_server(recorder) == set()
-    assert Projection(recorder, builder.store).replay() == len(made)
+    assert query_database(recorder) == query_server(recorder) == set()
+    assert TrackingBackfill(recorder, builder.store).record_missing() == len(made)
     every = {one.fingerprint for one in made.values()}
-    assert told_steps(recorder) == of_database(recorder) == of_server(recorder) == every
+    assert recorded_fingerprints(recorder) == query_database(recorder) == query_server(recorder) == every
 
     client = recorder.client
     gone, failed, linked = (recorder.recorded(made[name].fingerprint) for name in ("general", "small", "report"))
@@ -24,8 +24,8 @@ def test_a_database_is_asked_for_what_a_server_would_answer(root: Path, builder:
     client.update_run(failed, "FAILED")
     client.set_tag(linked, "cursus.cached", "true")
     left = every - {made[name].fingerprint for name in ("general", "small", "report")}
-    assert left and of_database(recorder) == of_server(recorder) == left
+    assert left and query_database(recorder) == query_server(recorder) == left
 
     for experiment in recorder.experiments():
         client.delete_experiment(experiment)
-    assert of_database(recorder) == of_server(recorder) == set()
+    assert query_database(recorder) == query_server(recorder) == set()

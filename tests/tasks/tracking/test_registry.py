@@ -22,7 +22,7 @@ from pipelines.serving.answering.inference import load_predictor
 from tasks.models.ancestry import lineage
 from tasks.servers.processes import Process, free_port, stop, tree, wait_until_answers
 from tasks.tracking.recorder import Recorder
-from tasks.tracking.registry import CLASSIFIER, ENCODER, Registry, body_name, description
+from tasks.tracking.registry import CLASSIFIER, ENCODER, Registry, backbone_model_name, description
 from tests.tasks.conftest import LABELS, TEXTS, Builder
 
 
@@ -68,7 +68,7 @@ def test_a_body_is_named_by_what_it_can_do(builder: Builder) -> None:
     }
     for name, backbone in bodies.items():
         made = builder.step("general", "pretrain", settings={"backbone": backbone})
-        assert body_name(made.provenance) == name
+        assert backbone_model_name(made.provenance) == name
         assert description(name)
 
 

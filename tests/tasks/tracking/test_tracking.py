@@ -14,8 +14,8 @@ from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.store import Store
 from tasks.environment import state_folder
 from tasks.tracking.executions import Tracker
-from tasks.tracking.journal import untold
-from tasks.tracking.projection import Projection
+from tasks.tracking.journal import has_pending
+from tasks.tracking.backfill import TrackingBackfill
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.tracked_values import TrackedStep, key, parameters, points
 from tests.tasks.conftest import Builder, executing
@@ -72,7 +72,7 @@ def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
     tracker.log_report(page)
     tracker.finish_execution("FINISHED", {"classify/accuracy": 0.7})
     assert tracker.failure is None
-    assert not untold(root)
+    assert not has_pending(root)
     parent = tracker.run_id
 
     client = tracker.recorder.client
@@ -141,9 +141,9 @@ def test_a_cache_hit_is_a_run_with_the_numbers_and_the_model_of_the_first(root: 
 def test_a_database_that_was_lost_is_rebuilt_from_the_store(root: Path, builder: Builder) -> None:
     made = builder.regime()
     tracker = Tracker(root)
-    projection = Projection(tracker.recorder, builder.store)
-    assert projection.replay() == len(made)
-    assert projection.replay() == 0
+    projection = TrackingBackfill(tracker.recorder, builder.store)
+    assert projection.record_missing() == len(made)
+    assert projection.record_missing() == 0
     client = tracker.recorder.client
     runs = runs_by_name(tracker)
     assert set(runs) == set(made)
@@ -159,7 +159,7 @@ def test_a_database_that_was_lost_is_rebuilt_from_the_store(root: Path, builder:
 def test_a_stage_may_have_a_name_that_mlflow_allows_for_no_model(root: Path, builder: Builder) -> None:
     made = builder.step("classify.10%", "finetune", data={"train": builder.table("train", ["a"])})
     recorder = Recorder(root)
-    assert Projection(recorder, builder.store).replay() == 1
+    assert TrackingBackfill(recorder, builder.store).record_missing() == 1
     assert recorder.model_of(made.fingerprint) is not None
 
 
@@ -168,10 +168,10 @@ def test_what_was_half_told_is_completed(root: Path, builder: Builder) -> None:
     recorder = Recorder(root)
     half = recorder.open_run(TrackedStep.of(general.provenance), more={"cursus.projected": "true"})
     recorder.log_points(half, points(LINES[:1], 1, 2), {})
-    assert Projection(recorder, builder.store).replay() == 1
+    assert TrackingBackfill(recorder, builder.store).record_missing() == 1
     assert recorder.recorded(general.fingerprint) == half
     assert curve(recorder, half) == [(10, 5.0), (20, 4.0)]
-    assert Projection(recorder, builder.store).replay() == 0
+    assert TrackingBackfill(recorder, builder.store).record_missing() == 0
 
 
 def test_runs_of_a_killed_execution_are_closed_by_the_next(root: Path) -> None:
@@ -191,7 +191,7 @@ def test_runs_of_a_killed_execution_are_closed_by_the_next(root: Path) -> None:
     following.finish_execution("FINISHED", {})
     found = statuses(following.recorder)
     assert (found["bert killed"], found["general"], found["bert next"]) == ("KILLED", "KILLED", "FINISHED")
-    assert not untold(root)
+    assert not has_pending(root)
 
 
 def test_a_failed_step_says_why_and_the_others_of_its_execution_were_killed(root: Path) -> None:
@@ -254,11 +254,11 @@ def test_a_broken_database_is_one_warning_and_no_error(
         tracker.finish_execution("FINISHED", {})
     assert tracker.run_id is None
     assert [record.message.partition(" (")[0] for record in caplog.records if record.name == "cursus.tracking"] == [
-        "MLflow is not told of what it missed before",
+        "MLflow cannot be brought up to date with earlier runs",
         "MLflow has stopped recording",
-        "MLflow has not been told everything",
+        "MLflow has not recorded everything",
     ]
-    assert untold(root), "the next run may find a database that works"
+    assert has_pending(root), "the next run may find a database that works"
 
 
 def test_what_has_no_name_is_known_by_its_place() -> None:
