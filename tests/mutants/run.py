@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.copied_sources import copy_sources
 from tests.mutants.known import KNOWN, Mutant
-from tests.steps import ROOT
 
 FAILED = 1
 """Exit status of pytest where tests failed: any other than 0 means that none was run."""
@@ -34,16 +34,6 @@ def main(word: str = "") -> int:
         unseen = [name for name, mutant in chosen.items() if not seen(copy, name, mutant)]
     print(f"{len(chosen) - len(unseen)} of {len(chosen)} mistakes are seen")
     return len(unseen)
-
-
-def copy_sources(folder: Path) -> None:
-    """The files that git knows or would take, as they are now."""
-    names = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    listed = subprocess.run(["git", *names], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in listed.split("\0"):
-        if name and (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes((ROOT / name).read_bytes())
 
 
 def tested(folder: Path, tests: Iterable[str]) -> tuple[int, str]:

@@ -1,0 +1,44 @@
+"""`python -m tests.architecture.without_accelerators`: checks and fast tests, in a copy without any accelerator.
+
+An accelerator makes a step faster and changes nothing else, so its folder can be deleted: import contracts and types
+hold, and plain torch computes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests import tiers
+from tests.copied_sources import copy_sources
+
+ACCELERATORS = Path("pipelines/parts/accelerators")
+PYTEST = ("-m", "pytest", "-n", os.environ.get("JOBS", "2"), "--dist", "loadgroup", "--no-loadscope-reorder")
+TOOLS = Path(sys.executable).parent
+
+
+def main() -> int:
+    """The exit status of the first command that fails, or 0."""
+    with TemporaryDirectory(prefix="cursus-without-") as folder:
+        copy = Path(folder)
+        copy_sources(copy)
+        for accelerator in [path for path in (copy / ACCELERATORS).iterdir() if path.is_dir()]:
+            shutil.rmtree(accelerator)
+        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        for command in (
+            [str(TOOLS / "lint-imports")],
+            [str(TOOLS / "mypy")],
+            [sys.executable, *PYTEST, "-m", f"not {tiers.SLOW}"],
+        ):
+            print("Without accelerators:", *command, flush=True)
+            if status := subprocess.run(command, cwd=copy, env=environment).returncode:
+                return status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
