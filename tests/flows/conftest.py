@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from tasks.servers.temporary_server import TOLD_PREFECT, TemporaryServer
+from tasks.servers.temporary_server import PREFECT_SETTINGS, TemporaryServer
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.steps import ROOT
 
@@ -109,11 +109,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     """What points Prefect at one temporary server, for tests that are not about a run's own: each takes seconds."""
     home = tmp_path_factory.mktemp("prefect")
     with pytest.MonkeyPatch.context() as patch:
-        for name in TOLD_PREFECT:
+        for name in PREFECT_SETTINGS:
             patch.setenv(name, "")
-            patch.delenv(name)  # and so is what `wanted` gives it
+            patch.delenv(name)  # and what starts the server sets goes, too
         patch.setenv("PREFECT_HOME", str(home))
-        started = TemporaryServer.wanted(home)
+        started = TemporaryServer.start_if_needed(home)
     assert started is not None
     started.wait()
     yield {"PREFECT_API_URL": started.address}
