@@ -28,9 +28,10 @@ Every step is a DVC stage, `python -m pipelines.corpora.steps.<step> <dataset>`:
     steps/         the steps; step.py is their common frame
 
 A step divides its work into units (engines/work.py) over tables of shards, so that memory is bounded, several processes
-can share the work, and a killed process loses only unfinished units. Dropped texts are counted by reason (shards/tally.py).
+can share the work, and a killed process loses only unfinished units. Dropped texts are counted by reason
+(shards/tally.py).
 
 `general`, `domain` and `task_text` are folders of shards with `text, source, collection`; `train`, `validation` and
-`test` are files with `text`, the columns of the task, and `source`. The same sources, code and library versions give the
-same bytes.
+`test` are files with `text`, the columns of the task, and `source`. The same sources, code and library versions give
+the same bytes.
 """

@@ -78,8 +78,8 @@ class _Lattice:
 
     def build(self, seeds: tuple[int, ...], sizes: Sequence[int]) -> Recipe:
         paths: list[dict[str, Any]] = []
-        for kept in range(len(self.factors) + 1):
-            for through in combinations(self.factors, kept):
+        for length in range(len(self.factors) + 1):
+            for through in combinations(self.factors, length):
                 name = self.own.get(through) or f"{self.longest}_{_name(through)}"
                 stage = self.recipe.stages[self.own.get(through, self.longest)]
                 fixed = stage.model_copy(update={"start": self._start(through), "seeds": seeds})

@@ -17,7 +17,7 @@ from pipelines.corpora.duplicates.near_duplicates import Sketches, clusters
 from pipelines.corpora.duplicates.sketches import PARAGRAPHS_KEYS, PARAGRAPHS_OF_A_TEXT, TEXTS_KEYS
 from pipelines.corpora.duplicates.sorted_keys import Numbers, SortedKeys, repeated, sizes
 
-STAYS = 0
+KEPT = 0
 """Verdict: the text is kept."""
 NEAR = 128
 """Added to the verdict of a near-duplicate."""
@@ -74,7 +74,7 @@ class DuplicateVerdicts:
         shards = [
             Sketches(shard, first - plain) for shard, first in zip(self.shards[1:], self.firsts[1:-1], strict=True)
         ]
-        earliest = clusters(shards, bands, verdicts[plain:] == STAYS)
+        earliest = clusters(shards, bands, verdicts[plain:] == KEPT)
         (near,) = np.nonzero(earliest != np.arange(len(earliest), dtype=np.uint32))
         verdicts[plain + near] = NEAR + self._table(plain + earliest[near].astype(np.int64))
 
@@ -86,8 +86,8 @@ class DuplicateVerdicts:
         ]
         for numbers, starts in repeated(shards):
             group = np.repeat(np.arange(len(starts)), sizes(starts, len(numbers)))
-            stays = verdicts[numbers // PARAGRAPHS_OF_A_TEXT] == STAYS
-            numbers, group = numbers[stays], group[stays]
+            kept = verdicts[numbers // PARAGRAPHS_OF_A_TEXT] == KEPT
+            numbers, group = numbers[kept], group[kept]
             again = np.append(False, group[1:] == group[:-1])[: len(group)]
             repeats = np.sort(numbers[again])
             owner = np.searchsorted(firsts, repeats // PARAGRAPHS_OF_A_TEXT, side="right") - 1

@@ -62,12 +62,12 @@ class Cleaning:
         judge = make_filter(self.settings, self.language, self.root)
         for text, where, *others in rows:
             changes: Counter[str] = Counter()
-            stays = repair(text, changes)
-            stays, reason = judge(stays, changes) if stays else (text, "empty")
+            cleaned = repair(text, changes)
+            cleaned, reason = judge(cleaned, changes) if cleaned else (text, "empty")
             if reason:
-                tally.drop(reason, stays, where)
+                tally.drop(reason, cleaned, where)
                 continue
-            parts = split_text(mask(stays, changes), self.settings.max_characters)
+            parts = split_text(mask(cleaned, changes), self.settings.max_characters)
             changes["cut into pieces"] += len(parts) > 1
             for change, count in changes.items():
                 tally.change(change, count)
@@ -151,13 +151,13 @@ def make_filter(settings: CleanSettings, language: str, root: Path) -> Callable[
         if len(text) < settings.min_characters:
             return text, "too short"
         for name, judge in judges:
-            stays, rule = judge(text)
+            shortened, rule = judge(text)
             if rule is not None:
                 return text, f"{name}: {rule}"
-            if len(stays) < settings.min_characters:
+            if len(shortened) < settings.min_characters:
                 return text, f"{name}: too little is left"
-            changes[f"shortened: {name}"] += stays != text
-            text = stays
+            changes[f"shortened: {name}"] += shortened != text
+            text = shortened
         return text, None
 
     return judged

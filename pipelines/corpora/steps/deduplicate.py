@@ -25,7 +25,7 @@ from pipelines.corpora.duplicates.sketches import TEXTS_KEYS, SketchedShard
 from pipelines.corpora.duplicates.sorted_keys import write_sorted
 from pipelines.corpora.duplicates.verdicts import (
     COPIES,
-    STAYS,
+    KEPT,
     VERDICTS,
     DuplicateVerdicts,
     drop_reasons,
@@ -75,7 +75,7 @@ def deduplicate(dataset: str, root: Path) -> None:
             DeduplicatedShard(f"{number:05d}", path, verdicts, number, pair, evaluation, names, rules.paragraphs)
             for number, ((path, _), pair) in enumerate(zip(shards, pairwise(firsts), strict=True))
         ]
-        outputs = iter(run_units(units, step.unfinished("kept"), processes))
+        outputs = iter(run_units(units, step.unfinished("deduplicated"), processes))
         overlapping: list[Path] = []
         for name in PLAIN_FIRST:
             folders = [next(outputs) for _ in plain[name]["shards"]]
@@ -114,7 +114,7 @@ def _verdicts(
     unit = DuplicateVerdicts(
         "all", (known, *sketches), (0, *firsts), tuple(ends), ends[1], bands, rules.paragraphs is not None
     )
-    return run_units([unit], step.unfinished("judged"), 1)[0]
+    return run_units([unit], step.unfinished("verdicts"), 1)[0]
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class DeduplicatedShard:
         verdicts = np.load(self.verdict_folder / VERDICTS, mmap_mode="r")[slice(*self.numbers)]
         again = repeated_paragraphs(self.verdict_folder, self.shard)
         for number, (row, verdict) in enumerate(zip(read_rows(self.path), verdicts.tolist(), strict=True)):
-            if verdict != STAYS:
+            if verdict != KEPT:
                 tally.drop(reasons[verdict], row[0], row[1])
             elif number in again:
                 text = without_paragraphs(row[0], again[number])

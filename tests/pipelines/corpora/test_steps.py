@@ -118,7 +118,7 @@ def test_a_few_examples_hold_every_label() -> None:
     assert draw_labelled(rows, tagging, None, 4) == chosen and chosen < draw_labelled(rows, tagging, None, 8)
     with pytest.raises(DataError, match="labelled_examples requests 25 examples, but only 24 are left to train on"):
         draw_labelled(rows, tagging, None, 25)
-    with pytest.raises(DataError, match="but  are needed to cover all labels"):
+    with pytest.raises(DataError, match="examples, but 3 are needed to cover all labels"):
         draw_labelled(rows, tagging, None, 1)
 
 
