@@ -161,12 +161,12 @@ def _by_length(
     outputs = []
     for token_indices, padding, occupied in documents.classes:
         count, longest = padding.shape
-        gathered = (
+        queries, keys, values = (
             one.index_select(0, token_indices).view(count, longest, heads, width).transpose(1, 2) for one in flat
         )
         hidden = padding[:, None, None, :]
         mask = hidden | _later(longest, query.device) if causal else hidden
-        attended = _products(*gathered, mask, scale, rate)
+        attended = _products(queries, keys, values, mask, scale, rate)
         attended = attended.transpose(1, 2).reshape(count * longest, heads * width)
         outputs.append(attended.index_select(0, occupied))
     assert documents.order is not None

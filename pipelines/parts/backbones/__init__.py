@@ -1,4 +1,4 @@
-"""Backbones: the body that turns token ids into hidden states, before any head."""
+"""Backbones: the networks below the heads, from token ids to hidden states; in transformers the base models."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ if TYPE_CHECKING:
 
 
 class Backbone(Component):
-    """An architecture and its dimensions."""
+    """An architecture with its dimensions."""
 
     @property
     @abstractmethod
     def offers(self) -> frozenset[Ability]:
-        """What this body can do."""
+        """The abilities of this backbone."""
 
     @property
     @abstractmethod
     def longest(self) -> int | None:
-        """Tokens of the longest sequence it can read; None where there is no such limit."""
+        """Maximum sequence length in tokens; None if there is no limit."""
 
     @property
     def described(self) -> str:
-        """This kind of body as a recipe spells it, dimensions left out."""
+        """The architecture as named in a recipe, without dimensions."""
         return self.name
 
     @classmethod
     def fitting(cls, abilities: frozenset[Ability]) -> list[str]:
-        """The bodies of the whole family that offer `abilities`, as a recipe would spell them."""
+        """All backbones of the family that offer `abilities`, as named in a recipe."""
         members = [member for _, member in sorted(Backbone.members.items()) if issubclass(member, Backbone)]
         return [one.described for member in members for one in member.kinds() if abilities <= one.offers]
 
     @classmethod
     def kinds(cls) -> list[Self]:
-        """One body of each kind that differs in what it offers."""
+        """One backbone for each architecture of this member."""
         return [cls()]
 
     @classmethod
     def recognise(cls, config: Mapping[str, Any]) -> Self | None:
-        """The body that a Hugging Face configuration describes, or None when it is not of this member."""
+        """The backbone that a Hugging Face configuration describes, or None if it is not of this member."""
         return None
 
     @abstractmethod
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
-        """The Hugging Face configuration of a new body for `tokenizer` and sequences of up to `length` tokens.
+        """The Hugging Face configuration of a new backbone for `tokenizer` and sequences of up to `length` tokens.
 
-        Raises RecipeError when the architecture is unknown or refuses a dimension.
+        Raises RecipeError for unknown or invalid dimensions.
         """
 
     def tiny(self) -> Self:
-        """The same kind of body at the smallest size that still has all its parts, for smoke runs."""
+        """The same architecture at the smallest size that still has all its parts, for smoke runs."""
         return self

@@ -1,4 +1,4 @@
-"""A recurrent body (Merity, Keskar, Socher 2017; the body of ULMFiT, Howard & Ruder 2018)."""
+"""AWD-LSTM, a recurrent backbone (Merity, Keskar, Socher 2017), used by ULMFiT (Howard & Ruder 2018)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AwdLstm(Backbone, name="awd_lstm"):
-    """Stacked LSTMs that drop words, elements and recurrent weights while they train."""
+    """Stacked LSTMs with dropout of words, elements and recurrent weights."""
 
     paper = "arXiv:1708.02182"
 
@@ -26,15 +26,15 @@ class AwdLstm(Backbone, name="awd_lstm"):
     num_hidden_layers: int = Field(3, gt=0)
     """Number of LSTM layers."""
     embedding_dropout: float = Field(0.1, ge=0, lt=1)
-    """Share of the vocabulary's words that disappear from a whole batch."""
+    """Share of the vocabulary's words that are dropped from a whole batch."""
     input_dropout: float = Field(0.4, ge=0, lt=1)
-    """Share of the embeddings' elements dropped, the same at all tokens of a row."""
+    """Share of the embeddings' elements dropped, with one mask for all tokens of a row."""
     inner_dropout: float = Field(0.3, ge=0, lt=1)
-    """Share of the elements dropped between layers, the same at all tokens of a row."""
+    """Share of the elements dropped between layers, with one mask for all tokens of a row."""
     output_dropout: float = Field(0.4, ge=0, lt=1)
-    """Share of the top layer's elements dropped, the same at all tokens of a row."""
+    """Share of the top layer's elements dropped, with one mask for all tokens of a row."""
     weight_dropout: float = Field(0.5, ge=0, lt=1)
-    """Share of the hidden-to-hidden weights dropped, the same at all tokens of a batch."""
+    """Share of the hidden-to-hidden weights dropped, with one mask for all tokens of a batch."""
 
     @property
     def offers(self) -> frozenset[Ability]:

@@ -1,4 +1,4 @@
-"""Transformer bodies, as `transformers` implements them."""
+"""Transformer backbones, as implemented in `transformers`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 VOCABULARY_MULTIPLE = 64
-"""Vocabulary rows are padded to a multiple of this: matrix products over the vocabulary run on whole tiles."""
-USUAL_POSITIONS = 512
+"""The vocabulary is padded to a multiple of this size, so that matrix products over it run on whole tiles."""
+DEFAULT_POSITIONS = 512
 
 
 class Architecture(NamedTuple):
-    """What this file must know of an architecture of transformers."""
+    """Properties of an architecture of transformers."""
 
     offers: frozenset[Ability]
     tiny: Mapping[str, int]
-    """The smallest useful dimensions, in the architecture's own names."""
+    """The smallest useful dimensions, by the architecture's own names."""
     positions: str | None = None
-    """The configuration key that holds the rows of the table of positions; None where positions are relative."""
-    from_padding: bool = False
-    """Whether the first token stands at row padding id + 1 of that table, so that the rows before it are lost."""
+    """Configuration key of the size of the position table; None if positions are relative."""
+    positions_after_padding: bool = False
+    """Whether the first token uses row padding id + 1 of that table, so that the rows before it are unused."""
     ids: Mapping[str, str] = {"pad_token_id": "pad", "bos_token_id": "bos", "eos_token_id": "eos"}
-    """Configuration key → the special token of the tokenizer whose id it holds."""
+    """Configuration key → special token of the tokenizer whose id it is set to."""
 
 
 _ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
@@ -45,7 +45,7 @@ ARCHITECTURES = {
         frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS}),
         _ENCODER,
         "max_position_embeddings",
-        from_padding=True,
+        positions_after_padding=True,
     ),
     "electra": Architecture(
         frozenset({Ability.BIDIRECTIONAL, Ability.DISCRIMINATOR, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS}),
@@ -64,17 +64,17 @@ ARCHITECTURES = {
     "t5": Architecture(
         frozenset({Ability.ENCODER_DECODER}),
         {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2},
-        # the decoder reads padding before the first token that it writes (Raffel et al. 2019, their code)
+        # decoding starts with the padding token (code of Raffel et al. 2019)
         ids={"pad_token_id": "pad", "eos_token_id": "eos", "decoder_start_token_id": "pad"},
     ),
 }
-"""Architecture (`model_type` of transformers) → what is known of it."""
-GIVEN = ("vocab_size", "num_labels", "id2label", "label2id", "is_decoder", "is_encoder_decoder")
-"""Configuration keys that other parts of a recipe decide."""
+"""Architecture (`model_type` of transformers) → its properties."""
+RESERVED = ("vocab_size", "num_labels", "id2label", "label2id", "is_decoder", "is_encoder_decoder")
+"""Configuration keys that other parts of a recipe determine."""
 
 
 class Transformer(Backbone, name="transformer"):
-    """A Hugging Face architecture under its own name, with that architecture's own names for dimensions."""
+    """An architecture of transformers, with that architecture's own names of dimensions."""
 
     paper = "arXiv:1706.03762"
 
@@ -83,12 +83,12 @@ class Transformer(Backbone, name="transformer"):
     dims: dict[str, int | float | str | bool] = Field({})
     """Keys of the architecture's configuration, for example hidden_size."""
     positions: int | None = Field(None, gt=0)
-    """Longest sequence that the body can read, in tokens; 512 unless given. Only where the architecture has such a limit."""
+    """Maximum sequence length in tokens, 512 by default; only for architectures with absolute positions."""
 
     @model_validator(mode="after")
     def _has_positions(self) -> Self:
         if self.positions is not None and ARCHITECTURES[self.architecture].positions is None:
-            raise ValueError(f"{self.architecture} has relative positions and no longest sequence; leave positions out")
+            raise ValueError(f"{self.architecture} has relative positions and no maximum length; leave positions out")
         return self
 
     @property
@@ -97,7 +97,7 @@ class Transformer(Backbone, name="transformer"):
 
     @property
     def longest(self) -> int | None:
-        return None if ARCHITECTURES[self.architecture].positions is None else self.positions or USUAL_POSITIONS
+        return None if ARCHITECTURES[self.architecture].positions is None else self.positions or DEFAULT_POSITIONS
 
     @property
     def described(self) -> str:
@@ -113,8 +113,8 @@ class Transformer(Backbone, name="transformer"):
         if kind is None:
             return None
         rows = config.get(kind.positions) if kind.positions is not None else None
-        lost = int(config.get("pad_token_id") or 0) + 1 if kind.from_padding else 0
-        positions = {} if kind.positions is None else {"positions": int(rows or USUAL_POSITIONS) - lost}
+        unused = int(config.get("pad_token_id") or 0) + 1 if kind.positions_after_padding else 0
+        positions = {} if kind.positions is None else {"positions": int(rows or DEFAULT_POSITIONS) - unused}
         return cls.model_validate({"architecture": config["model_type"], **positions})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
@@ -128,12 +128,12 @@ class Transformer(Backbone, name="transformer"):
                 "backbone.positions or lower budget.length"
             )
         kind = ARCHITECTURES[self.architecture]
-        given = {*GIVEN, *kind.ids, kind.positions}
-        known = set(AutoConfig.for_model(self.architecture).to_dict()) - set(PretrainedConfig().to_dict()) - given
+        reserved = {*RESERVED, *kind.ids, kind.positions}
+        known = set(AutoConfig.for_model(self.architecture).to_dict()) - set(PretrainedConfig().to_dict()) - reserved
         for key in self.dims:
-            if key in given:
+            if key in reserved:
                 raise RecipeError(
-                    f"backbone.dims: {key!r} is no dimension; the tokenizer, backbone.positions and the head decide it"
+                    f"backbone.dims: {key!r} cannot be set here; tokenizer, backbone.positions and head determine it"
                 )
             if key not in known:
                 raise RecipeError(
@@ -144,14 +144,14 @@ class Transformer(Backbone, name="transformer"):
             **{key: getattr(tokenizer, f"{token}_token_id") for key, token in kind.ids.items()},
         }
         if kind.positions is not None and self.longest is not None:
-            values[kind.positions] = self.longest + (tokenizer.pad_token_id + 1 if kind.from_padding else 0)
+            values[kind.positions] = self.longest + (tokenizer.pad_token_id + 1 if kind.positions_after_padding else 0)
         try:
             config = AutoConfig.for_model(self.architecture, **values, **self.dims)
-            with torch.device("meta"):  # some dimensions are refused only where a body is built; this one has no memory
+            with torch.device("meta"):  # some dimensions are rejected only in construction; this takes no memory
                 AutoModel.from_config(config)
         except (StrictDataclassError, ValueError, KeyError) as error:
             reason = str(error.__cause__ or error).strip().splitlines()[-1].strip()
-            raise RecipeError(f"backbone.dims: {self.architecture} refuses them: {reason}") from None
+            raise RecipeError(f"backbone.dims: invalid for {self.architecture}: {reason}") from None
         return config
 
     def tiny(self) -> Self:

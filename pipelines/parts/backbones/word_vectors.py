@@ -1,4 +1,4 @@
-"""Word vectors: no context encoder at all (Mikolov et al. 2013)."""
+"""Static word vectors, without a context encoder (Mikolov et al. 2013)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class WordVectorsBackbone(Backbone, name="word_vectors"):
-    """A table with one vector a token. It keeps the word counts of a tokenizer that has them."""
+    """An embedding table with one vector for each token. Its configuration keeps the word counts of a tokenizer that
+    has them."""
 
     paper = "arXiv:1301.3781"
 

@@ -1,4 +1,4 @@
-"""Compressions: how a network becomes smaller, before or after training it again."""
+"""Compressions: make a network smaller, before or after further training."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 class Compression(Component):
-    """A step from a larger network to a smaller one. A member overrides one of the two methods."""
+    """A conversion of a network to a smaller one. A member overrides one of the two methods."""
 
     replaces_weights: ClassVar[bool] = False
-    """True when the member overrides `convert`, whose form is served instead of `model.safetensors`."""
+    """True if the member overrides `convert`, whose output is served instead of `model.safetensors`."""
 
     def shrink(self, network: PreTrainedModel) -> PreTrainedModel:
-        """The smaller network whose weights the following training starts from."""
+        """The smaller network that the following training starts from."""
         return network
 
     def convert(self, source: Path, network: PreTrainedModel, out: Path) -> None:
-        """Write into `out` the compressed serving form of the Hugging Face folder `source`.
+        """Write the compressed form of the Hugging Face folder `source`, for serving, into `out`.
 
-        `network` is the classifier saved there, float32, in evaluation mode.
+        `network` is the classifier saved in `source`, float32, in evaluation mode.
         """

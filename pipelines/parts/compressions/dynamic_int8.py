@@ -1,4 +1,4 @@
-"""Eight-bit weights for serving on a CPU, activations quantized as they come."""
+"""Dynamic quantization for serving on a CPU: 8-bit weights, activations quantized at run time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 RECORD = "quantization.json"
-# a stand-in for the user's texts, which a conversion never sees: both languages of the shipped corpora, short to long
+# in place of the user's texts, which a conversion never sees: both languages of the shipped corpora, short to long
 TEXTS = (
     "Return the sum of the array elements over the given axis.",
     "Compute the eigenvalues of a complex Hermitian or real symmetric matrix.",
@@ -37,26 +37,27 @@ TEXTS = (
     "语言模型先在通用语料上训练，再在领域语料上继续训练，最后用少量标注数据微调。",
 )
 RANDOM_TEXTS = 24
+"""Number of texts of random tokens that are compared in addition."""
 BATCH = 32
-"""Texts compared at a time."""
+"""Batch size of the comparison."""
 
 
 class DynamicInt8(Compression, name="dynamic_int8"):
-    """Export the classifier to ONNX and keep its matrices and embeddings as 8-bit integers, one scale a channel.
+    """Export the classifier to ONNX with matrices and embeddings as 8-bit integers, one scale per channel.
 
-    Activations are quantized at run time, so nothing is calibrated. Integers use seven of the eight bits: with all
+    Activations are quantized at run time, so no calibration is needed. Weights use seven of the eight bits: with all
     eight, processors without VNNI saturate silently and answer differently from the machine that converted. Writes
     `model.onnx` (operator set 20; inputs input_ids and attention_mask int64 [B, L], output logits float32 [B, C]),
     the configuration, the tokenizer, and `quantization.json` with the agreement measured against the source.
 
-    Raises StageError when the converted model no longer answers like its source.
+    Raises StageError if the mean cosine similarity between both is below `least_cosine`.
     """
 
     paper = "arXiv:1910.06188"
     replaces_weights: ClassVar[bool] = True
 
     least_cosine: float = Field(0.99, gt=0, le=1)
-    """Smallest accepted mean cosine between the probabilities before and after."""
+    """Minimum mean cosine similarity between the probabilities before and after quantization."""
 
     def convert(self, source: Path, network: PreTrainedModel, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
@@ -78,7 +79,7 @@ class DynamicInt8(Compression, name="dynamic_int8"):
 
 
 def _export(network: PreTrainedModel, path: Path) -> None:
-    """Write `network` as one ONNX file with free batch size and length."""
+    """Write `network` to one ONNX file with dynamic batch size and length."""
     import torch
 
     class Logits(torch.nn.Module):
@@ -95,7 +96,7 @@ def _export(network: PreTrainedModel, path: Path) -> None:
 
 
 def _agreement(network: PreTrainedModel, encoder: TextEncoder, graph: Path) -> dict[str, Any]:
-    """How close the probabilities of `graph` are to those of `network`, on sentences and on random words."""
+    """Agreement of the probabilities of `graph` with those of `network`, on sentences and on random tokens."""
     import numpy as np
     import torch
     from scipy.special import softmax

@@ -1,4 +1,5 @@
-"""A student made of some of its teacher's layers (Sanh et al. 2019, DistilBERT §3; Sun et al. 2019, PKD §3.2)."""
+"""A student initialised with a subset of its teacher's layers (Sanh et al. 2019, DistilBERT §3; Sun et al. 2019, PKD
+§3.2)."""
 
 from __future__ import annotations
 
@@ -17,39 +18,40 @@ if TYPE_CHECKING:
 
 
 class SelectLayers(Compression, name="select_layers"):
-    """Keep a share of the body's layers, with their weights; embeddings and head stay. A decoder is thinned as its encoder is."""
+    """Keep a share of the backbone's layers, with their weights; embeddings and head stay. Encoder and decoder are
+    treated alike."""
 
     paper = "arXiv:1910.01108"
 
     share: float = Field(0.5, gt=0, le=1)
-    """Share of the layers that stay, at least one."""
+    """Share of the layers to keep, at least one layer."""
     which: Literal["spread", "first", "last"] = "spread"
-    """`spread` keeps evenly spaced ones that end with the top layer."""
+    """Layers to keep: `spread` are evenly spaced ones up to the top layer."""
 
     def shrink(self, network: PreTrainedModel) -> PreTrainedModel:
         from torch import nn
 
         student = deepcopy(network)
-        body = student.base_model
-        lists = {name: module for name, module in body.named_modules() if isinstance(module, nn.ModuleList)}
+        backbone = student.base_model
+        lists = {name: module for name, module in backbone.named_modules() if isinstance(module, nn.ModuleList)}
         outermost = [name for name in lists if not any(name.startswith(other + ".") for other in lists)]
-        stacks = {name: key for name in outermost if (key := _counted_by(name, len(lists[name]), student.config))}
+        stacks = {name: key for name in outermost if (key := _count_key(name, len(lists[name]), student.config))}
         if not stacks:
             raise RecipeError(
-                f"compression select_layers: found no list of layers in a {network.config.model_type} body"
+                f"compression select_layers: the backbone {network.config.model_type} has no list of layers"
             )
         for name, key in stacks.items():
             layers = lists[name]
             chosen = self._chosen(len(layers))
             weights = [{k: v.clone() for k, v in layers[index].state_dict().items()} for index in chosen]
-            # a layer that stays in its place keeps what only this place has: its index, T5's relative positions
+            # reuse the first modules, which keep what belongs to their index: the index itself, T5's relative positions
             del layers[len(chosen) :]
-            for layer, theirs in zip(layers, weights, strict=True):
-                _take(layer, theirs)
+            for layer, state in zip(layers, weights, strict=True):
+                _load(layer, state)
             setattr(student.config, key, len(chosen))
-            owner: Any = body.get_submodule(name.rpartition(".")[0])
+            owner: Any = backbone.get_submodule(name.rpartition(".")[0])
             if getattr(owner, "config", student.config) is not student.config:
-                owner.config.num_hidden_layers = len(chosen)  # T5 keeps one for each of its two halves
+                owner.config.num_hidden_layers = len(chosen)  # T5 has a configuration for each of its halves
         return student
 
     def _chosen(self, total: int) -> list[int]:
@@ -61,17 +63,17 @@ class SelectLayers(Compression, name="select_layers"):
         }[self.which]
 
 
-def _counted_by(name: str, length: int, config: PretrainedConfig) -> str | None:
-    """The configuration key that holds the length of the list of layers `name`; None when it is no such list."""
+def _count_key(name: str, length: int, config: PretrainedConfig) -> str | None:
+    """The configuration key of the number of layers in the module list `name`; None if it is not a list of layers."""
     for key in ("num_decoder_layers",) if name.startswith("decoder.") else ("num_hidden_layers",):
         if getattr(config, key, None) == length:
             return key
     return None
 
 
-def _take(layer: Module, weights: dict[str, Tensor]) -> None:
+def _load(layer: Module, weights: dict[str, Tensor]) -> None:
     try:
         unknown = layer.load_state_dict(weights, strict=False).unexpected_keys
     except RuntimeError:
-        raise RecipeError("compression select_layers: the layers of this body differ in shape") from None
+        raise RecipeError("compression select_layers: the layers of this backbone differ in shape") from None
     assert not unknown, unknown

@@ -1,4 +1,5 @@
-"""Corruptions: what is done to clean token rows before the network sees them. Numpy, vectorised over the batch."""
+"""Corruptions: transformations of clean token rows before the network reads them. In NumPy, vectorised over the
+batch."""
 
 from __future__ import annotations
 
@@ -13,39 +14,43 @@ from pipelines.components import Component
 from pipelines.vocabulary import Field
 
 Arrays: TypeAlias = dict[Field, NDArray[Any]]
+"""A batch: from field to array."""
 
 
 @dataclass(frozen=True)
 class TokenIds:
-    """What a corruption must know of a tokenizer."""
+    """The vocabulary of a tokenizer, as far as corruptions need it."""
 
     size: int
     """Number of tokens; ids are 0 … size − 1."""
     mask: int
-    """−1 where the tokenizer has no mask token."""
+    """Id of the mask token; −1 if there is none."""
     special: tuple[int, ...]
     """Ids that are never corrupted and never drawn as replacements."""
     pad: int = 0
+    """Id of the padding token."""
     end: int = 0
-    """Closes a document, and a target sequence."""
+    """Id of the token that ends a document or a target sequence."""
     sentinels: tuple[int, ...] = ()
-    """Ids that stand for spans that were taken out, in the order of use (Raffel et al. 2019, §3.1.4)."""
+    """Ids of the tokens that replace removed spans, in the order of use (Raffel et al. 2019, §3.1.4)."""
     counts: NDArray[np.int64] | None = None
-    """int64 [size]: how often each token stands in the stage's text."""
+    """int64 [size]: frequency of each token in the stage's text; None if not counted."""
 
 
 class Corruption(Component):
-    """One transformation of a batch. Corruptions of a stage run in the order the recipe names them."""
+    """A transformation of a batch. The corruptions of a stage run in the order of the recipe."""
 
     needs: ClassVar[frozenset[Field]] = frozenset({Field.INPUT_IDS})
+    """Fields that `apply` reads."""
     provides: ClassVar[frozenset[Field]]
+    """Fields that `apply` adds."""
     needs_tokens: ClassVar[frozenset[str]] = frozenset()
-    """What it needs of the tokenizer: `mask`, `sentinels`."""
+    """Required features of the tokenizer (`Tokenizer.offers`): `mask`, `sentinels`."""
     replaces: ClassVar[frozenset[Field]] = frozenset()
-    """Fields that mean nothing after it, because it moved or removed tokens."""
+    """Fields that are invalid afterwards, because `apply` moves or removes tokens."""
     segments: ClassVar[int] = 1
-    """How many adjacent pieces of a passage become rows of one batch: rows 0 … B/s − 1 hold the first pieces."""
+    """Number s of adjacent parts of a passage that become rows of one batch: rows 0 … B/s − 1 are the first parts."""
 
     @abstractmethod
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
-        """`batch` with this corruption's fields added or replaced; a pure function of its three arguments."""
+        """`batch` with the fields of this corruption added or replaced; a pure function of the three arguments."""

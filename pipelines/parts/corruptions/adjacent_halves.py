@@ -1,4 +1,5 @@
-"""Two neighbouring pieces of a passage as each other's positive (Giorgi et al. 2021, DeCLUTR §3.1; Logeswaran & Lee 2018)."""
+"""Two adjacent halves of a passage as positive pair for contrastive learning (Giorgi et al. 2021, DeCLUTR §3.1;
+Logeswaran & Lee 2018)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pipelines.vocabulary import Field
 
 
 class AdjacentHalves(Corruption, name="adjacent_halves"):
-    """Every window gives two rows, its first and its second half; rows whose halves share a document are partners."""
+    """Split every window into two rows, its first and second half; halves that share a document are partners."""
 
     paper = "arXiv:2006.03659"
     needs = frozenset({Field.INPUT_IDS, Field.DOCUMENTS})
@@ -18,7 +19,7 @@ class AdjacentHalves(Corruption, name="adjacent_halves"):
     segments = 2
 
     share: float = Option(0.5, ge=0, le=1)
-    """Least share of each half that must belong to the document that runs through the middle of the window."""
+    """Minimum share of each half that belongs to the document at the middle of the window, for both to be partners."""
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
         first, second = np.split(batch[Field.DOCUMENTS], 2)

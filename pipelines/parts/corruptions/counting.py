@@ -1,4 +1,4 @@
-"""How often words stand in the text, as a value that what is made of it can be remembered by."""
+"""Token counts as a hashable value, so that tables derived from them can be cached."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from numpy.typing import NDArray
 from pipelines.parts.corruptions import TokenIds
 
 
-class Counts:
-    """The counts of a stage's tokens, the same value as another when both hold the same array."""
+class TokenCounts:
+    """Frequencies of the tokens in a stage's text; equal to another value if both have the same array object."""
 
     def __init__(self, array: NDArray[np.int64]) -> None:
         self.array = array
 
     @classmethod
-    def of(cls, tokens: TokenIds) -> Counts:
-        """Those of `tokens`. Raises ValueError when the stage did not count."""
+    def of(cls, tokens: TokenIds) -> TokenCounts:
+        """The counts of `tokens`. Raises ValueError if the stage has not counted tokens."""
         if tokens.counts is None:
-            raise ValueError("this corruption draws words by how often they stand in the text: count them first")
+            raise ValueError("this corruption draws words by frequency: TokenIds.counts is required")
         return cls(tokens.counts)
 
     def ordinary(self, special: tuple[int, ...]) -> NDArray[np.float64]:
-        """float64 [size]: the counts, 0 for special tokens."""
+        """float64 [size]: the counts, with 0 for special tokens."""
         counts = self.array.astype(np.float64)
         counts[[token for token in special if 0 <= token < len(counts)]] = 0
         return counts
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Counts) and self.array is other.array
+        return isinstance(other, TokenCounts) and self.array is other.array
 
     def __hash__(self) -> int:
         return id(self.array)

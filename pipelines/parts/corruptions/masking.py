@@ -1,4 +1,5 @@
-"""What masks share: which tokens may be chosen, and what becomes of the chosen ones (Devlin et al. 2018, §3.1)."""
+"""Base class of masking corruptions: which tokens can be selected, and how the selected ones are replaced (Devlin et
+al. 2018, §3.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Masking(Corruption):
-    """A corruption that chooses tokens to be predicted; most become the mask token, some a random one."""
+    """Select tokens to be predicted; most become the mask token, some a random one."""
 
     provides = frozenset({Field.MASKED_POSITIONS, Field.MASKED_LABELS})
     needs_tokens = frozenset({"mask"})
@@ -28,20 +29,21 @@ class Masking(Corruption):
     mask: float = Option(0.8, ge=0, le=1)
     """Share of those that become the mask token."""
     random: float = Option(0.1, ge=0, le=1)
-    """Share of those that become a random ordinary token; the rest stay as they are."""
+    """Share of those that become a random ordinary token; the rest are unchanged."""
 
     @model_validator(mode="after")
     def _shares(self) -> Self:
         if self.mask + self.random > 1:
-            raise ValueError("mask and random are shares of the chosen tokens: their sum is at most 1")
+            raise ValueError("mask and random are shares of the selected tokens: their sum must be at most 1")
         return self
 
     def budget(self, ordinary: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """int64 [B]: tokens to be predicted in each row of `ordinary` [B, L], round(rate · ordinary tokens), at least 1."""
-        wanted: NDArray[np.int64] = np.maximum(np.rint(self.rate * ordinary.sum(1)).astype(np.int64), 1)
-        return wanted
+        """int64 [B]: number of tokens to predict in each row of `ordinary` [B, L]: round(rate · ordinary tokens), at
+        least 1."""
+        counts: NDArray[np.int64] = np.maximum(np.rint(self.rate * ordinary.sum(1)).astype(np.int64), 1)
+        return counts
 
-    def hide(
+    def mask_positions(
         self,
         batch: Arrays,
         positions: NDArray[np.int64],
@@ -49,17 +51,18 @@ class Masking(Corruption):
         random: np.random.Generator,
         together: NDArray[np.int64] | None = None,
     ) -> Arrays:
-        """`batch` with the tokens at the flattened, ascending `positions` [M] hidden and named as what is to be predicted.
+        """`batch` with the tokens at the flattened, ascending `positions` [M] replaced, and MASKED_POSITIONS and
+        MASKED_LABELS.
 
-        The fate of each is drawn by itself, or once for all positions with the same number in `together` [M], which
-        counts from 0.
+        Whether a token is masked, randomised or kept is drawn for each position, or once for all positions with the
+        same group id in `together` [M], from 0.
         """
         clean = batch[Field.INPUT_IDS]
         corrupted = clean.ravel().copy()
-        fates = len(positions) if together is None else int(together.max(initial=-1)) + 1
-        fate = random.random(fates)[... if together is None else together]
-        corrupted[positions[fate < self.mask]] = tokens.mask
-        replaced = positions[(fate >= self.mask) & (fate < self.mask + self.random)]
+        groups = len(positions) if together is None else int(together.max(initial=-1)) + 1
+        draw = random.random(groups)[... if together is None else together]
+        corrupted[positions[draw < self.mask]] = tokens.mask
+        replaced = positions[(draw >= self.mask) & (draw < self.mask + self.random)]
         ordinary = _ordinary_ids(tokens.size, tokens.special)
         corrupted[replaced] = ordinary[random.integers(len(ordinary), size=len(replaced))]
         return {
@@ -71,13 +74,14 @@ class Masking(Corruption):
 
 
 def is_ordinary(ids: NDArray[Any], tokens: TokenIds) -> NDArray[np.bool_]:
-    """Where `ids` holds a token that may be corrupted."""
+    """Bool, of the shape of `ids`: True for tokens that may be corrupted."""
     result: NDArray[np.bool_] = _table(tokens.size, tokens.special)[ids]
     return result
 
 
-def beginnings(batch: Arrays, ordinary: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Bool [B, L]: the ordinary tokens that begin a word. What is left of a word that the row cuts is a word too."""
+def word_beginnings(batch: Arrays, ordinary: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Bool [B, L]: the ordinary tokens that begin a word. The rest of a word that is cut by the row's start is a word
+    too."""
     after_other = np.ones_like(ordinary)
     np.logical_not(ordinary[:, :-1], out=after_other[:, 1:])
     result: NDArray[np.bool_] = ordinary & (after_other | (batch[Field.WORD_STARTS] == 1))

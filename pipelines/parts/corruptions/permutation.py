@@ -12,29 +12,30 @@ from pipelines.vocabulary import Field
 
 
 class Permutation(Corruption, name="permutation"):
-    """Choose tokens to be predicted, and a random order in which they are: each sees the context and those before it.
+    """Select tokens to predict, and a random order of prediction: each attends to the context and to those before it.
 
-    The tokens stay as they are; who may see whom is in PERMUTATION_MASK. Context is every token that is not predicted,
-    special ones too: all see it, and it sees no predicted token, so nothing leaks through it. The whole row is permuted,
-    which suits rows that follow each other without overlap: memory of a row never saw the next.
+    Tokens are not replaced; PERMUTATION_MASK states which attend to which. The context is every token that is not
+    predicted, including special ones: all tokens attend to it, and it attends to no predicted token, so that nothing
+    leaks through it. The whole row is permuted, which suits consecutive rows without overlap: the memory of a row has
+    no information on the next.
 
-    Every row has round(L / context) predicted tokens. Spans of 1 to `longest` tokens are laid one in each `context` times
-    its length (appendix A.7), then random ones are given up, or single tokens added, until the number is right. A special
-    token is predicted only in a row that has too few others.
+    Every row has round(L / context) predicted tokens. One span of 1 to `longest` tokens is placed in each `context`
+    times its length (appendix A.7), then random ones are dropped, or single tokens added, until the number is right.
+    Special tokens are predicted only in rows with too few others.
     """
 
     paper = "arXiv:1906.08237"
     provides = frozenset({Field.PERMUTATION_MASK, Field.TARGET_MAPPING, Field.MASKED_LABELS})
 
     context: float = Option(6, gt=1)
-    """One token in so many is predicted: K of the paper."""
+    """Tokens per predicted token: K of the paper."""
     longest: int = Option(5, ge=1)
-    """Tokens of the longest span of predicted tokens."""
+    """Maximum number of tokens of a predicted span."""
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
-        """`batch` with PERMUTATION_MASK, TARGET_MAPPING [B, T, L] and, in its order, MASKED_LABELS [B·T].
+        """`batch` with PERMUTATION_MASK, TARGET_MAPPING [B, T, L] and, in the same order, MASKED_LABELS [B·T].
 
-        No MASKED_POSITIONS: what reads those expects tokens that cannot be seen, and these can.
+        Without MASKED_POSITIONS: these imply that the tokens are hidden in INPUT_IDS, and here they are not.
         """
         clean = batch[Field.INPUT_IDS]
         rows, length = clean.shape
@@ -47,38 +48,38 @@ class Permutation(Corruption, name="permutation"):
         np.put_along_axis(mapping, chosen[:, :, None], 1, axis=2)
         return {
             **batch,
-            Field.PERMUTATION_MASK: hidden(random.random((rows, length), dtype=np.float32), predicted),
+            Field.PERMUTATION_MASK: permutation_mask(random.random((rows, length), dtype=np.float32), predicted),
             Field.TARGET_MAPPING: mapping,
             Field.MASKED_LABELS: np.take_along_axis(clean, chosen, axis=1).ravel(),
         }
 
     def _ranks(self, ordinary: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.float64]:
-        """float64 [B, L]: the lower, the sooner a token is predicted: in [0, 1) tokens of spans, span by span in random
-        order, in [1, 2) other ordinary tokens, in [2, 3) special ones."""
+        """float64 [B, L]: priority of selection, lowest first: in [0, 1) tokens of spans, span by span in random order,
+        in [1, 2) other ordinary tokens, in [2, 3) special tokens."""
         rows, length = ordinary.shape
-        most = -(-length // max(1, int(self.context)))  # spans of a row when all are single tokens
+        most = -(-length // max(1, int(self.context)))  # maximum number of spans of a row, all single tokens
         sizes = random.integers(1, self.longest + 1, size=(rows, most))
         areas = (sizes * self.context).astype(np.int64)
         begins = np.cumsum(areas, axis=1) - areas
         begins += (random.random((rows, most)) * (areas - sizes + 1)).astype(np.int64)
         ranks = random.random((rows, length)) + np.where(ordinary, 1, 2)
-        places = begins[:, :, None] + np.arange(self.longest)
-        within = (np.arange(self.longest) < sizes[:, :, None]) & (places < length)
+        positions = begins[:, :, None] + np.arange(self.longest)
+        within = (np.arange(self.longest) < sizes[:, :, None]) & (positions < length)
         row, _, _ = np.nonzero(within)
-        # tokens of a span keep together: they differ only beyond the precision of the span's own number
-        sooner = random.random((rows, most), dtype=np.float32)[:, :, None] + 1e-9 * np.arange(self.longest)
-        at, numbers = places[within], sooner[within]
-        inside = ordinary[row, at]
-        ranks[row[inside], at[inside]] = numbers[inside]
+        # tokens of a span stay together: their priorities differ by less than the precision of the span's draw
+        priorities = random.random((rows, most), dtype=np.float32)[:, :, None] + 1e-9 * np.arange(self.longest)
+        position, priority = positions[within], priorities[within]
+        inside = ordinary[row, position]
+        ranks[row[inside], position[inside]] = priority[inside]
         return ranks
 
 
-def hidden(order: NDArray[np.float32], predicted: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """float32 [B, L, L]: 1 where token i must not see token j: j is predicted, and not before i.
+def permutation_mask(order: NDArray[np.float32], predicted: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """float32 [B, L, L]: 1 where token i must not attend to token j: j is predicted, and not before i.
 
-    `order` [B, L] is each token's place in the factorisation order, not negative; only its order matters, and only among
-    the predicted. A predicted token does not see itself, a token of the context sees no predicted one.
+    `order` [B, L] is each token's non-negative key in the factorisation order; only the order of predicted tokens
+    matters. A predicted token does not attend to itself, a context token attends to no predicted one.
     """
-    looks = np.where(predicted, order, np.float32(-1))
-    seen = np.where(predicted, order, np.float32(-2))
-    return np.less_equal(looks[:, :, None], seen[:, None, :]).astype(np.float32)
+    query = np.where(predicted, order, np.float32(-1))
+    key = np.where(predicted, order, np.float32(-2))
+    return np.less_equal(query[:, :, None], key[:, None, :]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Shifted absolute positions (Kiyono et al. 2021, SHAPE §3): every position is trained though the rows are short."""
+"""Shifted absolute positions (Kiyono et al. 2021, SHAPE §3), to train all position embeddings with short rows."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from pipelines.vocabulary import Field
 
 
 class ShiftPositions(Corruption, name="shift_positions"):
-    """Each row is said to begin at a random position, such that it ends before `positions`; its first token stays at 0.
+    """Shift the positions of each row by a random offset, so that it ends before `positions`; its first token stays at
+    0.
 
-    A body trained on rows of 64 tokens can then read texts of `positions` tokens when it is fine-tuned.
+    A backbone trained on rows of 64 tokens can then be fine-tuned on texts of `positions` tokens.
     """
 
     paper = "arXiv:2109.05644"
     provides = frozenset({Field.POSITION_IDS})
 
     positions: int = Option(gt=1)
-    """Positions to be trained, counted in tokens; at most those of the backbone."""
+    """Number of positions to train; at most those of the backbone."""
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
         rows, length = batch[Field.INPUT_IDS].shape

@@ -1,4 +1,5 @@
-"""Masking of contiguous spans of geometric length (Joshi et al. 2019, SpanBERT §3.1), drawn anew at every reading."""
+"""Masking of contiguous spans of geometric length (Joshi et al. 2019, SpanBERT §3.1), drawn anew each time a text is
+read."""
 
 from __future__ import annotations
 
@@ -9,45 +10,46 @@ from numpy.typing import NDArray
 from pydantic import Field as Option
 
 from pipelines.parts.corruptions import Arrays, TokenIds
-from pipelines.parts.corruptions.masking import Masking, beginnings, is_ordinary
+from pipelines.parts.corruptions.masking import Masking, is_ordinary, word_beginnings
 from pipelines.vocabulary import Field
 
 
 class SpanMask(Masking, name="span_mask"):
-    """Choose spans of whole words until a share of each row's tokens is to be predicted, and tell where each span ends.
+    """Select spans of whole words until a share of each row's tokens is to be predicted, and provide the edges of each
+    span.
 
-    Lengths are geometric up to `longest`, 3.8 words in the mean. A row's spans never touch and are placed uniformly: each
-    has visible tokens on both sides, and a row's first and last token count as special. A span that meets a special token
-    goes on behind it as a span of its own. The last span drawn stops before the word that would exceed
-    round(rate · ordinary tokens), but a row's first word is taken whole; without word starts every token is a word and the
-    number chosen is exact. The tokens of a span share one fate, as in §3.1.
+    Lengths are geometric up to `longest`, 3.8 words on average. A row's spans never touch and are placed uniformly:
+    each has visible tokens on both sides, and a row's first and last token count as special. A span that meets a
+    special token continues after it as a separate span. The last span drawn stops before the word that would exceed
+    round(rate · ordinary tokens), but a row's first word is selected whole; without word starts every token is a word
+    and the number selected is exact. All tokens of a span are masked, randomised or kept together, as in §3.1.
     """
 
     paper = "arXiv:1907.10529"
     provides = frozenset({Field.MASKED_POSITIONS, Field.MASKED_LABELS, Field.SPAN_EDGES, Field.SPAN_OFFSETS})
 
     rate: float = Option(0.15, gt=0, le=0.5)
-    """Share of a row's ordinary tokens to be predicted; spans that never touch cannot cover much more than half."""
+    """Share of a row's ordinary tokens to predict; spans that never touch cannot cover much more than half."""
     p: float = Option(0.2, gt=0, lt=1)
     """Probability that a span ends after each of its words."""
     longest: int = Option(10, ge=1)
-    """Words of the longest span; longer draws are drawn again."""
+    """Maximum number of words of a span; longer draws are repeated."""
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
         inside = is_ordinary(batch[Field.INPUT_IDS], tokens)
         inside[:, [0, -1]] = False
         rows = len(inside)
         budget = self.budget(inside)
-        starts = beginnings(batch, inside) if Field.WORD_STARTS in batch else inside
+        starts = word_beginnings(batch, inside) if Field.WORD_STARTS in batch else inside
         word = np.cumsum(starts) - 1  # of each token
         words = starts.sum(1)
         sizes = np.bincount(word[inside.ravel()], minlength=int(words.sum()))
 
         lengths = self._lengths(budget, words, random)
-        places = _places(lengths, words, random) + (np.cumsum(words) - words)[:, None]
+        first_words = _first_words(lengths, words, random) + (np.cumsum(words) - words)[:, None]
         # the words of all spans, row by row, in the order in which the spans were drawn
         spans = lengths[lengths > 0]
-        taken = np.repeat(places[lengths > 0] - (np.cumsum(spans) - spans), spans) + np.arange(spans.sum())
+        taken = np.repeat(first_words[lengths > 0] - (np.cumsum(spans) - spans), spans) + np.arange(spans.sum())
         owner = np.repeat(np.arange(rows), lengths.sum(1))
         first = np.flatnonzero(np.diff(owner, prepend=-1))
         total = np.cumsum(sizes[taken])
@@ -65,7 +67,7 @@ class SpanMask(Masking, name="span_mask"):
         start = positions[begins]
         edges = np.stack([start - 1, start + np.bincount(span, minlength=len(start))], axis=1)
         return {
-            **self.hide(batch, positions, tokens, random, together=span),
+            **self.mask_positions(batch, positions, tokens, random, together=span),
             Field.SPAN_EDGES: edges[span],
             Field.SPAN_OFFSETS: positions - start[span],
         }
@@ -73,19 +75,23 @@ class SpanMask(Masking, name="span_mask"):
     def _lengths(
         self, budget: NDArray[np.int64], words: NDArray[np.int64], random: np.random.Generator
     ) -> NDArray[np.int64]:
-        """int64 [B, S]: words of each span, together as many as the budget has tokens if they fit; 0 behind the last."""
+        """int64 [B, S]: number of words of each span, in total the tokens of the budget if they fit; 0 after the last
+        span."""
         draws = random.random((len(budget), int(budget.max())))
         lengths = 1 + np.searchsorted(_distribution(self.p, self.longest), draws, side="right")
         before = np.cumsum(lengths, axis=1) - lengths
-        room = words[:, None] - before - np.arange(lengths.shape[1])  # a word between each two spans
+        room = words[:, None] - before - np.arange(lengths.shape[1])  # at least one word between two spans
         lengths = np.maximum(np.minimum(np.minimum(lengths, room), budget[:, None] - before), 0)
         return lengths[:, : int((lengths > 0).sum(1).max())]
 
 
-def _places(lengths: NDArray[np.int64], words: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
-    """int64 [B, S]: the word of its row at which each span begins; all placements without touching are equally likely.
+def _first_words(
+    lengths: NDArray[np.int64], words: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.int64]:
+    """int64 [B, S]: index in its row of the first word of each span; all placements without touching are equally
+    likely.
 
-    The words that are in no span leave gaps between them, one more than they are; the spans go into different ones.
+    n words outside spans leave n + 1 gaps; the spans are put into different ones.
     """
     free = words - lengths.sum(1)
     draws = random.random((len(words), int(free.max()) + 1))
@@ -93,8 +99,8 @@ def _places(lengths: NDArray[np.int64], words: NDArray[np.int64], random: np.ran
     gaps = np.argpartition(draws, min(lengths.shape[1], draws.shape[1] - 1), axis=1)[:, : lengths.shape[1]]
     gaps = np.take_along_axis(gaps, np.argsort(np.take_along_axis(draws, gaps, 1), axis=1), 1)
     earlier = (gaps[:, None, :] < gaps[:, :, None]) * lengths[:, None, :]
-    place: NDArray[np.int64] = gaps + earlier.sum(2)
-    return place
+    result: NDArray[np.int64] = gaps + earlier.sum(2)
+    return result
 
 
 @lru_cache(maxsize=8)

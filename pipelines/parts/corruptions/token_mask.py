@@ -1,4 +1,5 @@
-"""Random token masking, drawn anew every time a text is read (Devlin et al. 2018, §3.1; dynamic: Liu et al. 2019, §4.1)."""
+"""Random token masking, drawn anew each time a text is read (Devlin et al. 2018, §3.1; dynamic: Liu et al. 2019,
+§4.1)."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ from pipelines.vocabulary import Field
 
 
 class TokenMask(Masking, name="token_mask"):
-    """Choose a share of each row's tokens to be predicted; most become the mask token, some a random one.
+    """Select a share of each row's tokens to predict; most become the mask token, some a random one.
 
-    The number chosen in a row is exactly round(rate · ordinary tokens), at least one, instead of BERT's independent
-    draws: batch shapes stay the same from step to step and the expected share is the same.
+    The number selected in a row is exactly round(rate · ordinary tokens), at least one, instead of BERT's independent
+    draws: so batch shapes are constant, and the expected share is the same.
     """
 
     paper = "arXiv:1810.04805"
@@ -22,13 +23,13 @@ class TokenMask(Masking, name="token_mask"):
         clean = batch[Field.INPUT_IDS]
         ordinary = is_ordinary(clean, tokens)
         draws = np.where(ordinary, random.random(clean.shape, dtype=np.float32), np.float32(2))
-        wanted = self.budget(ordinary)
-        most = int(wanted.max())
+        budget = self.budget(ordinary)
+        most = int(budget.max())
         candidates = np.argpartition(draws, min(most, draws.shape[1] - 1), axis=1)[:, :most]
-        if wanted.min() < most:
-            # a row that needs fewer than the fullest one takes its smallest draws
+        if budget.min() < most:
+            # a row with a smaller budget than the largest takes its smallest draws
             order = np.argsort(np.take_along_axis(draws, candidates, 1), axis=1)
             candidates = np.take_along_axis(candidates, order, 1)
         chosen = candidates + np.arange(len(clean))[:, None] * clean.shape[1]
-        chosen = chosen[(np.arange(most) < wanted[:, None]) & (draws.ravel()[chosen] < 2)]
-        return self.hide(batch, np.sort(chosen), tokens, random)
+        chosen = chosen[(np.arange(most) < budget[:, None]) & (draws.ravel()[chosen] < 2)]
+        return self.mask_positions(batch, np.sort(chosen), tokens, random)

@@ -1,4 +1,5 @@
-"""Masking of whole words (Cui et al. 2019, §2.1; the later release of Devlin et al. 2018), drawn anew at every reading."""
+"""Masking of whole words (Cui et al. 2019, §2.1; the later release of Devlin et al. 2018), drawn anew in every
+epoch."""
 
 from __future__ import annotations
 
@@ -6,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.parts.corruptions import Arrays, TokenIds
-from pipelines.parts.corruptions.masking import Masking, beginnings, is_ordinary
+from pipelines.parts.corruptions.masking import Masking, is_ordinary, word_beginnings
 from pipelines.vocabulary import Field
 
 
 class WholeWordMask(Masking, name="whole_word_mask"):
-    """Choose words, in random order, until a share of each row's tokens is to be predicted; a word is chosen or it is not.
+    """Select whole words, in random order, until a share of each row's tokens is to be predicted.
 
-    A word that would exceed round(rate · ordinary tokens) is passed over for the next that fits, as in BERT's code. Where
-    none fits, the first word drawn is chosen, so that every row with an ordinary token teaches something. The fate of
-    each token of a word is drawn by itself, as in BERT's code.
+    A word that would exceed round(rate · ordinary tokens) is skipped for the next that fits, as in BERT's code. If none
+    fits, the first word drawn is selected, so that every row with an ordinary token contributes to the loss. Whether a
+    token of a word is masked, randomised or kept is drawn for each token, as in BERT's code.
     """
 
     paper = "arXiv:1906.08101"
@@ -24,39 +25,39 @@ class WholeWordMask(Masking, name="whole_word_mask"):
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
         clean = batch[Field.INPUT_IDS]
         ordinary = is_ordinary(clean, tokens)
-        starts = beginnings(batch, ordinary)
-        word = np.cumsum(starts) - 1  # of each token; one that is not ordinary has no say below
+        starts = word_beginnings(batch, ordinary)
+        word = np.cumsum(starts) - 1  # of each token; entries of other than ordinary tokens are not used
         owner = np.flatnonzero(starts) // clean.shape[1]
         lengths = np.bincount(word[ordinary.ravel()], minlength=len(owner))
         order = np.argsort(owner + random.random(len(owner)))
         chosen = np.zeros(len(owner), dtype=np.bool_)
         chosen[order] = first_that_fit(lengths[order], owner[order], self.budget(ordinary))
         positions = np.flatnonzero(ordinary.ravel())
-        return self.hide(batch, positions[chosen[word[positions]]], tokens, random)
+        return self.mask_positions(batch, positions[chosen[word[positions]]], tokens, random)
 
 
 def first_that_fit(
     lengths: NDArray[np.int64], owner: NDArray[np.int64], budget: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Bool [W]: the words of each row that are chosen when each is taken in turn if it still fits the row's budget.
+    """Bool [W]: the words of each row that are selected when each is taken in turn if it still fits the row's budget.
 
-    `lengths` [W] are tokens, `owner` [W] the row of each word, ascending; `budget` is tokens for each row. The first word
-    of a row is taken where none fits.
+    `lengths` [W] is the number of tokens of each word, `owner` [W] its row, ascending, `budget` [B] the number of
+    tokens for each row. If no word of a row fits, its first one is taken.
     """
     chosen = np.zeros(len(owner), dtype=np.bool_)
     left = budget.copy()
-    waiting = np.flatnonzero(lengths <= left[owner])
-    while len(waiting):
-        rows, sizes = owner[waiting], lengths[waiting]
+    remaining = np.flatnonzero(lengths <= left[owner])
+    while len(remaining):
+        rows, sizes = owner[remaining], lengths[remaining]
         total = np.cumsum(sizes)
         first = np.flatnonzero(np.diff(rows, prepend=-1))
         before = np.zeros(len(budget), dtype=np.int64)
         before[rows[first]] = total[first] - sizes[first]
-        # all up to the first that does not fit are taken at once; it is passed over, and so is all that is longer
+        # take all words up to the first that does not fit at once; skip it, and all longer ones
         fits = total - before[rows] <= left[rows]
-        chosen[waiting[fits]] = True
+        chosen[remaining[fits]] = True
         left -= np.bincount(rows[fits], weights=sizes[fits], minlength=len(budget)).astype(np.int64)
-        waiting = waiting[~fits & (sizes <= left[rows])]
+        remaining = remaining[~fits & (sizes <= left[rows])]
     first = np.flatnonzero(np.diff(owner, prepend=-1))
     chosen[first] |= left[owner[first]] == budget[owner[first]]
     return chosen

@@ -1,7 +1,7 @@
-"""Distributions: how a network is divided among the ranks that train it together.
+"""Distributions: data-parallel strategies, replicated or sharded.
 
-Every rank reads its share of the same batch; what differs is where the weights, their gradients and the optimizer's moments
-are. Chosen in params.yaml, never in a recipe: a result does not depend on it.
+Every rank reads its share of the same batch; distributions differ in where weights, gradients and optimizer moments are
+kept. Chosen in params.yaml, never in a recipe: results do not depend on it.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class Distribution(Component):
-    """One way of dividing."""
+    """A data-parallel strategy."""
 
     default_name: ClassVar[str] = "ddp"
     shards_weights: ClassVar[bool] = False
-    """Whether a rank holds only a part of the weights."""
+    """Whether each rank holds only a part of the weights."""
 
     @abstractmethod
     def strategy(self, ranks: int) -> Strategy:
-        """Lightning's strategy for so many ranks; a fresh one for each trainer."""
+        """Lightning's strategy for `ranks` ranks; a new one for each trainer."""
 
     def shard(self, network: PreTrainedModel, ranks: DeviceMesh) -> None:
-        """Divide the weights of `network` among `ranks`, in place. Called once, before there is an optimizer."""
+        """Shard the weights of `network` over `ranks`, in place. Called once, before the optimizer is created."""
 
     def full_state_dict(self, network: PreTrainedModel) -> dict[str, Tensor]:
-        """The undivided weights of `network`, by name, on the first rank. Every rank takes part."""
+        """The unsharded weights of `network`, by name, on rank 0. A collective: every rank must call it."""
         return dict(network.state_dict())

@@ -1,4 +1,4 @@
-"""Data parallelism: every rank holds the whole network (Li et al. 2020)."""
+"""Distributed data parallelism: every rank holds the whole network (Li et al. 2020)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class DistributedDataParallel(Distribution, name="ddp"):
-    """Weights on every rank; gradients are summed over the ranks while they are computed."""
+    """Replicated weights; gradients are all-reduced while the backward pass computes them."""
 
     paper = "arXiv:2006.15704"
 
     def strategy(self, ranks: int) -> Strategy:
         from pytorch_lightning.strategies import DDPStrategy
 
-        # strategies freeze and thaw layers while training, and a head need not use all that its body offers
+        # strategies freeze and unfreeze layers during training, and a head need not use all parameters of its backbone
         return DDPStrategy(find_unused_parameters=True)

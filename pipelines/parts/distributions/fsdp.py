@@ -1,4 +1,5 @@
-"""Fully sharded data parallelism: every rank holds a part of each layer (Rajbhandari et al. 2020; Zhao et al. 2023)."""
+"""Fully sharded data parallelism: every rank holds a shard of each layer (Rajbhandari et al. 2020; Zhao et al.
+2023)."""
 
 from __future__ import annotations
 
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
 
 
 class FullySharded(Distribution, name="fsdp"):
-    """Weights, gradients and moments divided among the ranks; a layer is whole only while it is computed.
+    """Weights, gradients and moments sharded over the ranks; the weights of a layer are gathered only while it is
+    computed.
 
-    For networks whose moments do not fit one device. Checkpoints are divided too, a file a rank; the model that a stage
-    leaves behind is whole. The units are those that the architecture says must not be split.
+    For networks whose optimizer state does not fit one device. Checkpoints are sharded too, one file per rank; the
+    model that a stage saves is not. Units of sharding are the modules that the architecture lists in
+    `_no_split_modules`.
     """
 
     paper = "arXiv:2304.11277"

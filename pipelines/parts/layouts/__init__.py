@@ -1,4 +1,4 @@
-"""Layouts: how a stream of documents is laid out in the rows of a batch."""
+"""Layouts: how a stream of documents is cut into the rows of a batch."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class StreamShape:
-    """A stream, and the rows that are to be laid out over it; the same as another only where it is that other."""
+    """The document boundaries of a token stream, and the shape of the rows to cut from it. Compared by identity."""
 
     starts: NDArray[np.int64]
-    """[D] where each document begins, ascending, the first at 0."""
+    """int64 [D]: ascending offsets of the documents, the first 0."""
     tokens: int
-    """Length of the stream. Documents end with an end of document."""
+    """Number of tokens of the stream, including the end-of-document token of each document."""
     width: int
-    """Tokens of text in a row that holds one text."""
+    """Number of text tokens in a row that contains one text."""
     rows: int
-    """Of a batch."""
+    """Number of rows of a batch."""
     framing: int = 0
-    """Special tokens that stand around each text."""
+    """Number of special tokens around each text."""
     closes: bool = False
-    """Whether those close a text, so that its own end of document is left out where each document is framed."""
+    """Whether one of the special tokens ends a text, so that its end-of-document token is omitted where every document
+    has its own special tokens."""
 
 
 class RowSegments(NamedTuple):
-    """Pieces of the stream in their rows, one behind the other."""
+    """Segments of the stream and the rows that contain them, one after the other."""
 
     begins: NDArray[np.int64]
-    """[P] where each begins."""
+    """int64 [S]: offset of each segment in the stream."""
     lengths: NDArray[np.int64] | None = None
-    """[P] tokens of each; None where every piece is one row wide."""
+    """int64 [S]: number of tokens of each segment; None if every segment fills a row."""
     rows: NDArray[np.int64] | None = None
-    """[P] the row of each, ascending; None where there is one a row."""
+    """int64 [S]: row of each segment, ascending; None if every row has one."""
 
     def select_rows(self, first: int, last: int) -> RowSegments:
-        """The pieces of the rows from `first` to before `last`, counted from there."""
+        """The segments of the rows from `first` up to, not including, `last`, with rows counted from `first`."""
         if self.lengths is None or self.rows is None:
             return RowSegments(self.begins[first:last])
         chosen = slice(*self.rows.searchsorted([first, last]))
@@ -51,27 +52,28 @@ class RowSegments(NamedTuple):
 
 
 class Layout(Component):
-    """Which pieces of the stream stand in the rows of every step: a pure function of the stream, the seed and the step."""
+    """The segments of the stream in the rows of every optimizer step: a pure function of the stream, the seed and the
+    step."""
 
     default_name: ClassVar[str] = "windows"
     provides: ClassVar[frozenset[Field]] = frozenset()
-    """`Field.MEMORY` where row r of a step continues row r of the step before; `Field.DOCUMENT_STARTS`, with positions and
-    padding, where a row holds texts that do not see each other."""
+    """`Field.MEMORY` if row r of a step continues row r of the step before; `Field.DOCUMENT_STARTS`, with positions and
+    padding, if a row contains texts that do not attend to each other."""
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset()
-    """Abilities that a body must offer to read such rows."""
+    """Abilities that a backbone must offer to read such rows."""
 
     framed: bool = True
-    """Whether each row stands between the tokenizer's own special tokens, as a single text would; else every token of a
-    row is text."""
+    """Whether each row has the tokenizer's special tokens, like a single text; otherwise every token of a row is
+    text."""
 
     @abstractmethod
-    def segments(self, ground: StreamShape, seed: int, step: int) -> RowSegments:
-        """The pieces of optimizer step `step`; those that are a row wide begin at most at `tokens` − `width`."""
+    def segments(self, stream: StreamShape, seed: int, step: int) -> RowSegments:
+        """The segments of optimizer step `step`; those that fill a row begin at most at `tokens` − `width`."""
 
     @abstractmethod
-    def steps_per_epoch(self, ground: StreamShape) -> int:
-        """Steps in which the whole stream is read once, at least 1."""
+    def steps_per_epoch(self, stream: StreamShape) -> int:
+        """Number of steps that read the whole stream once, at least 1."""
 
-    def continues(self, ground: StreamShape, step: int) -> bool:
+    def continues(self, stream: StreamShape, step: int) -> bool:
         """Whether the rows of `step` continue those of the step before."""
         return False

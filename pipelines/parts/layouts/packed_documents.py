@@ -1,4 +1,4 @@
-"""Packed documents: whole ones in rows, none of which sees another."""
+"""Packed documents: rows of whole documents that do not attend to each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from pipelines.errors import DataError
-from pipelines.parts.layouts import StreamShape, Layout, RowSegments
+from pipelines.parts.layouts import Layout, RowSegments, StreamShape
 from pipelines.parts.layouts.permuted_order import permuted_items
 from pipelines.vocabulary import Ability, Field
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 
 class PackedDocuments(Layout, name="packed_documents"):
-    """Whole documents packed into rows, each attending to itself alone, its positions counted from 0 (Krell et al. 2021).
+    """Whole documents packed into rows, each attending to itself alone, its positions counted from 0 (Krell et al.
+    2021).
 
-    A document longer than a row is cut; its full pieces are rows of their own. Rows are filled longest document first, each
-    where it leaves least room (best fit, by the histogram of lengths: §3.1 and appendix), so that little is padding. What stands
-    together never changes and means nothing; the order of rows is drawn anew every epoch.
+    A document longer than a row is split; its full segments are rows of their own. Rows are filled longest document
+    first, each where it leaves the least room (best-fit decreasing over the histogram of lengths: §3.1 and appendix),
+    so that there is little padding. The same documents share a row in every epoch; the order of rows is drawn anew
+    every epoch.
     """
 
     paper = "arXiv:2107.02027"
@@ -31,96 +33,101 @@ class PackedDocuments(Layout, name="packed_documents"):
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset({Ability.WITHIN_DOCUMENTS})
 
     framed: bool = True
-    """Whether each document stands between the tokenizer's own special tokens, as a single text would; else it is followed by
-    the end of a document alone."""
+    """Whether each document has the tokenizer's special tokens, like a single text; otherwise only the end-of-document
+    token follows it."""
 
-    def segments(self, ground: StreamShape, seed: int, step: int) -> RowSegments:
-        packing = _packing(ground)
-        epoch, place = divmod(step, self.steps_per_epoch(ground))
-        return packing.segments(permuted_items((seed, 6, epoch), packing.count, place, ground.rows))
+    def segments(self, stream: StreamShape, seed: int, step: int) -> RowSegments:
+        packing = _packing(stream)
+        epoch, index = divmod(step, self.steps_per_epoch(stream))
+        return packing.segments(permuted_items((seed, 6, epoch), packing.count, index, stream.rows))
 
-    def steps_per_epoch(self, ground: StreamShape) -> int:
-        return max(1, _packing(ground).count // ground.rows)
+    def steps_per_epoch(self, stream: StreamShape) -> int:
+        return max(1, _packing(stream).count // stream.rows)
 
 
 @dataclass(frozen=True)
 class Packing:
-    """Which pieces stand in which row of a ground: first the rows that one piece fills, then those packed by some pattern."""
+    """The segments of every row of a stream: first the rows that one segment fills, then the rows packed by a
+    pattern."""
 
-    ground: StreamShape
+    stream: StreamShape
     filled: NDArray[np.int64]
-    """[D + 1] rows that the documents before each one fill."""
-    rests: NDArray[np.int64]
-    """[D'] documents with something left over, by how much that is."""
-    rest_lengths: NDArray[np.int64]
-    """[D] tokens of text that each document leaves over."""
+    """int64 [D + 1]: number of rows filled by the documents before each one."""
+    remainders: NDArray[np.int64]
+    """int64 [D']: indices of the documents with a remainder, sorted by its length."""
+    remainder_lengths: NDArray[np.int64]
+    """int64 [D]: number of text tokens in the remainder of each document."""
     patterns: NDArray[np.int64]
-    """[S + 1] rows that are packed by the patterns before each one."""
+    """int64 [P + 1]: number of rows packed by the patterns before each one."""
     slots: NDArray[np.int64]
-    """[S + 1] pieces that a row has in all patterns before each one."""
+    """int64 [P + 1]: number of slots of all patterns before each one; a pattern has one slot for each segment of a
+    row."""
     firsts: NDArray[np.int64]
-    """[slots] where in `rests` the documents of a pattern's slot begin: one for each row that is packed by it."""
+    """int64 [slots]: index into `remainders` of the first document of each slot; the rows of a pattern take consecutive
+    ones."""
 
     @property
     def count(self) -> int:
-        """Of rows."""
+        """Number of rows."""
         return int(self.filled[-1] + self.patterns[-1])
 
     def segments(self, rows: NDArray[np.int64]) -> RowSegments:
-        """The pieces of `rows`."""
-        starts, width = self.ground.starts, self.ground.width
+        """The segments of `rows`."""
+        starts, width = self.stream.starts, self.stream.width
         whole = rows < self.filled[-1]
         pattern = np.searchsorted(self.patterns, np.maximum(rows - self.filled[-1], 0), side="right") - 1
         pattern = np.minimum(pattern, len(self.patterns) - 2)
-        pieces = np.where(whole, 1, self.slots[pattern + 1] - self.slots[pattern])
-        row = np.repeat(np.arange(len(rows)), pieces)
-        nth = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        counts = np.where(whole, 1, self.slots[pattern + 1] - self.slots[pattern])
+        row = np.repeat(np.arange(len(rows)), counts)
+        nth = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         begins, lengths = np.empty(len(row), dtype=np.int64), np.full(len(row), width, dtype=np.int64)
 
-        of_whole = whole[row]
-        document = np.searchsorted(self.filled, rows[row[of_whole]], side="right") - 1
-        begins[of_whole] = starts[document] + width * (rows[row[of_whole]] - self.filled[document])
+        fills_row = whole[row]
+        document = np.searchsorted(self.filled, rows[row[fills_row]], side="right") - 1
+        begins[fills_row] = starts[document] + width * (rows[row[fills_row]] - self.filled[document])
 
-        packed = row[~of_whole]
-        place = rows[packed] - self.filled[-1] - self.patterns[pattern[packed]]
-        document = self.rests[self.firsts[self.slots[pattern[packed]] + nth[~of_whole]] + place]
-        begins[~of_whole] = starts[document] + width * (self.filled[document + 1] - self.filled[document])
-        lengths[~of_whole] = self.rest_lengths[document]
+        packed = row[~fills_row]
+        index = rows[packed] - self.filled[-1] - self.patterns[pattern[packed]]
+        document = self.remainders[self.firsts[self.slots[pattern[packed]] + nth[~fills_row]] + index]
+        begins[~fills_row] = starts[document] + width * (self.filled[document + 1] - self.filled[document])
+        lengths[~fills_row] = self.remainder_lengths[document]
         return RowSegments(begins, lengths, row)
 
 
 @lru_cache(maxsize=2)
-def _packing(ground: StreamShape) -> Packing:
-    """How `ground` is packed. Takes some bytes a document, and a time that hardly grows with their number."""
-    ends = np.append(ground.starts[1:], ground.tokens)
-    lengths = ends - ground.starts - int(ground.closes)
-    rests = lengths % ground.width
-    filled = np.concatenate([[0], np.cumsum(lengths // ground.width)])
-    order = np.argsort(rests, kind="stable")
-    histogram = np.bincount(rests, minlength=ground.width)
+def _packing(stream: StreamShape) -> Packing:
+    """The packing of `stream`. Takes some bytes per document, and a time that hardly grows with their number."""
+    ends = np.append(stream.starts[1:], stream.tokens)
+    lengths = ends - stream.starts - int(stream.closes)
+    remainders = lengths % stream.width
+    filled = np.concatenate([[0], np.cumsum(lengths // stream.width)])
+    order = np.argsort(remainders, kind="stable")
+    histogram = np.bincount(remainders, minlength=stream.width)
     order = order[histogram[0] :]
     if not filled[-1] and not len(order):
-        raise DataError("every document is empty once it is encoded: give this stage some text")
+        raise DataError("all documents have no tokens: give this stage a corpus with text")
     used = np.cumsum(histogram) - histogram - histogram[0]
     counts, firsts, sizes = [], [], []
-    for count, pattern in patterns(histogram, ground.width + ground.framing, ground.framing):
+    for count, pattern in patterns(histogram, stream.width + stream.framing, stream.framing):
         for length in pattern:
             firsts.append(int(used[length]))
             used[length] += count
         counts.append(count)
         sizes.append(len(pattern))
     return Packing(
-        ground, filled, order, rests, _running(counts), _running(sizes), np.asarray(firsts, dtype=np.int64)
+        stream, filled, order, remainders, _cumulative(counts), _cumulative(sizes), np.asarray(firsts, dtype=np.int64)
     )  # fmt: skip
 
 
 def patterns(histogram: NDArray[np.int64], room: int, framing: int) -> list[tuple[int, tuple[int, ...]]]:
-    """(rows, lengths of the texts in each): how texts are packed of which `histogram` [lengths] says how many have a length.
+    """(number of rows, lengths of the texts in each) of each pattern that packs texts with the given `histogram` of
+    lengths.
 
-    A text takes `framing` tokens more than its length, a row has `room`. Longest first, where least room is left.
+    A text takes `framing` tokens more than its length, a row has `room` tokens. Best-fit decreasing: the longest texts
+    first, each where the least room remains.
     """
     made: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
-    """By the room that is left."""
+    """Patterns by remaining room."""
     left: list[int] = []
     for length in range(len(histogram) - 1, 0, -1):
         size, many = length + framing, int(histogram[length])
@@ -136,16 +143,16 @@ def patterns(histogram: NDArray[np.int64], room: int, framing: int) -> list[tupl
                 if not made[free]:
                     del made[free], left[at]
                 each = min(free // size, max(1, many // rows))
-                if rows * each > many:  # the others wait for shorter ones
-                    _keep(made, left, free, (rows - many, pattern))
+                if rows * each > many:  # the remaining rows are filled with shorter texts
+                    _add_pattern(made, left, free, (rows - many, pattern))
                     rows = many
                 taken, pattern, space = rows * each, pattern + (length,) * each, free - each * size
             many -= taken
-            _keep(made, left, space, (rows, pattern))
+            _add_pattern(made, left, space, (rows, pattern))
     return [one for space in sorted(made) for one in made[space]]
 
 
-def _keep(
+def _add_pattern(
     made: dict[int, list[tuple[int, tuple[int, ...]]]], left: list[int], space: int, one: tuple[int, tuple[int, ...]]
 ) -> None:
     if space not in made:
@@ -154,6 +161,6 @@ def _keep(
     made[space].append(one)
 
 
-def _running(values: list[int]) -> NDArray[np.int64]:
-    """[n + 1] the sum of the values before each."""
+def _cumulative(values: list[int]) -> NDArray[np.int64]:
+    """int64 [n + 1]: the sum of the values before each."""
     return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])

@@ -1,4 +1,4 @@
-"""Windows: every epoch cuts the stream anew and visits the pieces in a new random order."""
+"""Windows layout: every epoch cuts the stream at a new offset and visits the windows in a new random order."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from functools import lru_cache
 
 import numpy as np
 
-from pipelines.parts.layouts import StreamShape, Layout, RowSegments
+from pipelines.parts.layouts import Layout, RowSegments, StreamShape
 from pipelines.parts.layouts.permuted_order import permuted_items
 
 
 class Windows(Layout, name="windows"):
-    """Full sentences packed across documents (Liu et al. 2019, §4.2), cut at a new random phase each epoch.
+    """Windows of equal length across document boundaries (Liu et al. 2019, §4.2), cut at a new random offset each
+    epoch.
 
-    A window begins at the start of a document where one lies less than half a window before it. The order of an epoch is
-    computed where it is needed, so that it takes no memory however long the stream is.
+    A window is moved to the start of a document that lies less than half a window before it. The order of an epoch is
+    computed element by element, so that it takes no memory however long the stream is.
     """
 
     paper = "arXiv:1907.11692"
 
-    def segments(self, ground: StreamShape, seed: int, step: int) -> RowSegments:
-        starts, width = ground.starts, ground.width
-        per_epoch = self.steps_per_epoch(ground)
-        epoch, place = divmod(step, per_epoch)
-        grid = _phase(seed, epoch, width) + width * permuted_items(
-            (seed, 6, epoch), per_epoch * ground.rows, place, ground.rows
-        )
+    def segments(self, stream: StreamShape, seed: int, step: int) -> RowSegments:
+        starts, width = stream.starts, stream.width
+        per_epoch = self.steps_per_epoch(stream)
+        epoch, index = divmod(step, per_epoch)
+        order = permuted_items((seed, 6, epoch), per_epoch * stream.rows, index, stream.rows)
+        grid = _phase(seed, epoch, width) + width * order
         document = starts[np.searchsorted(starts, grid, side="right") - 1]
         snapped = np.where(grid - document < width // 2, document, grid)
-        # only a stream of fewer than rows + 2 windows reaches its end
-        return RowSegments(np.minimum(snapped, ground.tokens - width))
+        # only in a stream of fewer than rows + 2 windows can a window reach beyond the end
+        return RowSegments(np.minimum(snapped, stream.tokens - width))
 
-    def steps_per_epoch(self, ground: StreamShape) -> int:
-        # a phase takes one window, and snapping may look one further back
-        return max(1, (ground.tokens // ground.width - 2) // ground.rows)
+    def steps_per_epoch(self, stream: StreamShape) -> int:
+        # the offset takes up to one window, and moving to a document start may reach one further back
+        return max(1, (stream.tokens // stream.width - 2) // stream.rows)
 
 
 @lru_cache(maxsize=4)

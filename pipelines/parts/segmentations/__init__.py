@@ -1,4 +1,4 @@
-"""Segmentations: where words begin, kept beside the tokens so that a corruption can treat a word as one thing."""
+"""Segmentations: where words begin, stored alongside the tokens so that corruptions can treat words as units."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pipelines.vocabulary import Field
 
 
 class Segmentation(Component):
-    """A way of finding words in raw text."""
+    """A method of finding word boundaries in raw text."""
 
     provides: ClassVar[frozenset[Field]] = frozenset({Field.WORD_STARTS})
     languages: ClassVar[frozenset[str] | None] = None
-    """ISO 639 codes of the languages whose words it finds; None: every one that is written with spaces between words."""
+    """ISO 639 codes of the supported languages; None: all that are written with spaces between words."""
 
     @abstractmethod
     def word_starts(self, text: str) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""jieba: the words of Chinese, which are written without spaces."""
+"""jieba: word segmentation of Chinese, which is written without spaces."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from pipelines.parts.segmentations import Segmentation
 
 
 class Jieba(Segmentation, name="jieba"):
-    """The likeliest path through a dictionary, and a hidden Markov model for words that are in none.
+    """The most likely path through a dictionary, and a hidden Markov model for words outside it.
 
-    Cui et al. 2019 find the words with LTP instead, whose models must be fetched; this dictionary is in the package.
+    Cui et al. 2019 use LTP instead, whose models must be downloaded; this dictionary is in the package.
     """
 
     languages: ClassVar[frozenset[str] | None] = frozenset({"zh"})
 
     unknown_words: bool = True
-    """Whether words that are not in the dictionary are guessed; else their characters stand alone."""
+    """Whether the hidden Markov model finds words outside the dictionary; otherwise each of their characters is a
+    word."""
 
     def word_starts(self, text: str) -> Sequence[int]:
         import rjieba

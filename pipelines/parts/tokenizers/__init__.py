@@ -1,4 +1,5 @@
-"""Tokenizers: from raw text to the vocabulary of a network. `tokenizers` does the work; a member says which kind."""
+"""Tokenizers: from raw text to the vocabulary of a network. The library `tokenizers` implements them; members configure
+it."""
 
 from __future__ import annotations
 
@@ -13,23 +14,24 @@ if TYPE_CHECKING:
 
 
 class Tokenizer(Component):
-    """A kind of tokenizer and its size."""
+    """A tokenizer algorithm and its vocabulary size."""
 
     offers: ClassVar[frozenset[str]] = frozenset({"mask"})
-    """What a corruption or a head may need of it: `mask` (a mask token), `sentinels` (tokens that stand for spans taken
-    out), `counts` (how often each token stood in the text it was trained on), `new_words` (its vocabulary can be added to)."""
-    usually_unknown: ClassVar[float] = 0.01
-    """Share of a text's tokens that may be unknown to it before something is wrong; recipes can say otherwise."""
+    """Features that a corruption or a head may require: `mask` (a mask token), `sentinels` (tokens that replace removed
+    spans), `counts` (frequency of each token in the training text), `new_words` (its vocabulary can be extended)."""
+    expected_unknown_share: ClassVar[float] = 0.01
+    """Share of unknown tokens in a text above which something is assumed to be wrong; recipes can override it."""
 
     @abstractmethod
     def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:
-        """A tokenizer trained on `texts`, deterministic in them, that `save_pretrained` writes as a Hugging Face folder.
+        """A tokenizer trained on `texts`, a deterministic function of them; `save_pretrained` writes it as a Hugging
+        Face folder.
 
-        It has a padding token, and a token that ends a document (`sep_token`, else `eos_token`); its post-processor frames
-        a text, or a pair of texts, as this kind of network was published to read them. Tokens that stand for spans taken
-        out are its `extra_special_tokens` `<extra_id_0>`, `<extra_id_1>`, …
+        It has a padding token and a token that ends a document (`sep_token`, otherwise `eos_token`); its post-processor
+        adds special tokens to a text or a pair of texts as in the publication of the network. Tokens that replace
+        removed spans are its `extra_special_tokens` `<extra_id_0>`, `<extra_id_1>`, …
         """
 
     def tiny(self) -> Self:
-        """The same kind of tokenizer at the smallest useful size, for smoke runs."""
+        """The same tokenizer at the smallest useful size, for smoke runs."""
         return self

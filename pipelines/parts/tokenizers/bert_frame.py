@@ -1,4 +1,4 @@
-"""BERT's frame around what is read: `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` with token types 0 and 1 (Devlin et al. 2018)."""
+"""BERT's special tokens: `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` with token types 0 and 1 (Devlin et al. 2018)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
-def framed(fast: Fast) -> PreTrainedTokenizerFast:
-    """`fast`, whose vocabulary holds the tokens SPECIAL, as a tokenizer that writes this frame."""
+def with_special_tokens(fast: Fast) -> PreTrainedTokenizerFast:
+    """`fast`, whose vocabulary contains the tokens SPECIAL, as a tokenizer that adds them to texts and pairs."""
     from tokenizers import processors
     from transformers import PreTrainedTokenizerFast
 

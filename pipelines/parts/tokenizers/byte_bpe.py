@@ -1,4 +1,4 @@
-"""Byte-level BPE: pairs of bytes merged by frequency, so that no text is unknown (Radford et al. 2019; Liu et al. 2019)."""
+"""Byte-level BPE: pairs of bytes merged by frequency, without unknown tokens (Radford et al. 2019; Liu et al. 2019)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 class ByteBPE(Tokenizer, name="byte_bpe"):
     """RoBERTa's tokenizer, trained on the corpus: `<s> A </s>`, `<s> A </s> </s> B </s>`, one token type.
 
-    Every text begins with a space, so that a word has the same tokens wherever it stands.
+    A space is added before every text, so that a word has the same tokens at its beginning as elsewhere.
     """
 
     paper = "arXiv:1907.11692"
 
     vocab_size: int = Field(8192, ge=512)
-    """Number of tokens: 256 bytes, the special ones, and merges."""
+    """Number of tokens: 256 bytes, special tokens and merges."""
     sample_bytes: int = Field(20_000_000, gt=0)
-    """UTF-8 bytes of text that the vocabulary is learnt from."""
+    """UTF-8 bytes of text to learn the vocabulary from."""
 
     def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:
         from tokenizers import AddedToken, processors
@@ -34,7 +34,7 @@ class ByteBPE(Tokenizer, name="byte_bpe"):
         special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
         fast = self._train_merges(texts, special)
         end, begin = ((token, special.index(token)) for token in ("</s>", "<s>"))
-        # a token's offsets leave out the space that it begins with
+        # offsets of a token exclude its leading space
         fast.post_processor = processors.RobertaProcessing(end, begin, trim_offsets=True, add_prefix_space=True)
         return PreTrainedTokenizerFast(
             tokenizer_object=fast,
@@ -44,13 +44,14 @@ class ByteBPE(Tokenizer, name="byte_bpe"):
             sep_token="</s>",
             pad_token="<pad>",
             unk_token="<unk>",
-            # the space before a masked word belongs to the mask
+            # the mask token includes the space before the masked word
             mask_token=AddedToken("<mask>", lstrip=True, special=True),
             model_input_names=["input_ids", "attention_mask"],
         )
 
     def _train_merges(self, texts: Iterable[str], special: Sequence[str]) -> Fast:
-        """The merges learnt from `texts`, without a frame; `special` come first."""
+        """A tokenizer with merges learnt from `texts`, without post-processor; the tokens `special` have the first
+        ids."""
         from tokenizers import Tokenizer as Fast
         from tokenizers import decoders, models, pre_tokenizers, trainers
 
@@ -60,7 +61,8 @@ class ByteBPE(Tokenizer, name="byte_bpe"):
         trainer = trainers.BpeTrainer(
             vocab_size=self.vocab_size,
             special_tokens=list(special),
-            # every byte, seen or not, in the order of their signs: no text is unknown, and no order is a hash table's
+            # all 256 bytes in a fixed order, present or not: no unknown tokens, and no dependence on a hash table's
+            # order
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         )

@@ -1,4 +1,4 @@
-"""Characters: every one a token, the unit of Chinese that needs no segmentation (Li et al. 2019)."""
+"""Character tokenizer, which needs no word segmentation in Chinese (Li et al. 2019)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pydantic import Field
 
 from pipelines.parts.tokenizers import Tokenizer
-from pipelines.parts.tokenizers.bert_frame import SPECIAL, framed
+from pipelines.parts.tokenizers.bert_frame import SPECIAL, with_special_tokens
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast
@@ -20,22 +20,23 @@ SPACE = "▁"
 
 
 class Characters(Tokenizer, name="characters"):
-    """One token a character, the most frequent ones; all others are `[UNK]`. A text is `[CLS] A [SEP]`, as BERT's.
+    """One token per character, for the most frequent ones; all others are `[UNK]`. A text is `[CLS] A [SEP]`, as in
+    BERT.
 
-    Text is in Unicode's form NFKC, and runs of spaces are one. In Chinese a segmentation beside it says which characters
-    are one word.
+    Text is normalised to NFKC, and runs of spaces to one space. In Chinese, a segmentation can be combined with it to
+    mark the characters of one word.
     """
 
     paper = "arXiv:1905.05526"
 
     vocab_size: int = Field(8192, ge=64)
-    """Largest number of tokens, special ones included."""
+    """Maximum number of tokens, including special tokens."""
     lowercase: bool = False
-    """Whether case is dropped."""
+    """Whether to lowercase."""
     spaces: bool = True
-    """Whether the space before a word is a token, `▁`; false leaves spaces out, as suits Chinese."""
+    """Whether the space before a word is a token, `▁`; false removes spaces, as suits Chinese."""
     sample_bytes: int = Field(20_000_000, gt=0)
-    """UTF-8 bytes of text that the vocabulary is learnt from."""
+    """UTF-8 bytes of text to learn the vocabulary from."""
 
     offers: ClassVar[frozenset[str]] = frozenset({"mask"})
 
@@ -43,16 +44,18 @@ class Characters(Tokenizer, name="characters"):
         from tokenizers import models
 
         reader = self._untrained(models.WordLevel(unk_token="[UNK]"))
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for text in texts:
             normal = reader.normalizer.normalize_str(text)
             words = normal.split()
-            seen.update("".join(words))
-            seen[SPACE] += len(words) * self.spaces
-        ranked = sorted((-count, character) for character, count in seen.items() if count)
+            counts.update("".join(words))
+            counts[SPACE] += len(words) * self.spaces
+        ranked = sorted((-count, character) for character, count in counts.items() if count)
         tokens = [*SPECIAL, *(character for _, character in ranked)][: self.vocab_size]
-        fast = self._untrained(models.WordLevel({token: index for index, token in enumerate(tokens)}, unk_token="[UNK]"))
-        return framed(fast)
+        fast = self._untrained(
+            models.WordLevel({token: index for index, token in enumerate(tokens)}, unk_token="[UNK]")
+        )
+        return with_special_tokens(fast)
 
     def _untrained(self, model: WordLevel) -> Fast:
         from tokenizers import Regex, decoders, normalizers, pre_tokenizers
@@ -63,8 +66,8 @@ class Characters(Tokenizer, name="characters"):
             [normalizers.NFKC(), *([normalizers.Lowercase()] if self.lowercase else [])]
         )
         spaced = [pre_tokenizers.Metaspace(prepend_scheme="always")] if self.spaces else []
-        alone = pre_tokenizers.Split(Regex("."), behavior="isolated")
-        fast.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), *spaced, alone])
+        each_character = pre_tokenizers.Split(Regex("."), behavior="isolated")
+        fast.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), *spaced, each_character])
         fast.decoder = decoders.Metaspace(prepend_scheme="always") if self.spaces else decoders.Fuse()
         return fast
 

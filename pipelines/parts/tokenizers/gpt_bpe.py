@@ -1,4 +1,4 @@
-"""Byte-level BPE with the tokens that make any task one sequence (Radford et al. 2018, §3.3)."""
+"""Byte-level BPE with special tokens that turn any task into one sequence (Radford et al. 2018, §3.3)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class GPTBPE(ByteBPE, name="gpt_bpe"):
-    """GPT's input transformations: `<s> A <e>`, `<s> A <$> B <e>`; a task reads the state at `<e>`.
+    """GPT's input transformations: `<s> A <e>`, `<s> A <$> B <e>`; a classifier reads the hidden state at `<e>`.
 
-    The bytes are GPT-2's; GPT itself merges the letters of words. `</s>` ends a document.
+    Byte-level as GPT-2; GPT itself merges the letters of words. `</s>` ends a document.
     """
 
     paper = "Radford et al. 2018, Improving Language Understanding by Generative Pre-Training"
@@ -31,7 +31,7 @@ class GPTBPE(ByteBPE, name="gpt_bpe"):
             pair="<s> $A <$> $B <e>",
             special_tokens=[(token, fast.token_to_id(token)) for token in frame],
         )
-        # a token's offsets leave out the space that it begins with
+        # offsets of a token exclude its leading space
         fast.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True), template])
         return PreTrainedTokenizerFast(
             tokenizer_object=fast,

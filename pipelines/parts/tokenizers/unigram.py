@@ -1,4 +1,4 @@
-"""Unigram: a language model of pieces, and the likeliest way to write a text with them (Kudo 2018)."""
+"""Unigram tokenizer: a unigram language model of pieces, and the most likely segmentation of a text (Kudo 2018)."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast
     from transformers import PreTrainedTokenizerFast
 
-UNCROSSED = r"▁?(?:\p{Han}+|(?:(?!\p{Han})[\p{L}\p{M}])+|\p{N}+|[^\p{L}\p{M}\p{N}▁]+)|▁"
-"""What a piece stays within: characters, letters, digits or signs, with the space before them."""
+WITHIN_WORD = r"▁?(?:\p{Han}+|(?:(?!\p{Han})[\p{L}\p{M}])+|\p{N}+|[^\p{L}\p{M}\p{N}▁]+)|▁"
+"""Units that a piece must not cross: runs of Chinese characters, letters, digits or symbols, with the space before
+them."""
 
 
 class UnigramTokenizer(Tokenizer):
-    """A tokenizer of likely pieces; members say what stands around a text.
+    """Base class of unigram tokenizers; members define special tokens and post-processing.
 
-    Text is in Unicode's form NFKC; a space is `▁`, and runs of spaces are one.
+    Text is normalised to NFKC; a space becomes `▁`, runs of spaces are one.
     """
 
     vocab_size: int = Field(8192, ge=256)
-    """Number of tokens, special ones included."""
+    """Number of tokens, including special tokens."""
     sample_bytes: int = Field(5_000_000, gt=0)
-    """UTF-8 bytes of text that the vocabulary is learnt from."""
+    """UTF-8 bytes of text to learn the vocabulary from."""
 
-    def _train_unigram(self, texts: Iterable[str], special: Sequence[str], behind: Sequence[str] = ()) -> Fast:
-        """The pieces learnt from `texts`, between the tokens `special` and those `behind` them, without a frame."""
+    def _train_unigram(self, texts: Iterable[str], special: Sequence[str], special_after: Sequence[str] = ()) -> Fast:
+        """A tokenizer with pieces learnt from `texts`, without post-processor. Ids: `special`, the pieces, then
+        `special_after`."""
         from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
         from tokenizers import Tokenizer as Fast
 
@@ -38,13 +40,13 @@ class UnigramTokenizer(Tokenizer):
 
         normalizer = normalizers.NFKC()
         spaced = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
-        reader = pre_tokenizers.Sequence([*spaced, pre_tokenizers.Split(Regex(UNCROSSED), behavior="isolated")])
+        splitter = pre_tokenizers.Sequence([*spaced, pre_tokenizers.Split(Regex(WITHIN_WORD), behavior="isolated")])
         words: Counter[str] = Counter()
         for text in texts:
-            words.update(word for word, _ in reader.pre_tokenize_str(normalizer.normalize_str(text)))
-        size = self.vocab_size - len(special) - len(behind)
-        pieces = learn_pieces(_common(words, size // 2), size)
-        vocabulary = [*((token, 0.0) for token in special), *pieces, *((token, 0.0) for token in behind)]
+            words.update(word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
+        size = self.vocab_size - len(special) - len(special_after)
+        pieces = learn_pieces(_split_at_rare(words, size // 2), size)
+        vocabulary = [*((token, 0.0) for token in special), *pieces, *((token, 0.0) for token in special_after)]
         fast = Fast(models.Unigram(vocabulary, unk_id=special.index("<unk>")))
         fast.normalizer = normalizer
         fast.pre_tokenizer = pre_tokenizers.Sequence(spaced)
@@ -57,19 +59,20 @@ class UnigramTokenizer(Tokenizer):
 
 
 class Unigram(UnigramTokenizer, name="unigram"):
-    """T5's tokenizer, trained on the corpus: `A </s>`, `A </s> B </s>`, and sentinels `<extra_id_0>`, `<extra_id_1>` and on."""
+    """T5's tokenizer, trained on the corpus: `A </s>`, `A </s> B </s>`, and sentinels `<extra_id_0>`, `<extra_id_1>`,
+    …"""
 
     paper = "arXiv:1804.10959"
     offers: ClassVar[frozenset[str]] = frozenset({"sentinels"})
 
     sentinels: int = Field(100, ge=1)
-    """Number of tokens that stand for spans taken out, as in T5."""
+    """Number of tokens that replace removed spans, as in T5."""
 
     @model_validator(mode="after")
     def _leaves_room(self) -> Self:
         if self.sentinels > self.vocab_size // 2:
             raise ValueError(
-                f"{self.sentinels} sentinels leave too little of {self.vocab_size} tokens; raise vocab_size"
+                f"{self.sentinels} sentinels leave too few of {self.vocab_size} tokens for pieces; raise vocab_size"
             )
         return self
 
@@ -92,8 +95,8 @@ class Unigram(UnigramTokenizer, name="unigram"):
         )
 
 
-def _common(words: Counter[str], most: int) -> Counter[str]:
-    """`words` cut at all characters but the `most` frequent ones."""
+def _split_at_rare(words: Counter[str], most: int) -> Counter[str]:
+    """`words` without rare characters, all but the `most` frequent ones, and split at these."""
     characters: Counter[str] = Counter()
     for word, count in words.items():
         for character in word:

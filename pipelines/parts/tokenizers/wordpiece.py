@@ -1,4 +1,4 @@
-"""WordPiece: greedy longest-match sub-words (Wu et al. 2016; Devlin et al. 2018, §3)."""
+"""WordPiece: greedy longest-match subwords (Wu et al. 2016; Devlin et al. 2018, §3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pydantic import Field
 
 from pipelines.parts.tokenizers import Tokenizer
-from pipelines.parts.tokenizers.bert_frame import SPECIAL, framed
+from pipelines.parts.tokenizers.bert_frame import SPECIAL, with_special_tokens
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast
@@ -28,11 +28,11 @@ class WordPiece(Tokenizer, name="wordpiece"):
     offers: ClassVar[frozenset[str]] = frozenset({"mask", "new_words"})
 
     vocab_size: int = Field(8192, ge=64)
-    """Number of tokens, special ones included."""
+    """Number of tokens, including special tokens."""
     lowercase: bool = True
-    """Whether case and accents are dropped, as in BERT-uncased."""
+    """Whether to lowercase and strip accents, as in BERT-uncased."""
     sample_bytes: int = Field(20_000_000, gt=0)
-    """UTF-8 bytes of text that the vocabulary is learnt from."""
+    """UTF-8 bytes of text to learn the vocabulary from."""
 
     def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:
         from tokenizers import models
@@ -40,13 +40,16 @@ class WordPiece(Tokenizer, name="wordpiece"):
         texts = list(texts)
         fast = self._untrained(models.WordPiece(unk_token="[UNK]"))
         alphabet, letters = self._alphabet(texts, fast)
-        # the library numbers the letters inside words in the order of a hash table, another one each time, and those
-        # numbers decide between pairs of equal count: here they are given, in a fixed order
+        # the library assigns ids to letters inside words in the order of a hash table, different each time, and breaks
+        # ties
+        # between pairs of equal count by these ids: so they are given in a fixed order
         inside = [INSIDE + letter for letter in letters]
         fast.train_from_iterator(texts, self._trainer(alphabet, [*SPECIAL, *inside]))
-        # a new tokenizer, to which those letters are ordinary tokens
-        trained = self._untrained(models.WordPiece(vocab=fast.get_vocab(), unk_token="[UNK]", max_input_chars_per_word=100))
-        return framed(trained)
+        # a new tokenizer, in which these letters are ordinary tokens instead of special ones
+        trained = self._untrained(
+            models.WordPiece(vocab=fast.get_vocab(), unk_token="[UNK]", max_input_chars_per_word=100)
+        )
+        return with_special_tokens(trained)
 
     def _untrained(self, model: WordPieceModel) -> Fast:
         from tokenizers import Tokenizer as Fast
@@ -59,16 +62,16 @@ class WordPiece(Tokenizer, name="wordpiece"):
         return fast
 
     def _alphabet(self, texts: list[str], fast: Fast) -> tuple[list[str], list[str]]:
-        """The most frequent characters, and those of them that may also stand inside a word.
+        """The most frequent characters, and those of them that can also occur inside a word.
 
-        They take at most three quarters of the vocabulary: nearly all characters of Chinese, and room for sub-words.
+        They take at most three quarters of the vocabulary: nearly all characters of Chinese, with room for subwords.
         """
-        written: Counter[str] = Counter()
+        raw_counts: Counter[str] = Counter()
         for text in texts:
-            written.update(text)
+            raw_counts.update(text)
         counts: Counter[str] = Counter()
-        for character, count in written.items():
-            # each by itself, of which there are few
+        for character, count in raw_counts.items():
+            # normalise each distinct character once
             for normal in fast.normalizer.normalize_str(character):
                 counts[normal] += count
         alphabet: list[str] = []
@@ -101,5 +104,5 @@ class WordPiece(Tokenizer, name="wordpiece"):
 
 
 def _joins_words(letter: str, fast: Fast) -> bool:
-    """Whether `letter` can stand inside a word: punctuation and Chinese characters are words of their own."""
+    """Whether `letter` can be inside a word: punctuation marks and Chinese characters are words of their own."""
     return len(fast.pre_tokenizer.pre_tokenize_str(fast.normalizer.normalize_str(f"a{letter}a"))) == 1

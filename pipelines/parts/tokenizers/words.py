@@ -1,4 +1,4 @@
-"""Whole words by frequency: the vocabulary of networks that keep one vector a word (Mikolov et al. 2013)."""
+"""Word tokenizer: the most frequent whole words, for networks with one vector per word (Mikolov et al. 2013)."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ SPECIAL = ["<pad>", "<unk>", "<eos>"]
 
 
 class Words(Tokenizer, name="words"):
-    """Runs of letters and digits, and runs of signs; the most frequent have an id, all others are `<unk>`.
+    """Runs of letters and digits, and runs of symbols; the most frequent ones have an id, all others are `<unk>`.
 
-    Ids ascend as frequency falls. A text is `A <eos>`, a pair `A <eos> B <eos>`. What was counted is kept: the saved
-    tokenizer's `init_kwargs["counts"]` is list[int] [size], by id.
+    Ids are sorted by descending frequency. A text is `A <eos>`, a pair `A <eos> B <eos>`. Frequencies are stored with
+    the tokenizer: `init_kwargs["counts"]` is list[int] [size], by id.
     """
 
     paper = "arXiv:1310.4546"
     offers: ClassVar[frozenset[str]] = frozenset({"counts"})
-    usually_unknown: ClassVar[float] = 0.25
+    expected_unknown_share: ClassVar[float] = 0.25
 
     vocab_size: int = Field(30_000, ge=64)
-    """Largest number of tokens, special ones included."""
+    """Maximum number of tokens, including special tokens."""
     min_count: int = Field(5, ge=1)
-    """Times that a word must have been seen to have an id, as in the word2vec tool."""
+    """Minimum frequency of a word with an id, as in the word2vec tool."""
     lowercase: bool = True
-    """Whether case is dropped; accents are kept."""
+    """Whether to lowercase; accents are kept."""
     split_chinese: bool = True
-    """Whether each Chinese character is a word; false where the text comes with spaces between its words."""
+    """Whether each Chinese character is a word; false if the text already has spaces between words."""
     sample_bytes: int = Field(20_000_000, gt=0)
-    """UTF-8 bytes of text that the vocabulary is learnt from."""
+    """UTF-8 bytes of text to learn the vocabulary from."""
 
     def train(self, texts: Iterable[str]) -> PreTrainedTokenizerFast:
         from tokenizers import models, processors
         from transformers import PreTrainedTokenizerFast
 
-        reader = self._untrained(models.WordLevel(unk_token="<unk>"))
-        seen: Counter[str] = Counter()
+        splitter = self._untrained(models.WordLevel(unk_token="<unk>"))
+        frequencies: Counter[str] = Counter()
         documents = 0
         for text in texts:
-            normal = reader.normalizer.normalize_str(text)
-            seen.update(word for word, _ in reader.pre_tokenizer.pre_tokenize_str(normal))
+            normal = splitter.normalizer.normalize_str(text)
+            frequencies.update(word for word, _ in splitter.pre_tokenizer.pre_tokenize_str(normal))
             documents += 1
         ranked = sorted(
-            (-count, word) for word, count in seen.items() if count >= self.min_count and word not in SPECIAL
+            (-count, word) for word, count in frequencies.items() if count >= self.min_count and word not in SPECIAL
         )
         kept = [(word, -count) for count, word in ranked[: self.vocab_size - len(SPECIAL)]]
-        unknown = seen.total() - sum(count for _, count in kept)
+        unknown = frequencies.total() - sum(count for _, count in kept)
         words = [*SPECIAL, *(word for word, _ in kept)]
         fast = self._untrained(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
         fast.post_processor = processors.TemplateProcessing(

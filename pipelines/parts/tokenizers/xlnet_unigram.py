@@ -1,4 +1,4 @@
-"""Unigram pieces in XLNet's frame, whose classification token comes last (Yang et al. 2019, §2.5)."""
+"""Unigram tokenizer with XLNet's special tokens, the classification token last (Yang et al. 2019, §2.5)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class XLNetUnigram(UnigramTokenizer, name="xlnet_unigram"):
     """XLNet's tokenizer, trained on the corpus: `A <sep> <cls>`, `A <sep> B <sep> <cls>`, with token types 0, 1 and 2.
 
-    The published one pads on the left, so that `<cls>` always stands in the same column. Distances between tokens, all
-    that the network sees of positions, are the same when padding stands on the right.
+    The published one pads on the left, so that `<cls>` is always in the last column. The network uses relative
+    positions only, so padding on the right is equivalent.
     """
 
     paper = "arXiv:1906.08237"

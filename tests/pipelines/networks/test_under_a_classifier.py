@@ -11,7 +11,7 @@ from pipelines.parts.backbones.awd_lstm import AwdLstm
 from pipelines.parts.backbones.word_vectors import WordVectorsBackbone
 from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
 from pipelines.task_families import Task, TaskFamily
-from pipelines.training.assembly.parameter_groups import by_depth
+from pipelines.training.assembly.parameter_groups import groups_by_depth
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 
@@ -49,7 +49,7 @@ def test_a_text_scores_the_same_alone_and_among_longer_ones(
 @pytest.mark.parametrize(("body", "layers"), [(AWD, 2), (STATIC, 0)], ids=lambda value: getattr(value, "name", ""))
 def test_layers_are_found_by_their_depth(tokenizer: PreTrainedTokenizerFast, body: Backbone, layers: int) -> None:
     network = SequenceClassificationHead().build(body.config(tokenizer, 32), TASK)
-    groups = by_depth(network, 1e-3, 0.01)
+    groups = groups_by_depth(network, 1e-3, 0.01)
     assert {group.depth for group in groups} == set(range(layers + 2))
     for group in groups:
         expected = ["embeddings", *(f"layers.{at}." for at in range(layers)), "classifier"][group.depth]

@@ -77,8 +77,8 @@ def test_an_ability_is_offered_by_whom_it_should_be(ability: Ability) -> None:
     [
         ("bert", {"hiden_size": 8}, "Did you mean 'hidden_size'"),
         ("t5", {"hidden_size": 8}, "a t5 configuration has no key 'hidden_size'"),
-        ("bert", {"vocab_size": 8}, "'vocab_size' is no dimension"),
-        ("roberta", {"max_position_embeddings": 8}, "'max_position_embeddings' is no dimension"),
+        ("bert", {"vocab_size": 8}, "'vocab_size' cannot be set here"),
+        ("roberta", {"max_position_embeddings": 8}, "'max_position_embeddings' cannot be set here"),
         ("bert", {"hidden_size": 30}, "30.*not a multiple of the number of attention heads"),
         ("gpt2", {"n_embd": 30}, "must be divisible by num_heads"),
         ("xlnet", {"d_model": 30}, "d_model"),

@@ -84,5 +84,5 @@ def test_the_student_generates(tokenizer: PreTrainedTokenizerFast) -> None:
 def test_a_body_without_layers_is_refused(tokenizer: PreTrainedTokenizerFast) -> None:
     network = body("bert", tokenizer)
     network.encoder = torch.nn.Identity()
-    with pytest.raises(RecipeError, match="found no list of layers in a bert body"):
+    with pytest.raises(RecipeError, match="the backbone bert has no list of layers"):
         SelectLayers().shrink(network)

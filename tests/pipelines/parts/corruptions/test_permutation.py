@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from transformers import DataCollatorForPermutationLanguageModeling, PreTrainedTokenizerFast
 
 from pipelines.parts.corruptions import Arrays
-from pipelines.parts.corruptions.permutation import Permutation, hidden
+from pipelines.parts.corruptions.permutation import Permutation, permutation_mask
 from pipelines.vocabulary import Field
 from tests.pipelines.parts.corruptions.rows import SPECIAL, batches, plain, token_ids
 from tests.small_corpus import documents
@@ -36,7 +36,7 @@ def test_the_mask_is_that_of_transformers(
     collator = DataCollatorForPermutationLanguageModeling(tokenizer, return_tensors="np")
     _, theirs, _, labels = collator.numpy_mask_tokens(rows.copy())
     predicted = labels != -100
-    ours = hidden(np.asarray(orders, dtype=np.float32), predicted)
+    ours = permutation_mask(np.asarray(orders, dtype=np.float32), predicted)
     special = np.isin(rows, tokenizer.all_special_ids)
     assert predicted.sum() > 50 and special.any() == specials and ours.dtype == theirs.dtype
     assert np.array_equal(ours[~special], theirs[~special])

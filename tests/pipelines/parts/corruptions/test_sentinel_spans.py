@@ -98,8 +98,8 @@ def test_real_text_is_cut_as_the_paper_shows(tokenizer: PreTrainedTokenizerFast)
 
 def test_rows_that_cannot_be_cut_are_refused() -> None:
     part, random = SentinelSpans(), np.random.default_rng(0)
-    with pytest.raises(RecipeError, match="a row of 2 tokens has nothing to take out"):
+    with pytest.raises(RecipeError, match="a row of 2 tokens is too short to remove a span"):
         part.apply(plain(1, 2, size=10), token_ids(), random)
-    with pytest.raises(RecipeError, match="a row of 801 tokens has 40 spans and the tokenizer 30 sentinels"):
+    with pytest.raises(RecipeError, match="a row of 801 tokens has 40 spans, and the tokenizer has 30 sentinels"):
         part.apply(plain(1, 801, size=10), token_ids(), random)
     assert Corruption.model_validate("sentinel_spans") == part

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 from pipelines.errors import DataError
 from pipelines.parts.corruptions import Arrays, TokenIds
 from pipelines.parts.corruptions.context_windows import ContextWindows
-from pipelines.parts.corruptions.counting import Counts
+from pipelines.parts.corruptions.counting import TokenCounts
 from pipelines.parts.corruptions.negative_samples import NegativeSamples, _alias
 from pipelines.vocabulary import Field
 from tests.pipelines.parts.corruptions.rows import SIZE, SPECIAL, batches, plain, token_ids
@@ -78,15 +78,15 @@ def test_the_table_that_negatives_are_drawn_from_is_exact(counts: list[int]) -> 
     array = np.asarray(counts)
     weights = np.where(np.arange(len(array)) < 5, 0, np.where(array > 0, array**0.75, 0))
     if not weights.any():
-        with pytest.raises(DataError, match="no word to draw"):
-            _alias(Counts(array), SPECIAL, 0.75)
+        with pytest.raises(DataError, match="no words to draw"):
+            _alias(TokenCounts(array), SPECIAL, 0.75)
         return
-    share, other = _alias(Counts(array), SPECIAL, 0.75)
+    share, other = _alias(TokenCounts(array), SPECIAL, 0.75)
     drawn = share + np.bincount(other, weights=1 - share, minlength=len(array))
     assert drawn / len(array) == pytest.approx(weights / weights.sum(), abs=1e-12)
     assert not drawn[weights == 0].any()
 
 
 def test_a_stage_that_did_not_count_is_told_so() -> None:
-    with pytest.raises(ValueError, match="count them first"):
+    with pytest.raises(ValueError, match="TokenIds.counts is required"):
         ContextWindows().apply(plain(1, 8), TokenIds(SIZE, -1, SPECIAL), np.random.default_rng(0))

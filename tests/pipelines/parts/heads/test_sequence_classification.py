@@ -134,7 +134,7 @@ def test_next_logits_are_those_of_the_language_model(tokenizer: PreTrainedTokeni
     torch.testing.assert_close(ours, expected, atol=1e-6, rtol=0)
     for body in ("bert", "word_vectors"):
         other = small_network(head, TASK, tokenizer, body)
-        with pytest.raises(RecipeError, match="causal body with tied embeddings"):
+        with pytest.raises(RecipeError, match="causal backbone with tied embeddings"):
             head.signals(other, batch, frozenset({Signal.NEXT_LOGITS}))
 
 
@@ -181,7 +181,7 @@ def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
     with pytest.raises(RecipeError, match=r"budget\.length: 3 tokens have no room besides 3 special tokens"):
         head.encode(PAIRS, PAIR_TASK, tokenizer, 3)
     unfit = SequenceClassificationHead(both_orders=True).unfit(TASK.family)
-    assert unfit is not None and "an example of text_classification is one text" in unfit
+    assert unfit is not None and "an example of text_classification is not a text pair" in unfit
     assert SequenceClassificationHead(both_orders=True).unfit(PAIR_TASK.family) is None
     with pytest.raises(RecipeError, match="t5 is an encoder-decoder"):
         BODIES["t5"] = {"d_model": 32}

@@ -198,5 +198,5 @@ def test_mistakes_are_told(tokenizer: PreTrainedTokenizerFast) -> None:
         head.encode([rows[0], {**rows[1], "answer_texts": ["elsewhere"], "answer_starts": [3]}], TASK, tokenizer, 64)
     with pytest.raises(DataError, match="example 0: the column 'question' is empty"):
         head.encode([{**rows[0], "question": " "}], TASK, tokenizer, 64)
-    with pytest.raises(RecipeError, match=r"budget\.length: 4 tokens hold no token of a question"):
+    with pytest.raises(RecipeError, match=r"budget\.length: 4 tokens have no room for a question"):
         head.encode(rows, TASK, tokenizer, 4)

@@ -86,5 +86,5 @@ def test_little_is_padding() -> None:
 
 
 def test_texts_that_are_all_empty_are_refused() -> None:
-    with pytest.raises(DataError, match="every document is empty"):
+    with pytest.raises(DataError, match="all documents have no tokens"):
         PART.steps_per_epoch(StreamShape(np.arange(5), 5, 8, 2, framing=2, closes=True))

@@ -14,7 +14,7 @@ from pipelines.networks.sequence_classifier import SequenceClassifier
 from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
 from pipelines.parts.strategies import ParameterGroup, Strategy, TrainingProgress
 from pipelines.task_families import Task, TaskFamily
-from pipelines.training.assembly.parameter_groups import groups_of
+from pipelines.training.assembly.parameter_groups import trainable_groups
 
 BETAS, EPSILON = (0.9, 0.98), 1e-6
 TINY: dict[str, dict[str, Any]] = {
@@ -84,7 +84,7 @@ def train(strategies: Sequence[Strategy], steps: int = 4, per_epoch: int = 1, lr
     for strategy in strategies:
         strategy.extend(network)
     network.train()
-    groups = groups_of(network, strategies, lr, 0.01)
+    groups = trainable_groups(network, strategies, lr, 0.01)
     network.requires_grad_(False)
     remembered = [strategy.begin(network) for strategy in strategies]
     optimizer = optimizer_of(strategies, groups, steps)

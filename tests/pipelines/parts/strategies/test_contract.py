@@ -8,7 +8,7 @@ import torch
 from pipelines.components import discover
 from pipelines.errors import RecipeError
 from pipelines.parts.strategies import Strategy, TrainingProgress
-from pipelines.training.assembly.parameter_groups import by_depth, groups_of
+from pipelines.training.assembly.parameter_groups import groups_by_depth, trainable_groups
 from tests.pipelines.parts.strategies.harness import IDS, LABELS, MASK, TINY, classifier, optimizer_of
 
 discover("pipelines.parts.strategies")
@@ -26,7 +26,7 @@ def test_each_parameter_is_in_one_group_at_most_and_a_step_moves_no_other(name: 
         return
     strategy.extend(network)
     before = {key: value.detach().clone() for key, value in network.named_parameters()}
-    groups = groups_of(network, [strategy], 1e-2, 0.01)
+    groups = trainable_groups(network, [strategy], 1e-2, 0.01)
     grouped = [key for group in groups for key, _ in group.parameters]
     assert grouped and len(grouped) == len(set(grouped)), "a parameter is in two groups"
     assert all(0 < group.lr <= 1e-2 and group.weight_decay in (0.0, 0.01) for group in groups)
@@ -46,7 +46,7 @@ def test_each_parameter_is_in_one_group_at_most_and_a_step_moves_no_other(name: 
 @pytest.mark.parametrize("name", sorted(Strategy.members))
 def test_something_trains_at_every_step_however_few_there_are(name: str) -> None:
     strategy = Strategy.model_validate(name)
-    groups = strategy.groups(by_depth(classifier(), 1e-3, 0.01))
+    groups = strategy.groups(groups_by_depth(classifier(), 1e-3, 0.01))
     for total in (1, 2, 7):
         for step in range(total):
             assert any(strategy.trains(group, TrainingProgress(step, total, 3)) for group in groups)

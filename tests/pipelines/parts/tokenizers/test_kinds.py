@@ -59,7 +59,7 @@ def test_sentinels_are_never_cut_and_leave_room_for_text() -> None:
     sentinels = tokenizer.convert_tokens_to_ids([f"<extra_id_{number}>" for number in range(20)])
     assert [number for number in ids if number in sentinels] == [sentinels[0], sentinels[19]]
     assert len(set(sentinels)) == 20 and tokenizer.unk_token_id not in sentinels
-    with pytest.raises(ValidationError, match="sentinels leave too little"):
+    with pytest.raises(ValidationError, match="sentinels leave too few"):
         Tokenizer.model_validate({"name": "unigram", "vocab_size": 256, "sentinels": 200})
 
 
