@@ -1,13 +1,14 @@
-"""`python -m benchmarks [NAME …]`: measure, keep a record of each in benchmarks/records, and write docs/performance.md.
+"""`python -m benchmarks [NAME …]`: measure, write a record of each to benchmarks/records, and render
+docs/performance.md.
 
 python -m benchmarks                     all of them, the slow ones last
 python -m benchmarks masked_lm           one
-python -m benchmarks masked_lm --quick   only whether it runs: minutes, no record
+python -m benchmarks masked_lm --quick   only check that it runs: minutes, no record
 python -m benchmarks --page              only the page, from the records
-python -m benchmarks --list              what there is
+python -m benchmarks --list              list the benchmarks
 
-`benchmarks.large_corpus`, `.leaks` and `.datasets` need data of their own, `.gpu` a GPU, `.scaling_corpus --gigabytes 5`
-hours: by hand; faults are `make faults`.
+Run by hand: `benchmarks.large_corpus`, `.leaks` and `.datasets`, which need data of their own, `.gpu`, which needs a
+GPU, and `.scaling_corpus --gigabytes 5`, which takes hours. Faults: `make faults`.
 """
 
 from __future__ import annotations
@@ -33,12 +34,15 @@ def main() -> int:
     known = all_benchmarks()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(known)}; all when not given")
-    parser.add_argument("--quick", action="store_true", help="as little as shows that it runs; nothing is kept")
+    parser.add_argument("--quick", action="store_true", help="only check that it runs; no record is written")
     parser.add_argument(
-        "--threads", type=int, default=hardware.cores(), help="of what is compared; all cores when not given"
+        "--threads",
+        type=int,
+        default=hardware.cores(),
+        help="threads of the compared variants; all cores when not given",
     )
     parser.add_argument("--page", action="store_true", help="only write the page")
-    parser.add_argument("--list", action="store_true", help="say what there is")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks")
     options = parser.parse_args()
     if unknown := sorted(set(options.names) - set(known)):
         parser.error(f"no benchmark is called {unknown[0]!r}. Known: {', '.join(known)}")
@@ -58,7 +62,7 @@ def main() -> int:
 
 
 def _measure(one: Benchmark, threads: int, quick: bool) -> bool:
-    """Measure one benchmark and keep its record; whether that went well."""
+    """Measure one benchmark and write its record; returns whether it succeeded."""
     if (reason := one.unavailable()) is not None:
         print(f"{one.name}: left out: {reason}", flush=True)
         return False

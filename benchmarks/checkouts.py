@@ -22,18 +22,18 @@ COPIED = (
     "pyproject.toml",
     "requirements.lock",
 )
-"""What a checkout needs to run; everything else is made."""
+"""Files that a checkout needs to run; everything else is generated."""
 SETTINGS_OF = ("PREFECT_", "MLFLOW_", "CURSUS_", "OMP_", "MALLOC_", "MKL_", "KMP_", "GOMP_")
-"""Settings of whoever measures, which a user's shell does not have."""
+"""Prefixes of environment variables that the measuring process may have and a user's shell does not."""
 
 
 def users_shell() -> dict[str, str]:
-    """The environment without the settings of whoever measures."""
+    """The environment without the variables of `SETTINGS_OF`."""
     return {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS_OF)}
 
 
 def checkout(with_data: bool) -> Path:
-    """A fresh checkout in a temporary folder, with the default dataset prepared where wanted."""
+    """Create a fresh checkout in a temporary folder; `with_data` prepares the default dataset."""
     folder = Path(tempfile.mkdtemp(prefix="cursus-bench-"))
     for name in (*COPIED, ".dvc/config", ".dvcignore"):
         source = ROOT / name

@@ -1,4 +1,4 @@
-"""What a user waits for: the commands of the first ten minutes."""
+"""Duration of the commands that a user runs in the first ten minutes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.harness.turns import median
 
 
 def twice(with_data: bool, *words: str) -> tuple[float, float]:
-    """Seconds that a command takes in a fresh checkout, and then once more."""
+    """Seconds that a command takes in a fresh checkout, and when it is repeated."""
     folder = checkout(with_data)
     try:
         return cursus(folder, *words), cursus(folder, *words)
@@ -33,7 +33,10 @@ class Help(Benchmark):
 
 class Smoke(Benchmark):
     name = "smoke"
-    what = "`cursus run --smoke` in a fresh checkout with prepared data, and again with everything in the store; no server up."
+    what = (
+        "`cursus run --smoke` in a fresh checkout with prepared data, and again with everything in the store; no "
+        "server is running."
+    )
     goals: ClassVar[tuple[Goal, ...]] = (
         Goal(figure="cursus run --smoke", at_most=90, unit="s"),
         Goal(figure="cursus run --smoke, all cached", at_most=20, unit="s"),

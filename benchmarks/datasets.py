@@ -1,12 +1,12 @@
-"""Load every set of a folder of datasets through the loaders of the task families, check every row, and print what was found.
+"""Load every set of a folder of datasets with the loaders of the task families, check every row, and print the results.
 
     python -m benchmarks.datasets --folder ../datasets            # all sets and corpora of its MANIFEST.json
     python -m benchmarks.datasets --folder ../datasets cmrc2018   # some of them
 
-The folder is in the form of docs/data.md's development sets: `MANIFEST.json` names the files of every set by split, and its
-`format`. One line a set: its family, the rows of each split that are examples, and those that are not, by reason; `(n places)`
-where a row has a mistake more than once. Ends with code 1 when a set could not be loaded, or holds another number of records
-than the manifest says.
+The folder has the format of docs/data.md's development sets: `MANIFEST.json` names the files of every set by split, and
+its `format`. Prints one line per set: its family, the number of valid rows of each split, and the invalid ones by
+reason; `(n occurrences)` if a row has an error more than once. Exits with status 1 when a set could not be loaded, or
+has another number of records than the manifest.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FAMILIES = {
     "kg": "link_prediction",
     "conllu": "dependency_parsing",
 }
-"""Format of the manifest → family."""
+"""Task family by format of the manifest."""
 OF_SET = {
     "stsb_en": "pair_regression",
     "stsb_zh": "pair_regression",
@@ -60,7 +60,7 @@ OF_SET = {
     "ca8_semantic": "word_analogies",
     "ca8_morphological": "word_analogies",
 }
-"""Sets whose format does not tell the family."""
+"""Task family of sets whose format does not determine it."""
 COLUMNS = {
     "cc_cedict": ("traditional", "simplified", "pinyin", "glosses"),
     "cilin": ("code", "relation", "words"),
@@ -68,46 +68,46 @@ COLUMNS = {
     "english_wordnet": ("synset", "part_of_speech", "members", "hypernyms", "definition"),
     "ppdb_lexical": ("word", "paraphrase"),
 }
-"""Word lists, which ask nothing: they are read as records of these columns."""
+"""Columns of word lists, which have no task: they are read as records."""
 MAY_BE_EMPTY = {"hypernyms"}
 
 
 PARTS = {"train": "train", "validation": "dev", "test": "test"}
-"""Part of a task → the split of the manifest."""
+"""Split of the manifest by part of a task."""
 
 
 @dataclass
 class Report:
-    """What was found in a set."""
+    """The result of checking one set."""
 
     name: str
     family: str
     rows: dict[str, int] = field(default_factory=dict)
     bad: dict[str, Counter[str]] = field(default_factory=dict)
-    """Split → rows that are no example, by reason."""
+    """Invalid rows by split and reason."""
     occurrences: Counter[str] = field(default_factory=Counter)
     samples: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failed: bool = False
 
     def fail(self, why: str) -> None:
-        """The set is not as it should be."""
+        """Mark the set as failed."""
         self.notes.append(f"FAILED: {why}")
         self.failed = True
 
     def check(self, split: str, expected: int) -> None:
-        """Nothing may be missing: what is an example and what is none are all records of the split."""
+        """Fail unless valid and invalid rows add up to the `expected` records of the split."""
         entries = self.rows.get(split, 0) + self.bad[split].total()
         if entries != expected:
-            self.fail(f"{split} has {entries} records, the manifest says {expected}")
+            self.fail(f"{split} has {entries} records, the manifest has {expected}")
 
     def line(self) -> str:
-        """As a row of a Markdown table."""
+        """Render as a row of a Markdown table."""
         rows = ", ".join(f"{split} {count:,}" for split, count in self.rows.items())
         bad = []
         for reason, count in (pair for entries in self.bad.values() for pair in entries.items() if pair[1]):
             occurrences = self.occurrences.get(reason, count)
-            bad.append(f"{reason} {count}" + (f" ({occurrences} places)" if occurrences != count else ""))
+            bad.append(f"{reason} {count}" + (f" ({occurrences} occurrences)" if occurrences != count else ""))
         return f"| {self.name} | {self.family} | {rows} | {'; '.join(bad) or '0'} | {'; '.join(self.notes)} |"
 
 
@@ -119,7 +119,7 @@ def main() -> int:
     options = arguments.parse_args()
     known = json.loads((options.folder / "MANIFEST.json").read_text(encoding="utf-8"))
     failed = 0
-    print("| set | family | rows | rows that are no example | left out, notes |\n|---|---|---|---|---|")
+    print("| set | family | rows | invalid rows | changed values, notes |\n|---|---|---|---|---|")
     for load, entries in ((_labelled_set, known["datasets"]), (_corpus, known["corpora"])):
         for entry in entries:
             if not options.names or entry["name"] in options.names:

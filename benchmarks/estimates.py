@@ -1,4 +1,4 @@
-"""What a dry run says that a run will take, beside what it then takes: every recipe, twice."""
+"""Estimated duration of a dry run, compared with the duration of the run: every recipe, twice."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from tasks.estimates.machine_speed import slowness
 
 USUAL_DATA = "docstrings"
 TEXT = {"general": 6_000_000, "domain": 3_000_000}
-"""Table → its bytes: enough for the reduced budgets, prepared in seconds."""
+"""Bytes of each table: enough for the reduced budgets, prepared in seconds."""
 REDUCED = 20
-"""A recipe's tokens are divided by this."""
+"""Divisor of a recipe's tokens."""
 FEWEST = 100_000
-"""Tokens from which on a budget is reduced."""
+"""Smallest budget, in tokens, that is reduced."""
 EPOCHS = 2
 KNOWN, UNKNOWN = "with history", "nothing known"
 LARGEST, MIDDLE = "largest error of a recipe's estimate", "middle error of the recipes' estimates"
 
 
 class Estimates(Benchmark):
-    """The first run of a recipe is its smoke profile: seconds a stage, mostly starting. The second is what a user would ask for
-    next, the recipe at its own size; it is estimated both from what the store has seen by then (the recipe's smoke, and the recipes
-    before it), and as if nothing had been seen. Where a recipe continues another's stages, those are in the store."""
+    """The first run of a recipe is its smoke profile: seconds per stage, mostly start-up. The second is the recipe at
+    its own size; it is estimated both from the records in the store (the recipe's smoke run, and earlier recipes) and
+    without any. If a recipe continues another's stages, those are in the store."""
 
     name = "estimates"
     what = (
-        "What `cursus run --dry-run` says a run will take, beside the wall-clock seconds of the `cursus run` that follows, for "
-        f"every recipe on documentation strings, at its own size with a {REDUCED}th of its tokens, {EPOCHS} epochs and one seed, "
-        "its smoke profile having run before. An error is the difference as a share of what the run took; with nothing known, "
-        "the store's records are hidden from the estimate."
+        "Duration estimated by `cursus run --dry-run`, compared with the wall-clock seconds of the `cursus run` that "
+        f"follows, for every recipe on documentation strings, at its own size with a {REDUCED}th of its tokens, "
+        f"{EPOCHS} epochs and one seed, after its smoke profile. An error is the difference relative to the run's "
+        "duration; with nothing known, the estimate does not use the store's records."
     )
     slow = True
     goals: ClassVar[tuple[Goal, ...]] = (
@@ -81,7 +81,7 @@ class Case:
 
 
 def suite(folder: Path, setting: Setting) -> Measured:
-    """Every recipe in the checkout at `folder`."""
+    """Measure every recipe in the checkout at `folder`."""
     recipes, notes = write_suite(folder)
     chosen = dict(list(recipes.items())[: 1 if setting.quick else None])
     for data in dict.fromkeys(chosen.values()):
@@ -120,7 +120,7 @@ def suite(folder: Path, setting: Setting) -> Measured:
 
 
 def guessed(folder: Path, case: Case, setting: Setting, known: bool) -> RunEstimate:
-    """What a dry run would say now; `known` is False where it must not look at the store's records."""
+    """The estimate of a dry run now; `known` False hides the store's records from it."""
     slowness.cache_clear()
     prepared = open_prepared(case.data, folder)
     plan = make_plan(folder, resolve_request(folder, case.data, case.recipe, (), case.smoke), prepared)
@@ -130,7 +130,8 @@ def guessed(folder: Path, case: Case, setting: Setting, known: bool) -> RunEstim
 
 
 def write_suite(folder: Path) -> tuple[dict[str, str], list[str]]:
-    """Text, datasets and reduced recipes; recipe → its dataset, those first that others continue, and why some are left out."""
+    """Write text, datasets and reduced recipes. Returns the dataset of each recipe, those first that others continue,
+    and notes on recipes that are left out."""
     (folder / "texts").mkdir()
     for table, size in TEXT.items():
         with (folder / "texts" / f"{table}.jsonl").open("w", encoding="utf-8") as file:
@@ -143,7 +144,7 @@ def write_suite(folder: Path) -> tuple[dict[str, str], list[str]]:
         datasets = sorted({claim.data for claim in library.load(path.stem).claims.values()} or {USUAL_DATA})
         data = USUAL_DATA if USUAL_DATA in datasets else datasets[0]
         if params["datasets"][data].get("language", "en") != "en":
-            notes.append(f"{path.stem} is left out: its data is not of this suite's language")
+            notes.append(f"{path.stem} is left out: its data is not in this suite's language")
         else:
             recipes[path.stem] = data
     for data in recipes.values():
@@ -158,7 +159,7 @@ def write_suite(folder: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def lines(table: str, size: int) -> Iterator[str]:
-    """So many bytes of documentation strings, as JSON lines."""
+    """`size` bytes of documentation strings, as JSON lines."""
     for text, _ in documentation(table):
         line = json.dumps({"text": text}) + "\n"
         yield line
@@ -168,7 +169,7 @@ def lines(table: str, size: int) -> Iterator[str]:
 
 
 def reduced(recipe: str) -> str:
-    """The recipe, as YAML, with less to compute."""
+    """The recipe's YAML with reduced budgets."""
 
     def fewer(match: re.Match[str]) -> str:
         tokens = int(match[1])

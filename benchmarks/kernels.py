@@ -1,4 +1,4 @@
-"""What the kernels for a processor bring: the same stages where there is a C compiler, and where there is none."""
+"""Speed-up by the CPU kernels: the same stages with and without a C compiler."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ LENGTH = 128
 
 
 class Kernels(Benchmark):
-    """Without one, a stage trains with torch's own kernels; all else is the same, its environment too."""
+    """Without a compiler, a stage trains with torch's own kernels; everything else is the same, including the
+    environment."""
 
     name = "kernels"
     what = (
-        "Tokens a second of masked-LM pre-training, BERT-tiny, -mini and -small, 4,096 tokens a step in rows of "
-        f"{LENGTH}, dropout 0.1, bfloat16: a stage as a launcher trains it, beside the same where no C compiler is found."
+        "Tokens per second of masked-LM pre-training, BERT-tiny, -mini and -small, 4,096 tokens per step in rows of "
+        f"{LENGTH}, dropout 0.1, bfloat16: a stage as a launcher trains it, with and without a C compiler on the PATH."
     )
 
     def measure(self, setting: Setting) -> Measured:

@@ -1,10 +1,11 @@
-"""A corpus larger than memory through all data steps: peak memory of the whole process tree, and what a kill -9 costs.
+"""All data steps on a corpus larger than memory: peak memory of the whole process tree, and recovery after kill -9.
 
     python -m benchmarks.large_corpus --gigabytes 5                 # undisturbed: seconds and peak memory of every step
-    python -m benchmarks.large_corpus --gigabytes 5 --kills 3       # the same, killed at random moments; then compared
+    python -m benchmarks.large_corpus --gigabytes 5 --kills 3       # the same, killed at random moments, then compared
 
-The text is real, repeated: documentation strings whose words are partly drawn anew each time, so that repeats are texts of
-their own. It is made once (`--folder`), and so are the digests of the undisturbed run that a disturbed one is compared with.
+The text is repeated documentation strings, in which a share of the words is replaced at random in each repetition, so
+that repetitions are distinct texts. It is generated once (`--folder`), as are the digests of the undisturbed run, with
+which a disturbed run is compared.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from benchmarks.checkouts import checkout
 from benchmarks.harness.memory import sampled, tree
 from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.corpora.duplicates.overlap import words
-from pipelines.lineage.disk import written_whole
+from pipelines.lineage.disk import atomic_write
 
 FILE_BYTES = 256 * 2**20
 DRAWN = 0.2
-"""Share of a repeat's words that are drawn anew."""
+"""Share of words that are replaced at random in each repetition."""
 
 PARAMS = """\
 runtime: {{memory: 1GiB}}
@@ -42,7 +43,7 @@ datasets:
 
 
 def main() -> None:
-    """Make the text if it is not there, run the steps, print what was measured."""
+    """Generate the text if needed, run the steps, and print the measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gigabytes", type=float, default=5)
     parser.add_argument("--folder", type=Path, default=Path("/tmp/cursus-large-corpus"))
@@ -66,7 +67,8 @@ def main() -> None:
 
 
 def make_texts(folder: Path, size: int) -> None:
-    """`size` bytes of JSON lines in files of FILE_BYTES, every fourth of them gzipped; what is there is kept."""
+    """Write `size` bytes of JSON lines in files of FILE_BYTES, every fourth of them gzipped; existing files are
+    kept."""
     folder.mkdir(parents=True, exist_ok=True)
     sources = [text for text, _ in documentation("general")]
     vocabulary = sorted({word for text in sources for word in words(text)})
@@ -78,7 +80,7 @@ def make_texts(folder: Path, size: int) -> None:
         if not path.exists():
             draw = random.Random(number)
             with (
-                written_whole(path) as temporary,
+                atomic_write(path) as temporary,
                 gzip.open(temporary, "wt", compresslevel=1) if packed else temporary.open("w") as file,
             ):
                 written = 0
@@ -95,7 +97,8 @@ def make_texts(folder: Path, size: int) -> None:
 
 
 def run(folder: Path, kill_after: float | None = None) -> tuple[dict[str, int], float]:
-    """`dvc repro` in `folder`: peak bytes of the process tree by step, and seconds. Killed with everything it started if asked."""
+    """Run `dvc repro` in `folder`; returns peak bytes of the process tree by step, and seconds. After `kill_after`
+    seconds, the whole process tree is killed."""
     environment = os.environ | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "PYTHONPATH": str(folder),
@@ -132,7 +135,7 @@ def _step(log: Path) -> str:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """sha256 of every file that the last steps wrote, but for what names the checkout."""
+    """sha256 of every file that the last steps wrote, except hidden files, which contain the checkout's path."""
     home = folder / "data" / "prepared" / "large"
     by_name = {}
     for file in sorted(home.rglob("*")):
@@ -146,7 +149,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def compare(known: Path, by_name: dict[str, str], disturbed: bool) -> None:
-    """Keep the digests of an undisturbed run; say whether those of a disturbed one are the same."""
+    """Save the digests of an undisturbed run, or compare those of a disturbed one with them."""
     if not disturbed:
         known.write_text(json.dumps(by_name, indent=1))
         print(f"{len(by_name)} files; their digests are in {known}")

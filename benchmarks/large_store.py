@@ -45,9 +45,10 @@ KEYS = 10
 class LargeStore(Benchmark):
     name = "large_store"
     what = (
-        "Lookups of everyday commands, in a store of 10,000 published stages and in a run of 100,000 metrics: an artifact by "
-        "fingerprint and by prefix, the claim to compute one, a plan, a lineage, the records of a report, the stages recorded in "
-        "MLflow, new metrics of a run, the last points of its curves in MLflow, and adding points to them."
+        "Lookups of everyday commands, in a store of 10,000 published stages and in a run of 100,000 metrics: an "
+        "artifact by fingerprint and by prefix, the claim to compute one, a plan, a lineage, the records of a report, "
+        "the stages recorded in MLflow, new metrics of a run, the last points of its curves in MLflow, and adding "
+        "points to them."
     )
     goals: ClassVar[tuple[Goal, ...]] = tuple(Goal(figure=name, at_most=AT_MOST, unit="s") for name in LOOKUPS)
 
@@ -85,12 +86,14 @@ def fill(store: Store, count: int) -> list[str]:
     for number in range(count):
         name = sha256(str(number).encode()).hexdigest()
         parents = {"start": names[-1]} if number % CHAIN else {}
+        started = f"2026-01-01T{number // 60 % 24:02}:{number % 60:02}:00+00:00"
         (store.workspace(name) / "config.json").write_text("{}", encoding="utf-8")
         record = Provenance(
-            fingerprint=name, recipe="bert", stage="general", kind="pretrain", seed=0, identity={"stage": stage}, parents=parents,
+            fingerprint=name, recipe="bert", stage="general", kind="pretrain", seed=0, identity={"stage": stage},
+            parents=parents,
             data={"general": DataSource(digest=f"{number:032x}", path="data/prepared/docs/general")}, files={},
             result={"metrics": {"train/loss": 4.2}, "tokens": 3_000_000, "steps": 732},
-            environment=environment.model_copy(update={"started": f"2026-01-01T{number // 60 % 24:02}:{number % 60:02}:00+00:00"}),
+            environment=environment.model_copy(update={"started": started}),
         )  # fmt: skip
         store.publish(record)
         names.append(name)
@@ -153,7 +156,8 @@ def news(folder: Path, lines: int) -> Callable[[], Any]:
             file.write(json.dumps({"step": step, "tokens": step * 4096, "train/loss": 4.2, "lr": 1e-3}) + "\n")
     stage = Library(ROOT / "recipes").load("bert").stages["general"]
     job = Job(
-        fingerprint="0" * 64, recipe="bert", stage_name="general", stage=stage, seed=0, language="en", tables={}, out=folder
+        fingerprint="0" * 64, recipe="bert", stage_name="general", stage=stage, seed=0, language="en", tables={},
+        out=folder
     )  # fmt: skip
     tail, listener = Tail(job), CountingListener()
     tail.report(listener)
@@ -169,8 +173,8 @@ def news(folder: Path, lines: int) -> Callable[[], Any]:
 
 
 def tracked(root: Path, count: int, names: list[str]) -> dict[str, Callable[[], Any]]:
-    """MLflow calls of a run that continues with `count` points, and those of a new run when MLflow has a run of each stage in
-    `names`."""
+    """MLflow calls of a run that continues with `count` points, and those of a new run when MLflow has a run of each
+    stage in `names`."""
     from mlflow.entities import Metric
 
     from tasks.servers.environment import prepare_environment
@@ -205,7 +209,8 @@ def tracked(root: Path, count: int, names: list[str]) -> dict[str, Callable[[], 
 
 
 def copied(uri: str, run: str, names: list[str]) -> None:
-    """Insert a finished run of each stage into the database, as a copy of `run`: through MLflow's API this would take minutes."""
+    """Insert a finished run of each stage into the database, as a copy of `run`: through MLflow's API this would take
+    minutes."""
     from sqlalchemy import MetaData, create_engine, insert, select
 
     engine = create_engine(uri)

@@ -1,10 +1,10 @@
-"""The leaks of a folder of labelled sets and corpora, beside those its README lists.
+"""Compare the leaks detected in a folder of labelled sets and corpora with those listed in its README.
 
-    python -m benchmarks.leaks --folder …/datasets             # copies inside each set; seconds
-    python -m benchmarks.leaks --folder …/datasets --corpora   # and what its corpora hold of the evaluation texts; minutes
+    python -m benchmarks.leaks --folder …/datasets             # copies within each set; seconds
+    python -m benchmarks.leaks --folder …/datasets --corpora   # and evaluation texts contained in the corpora; minutes
 
-The folder has `MANIFEST.json`, a folder for each kind of set, and in the README the tables "Checks" and "Overlap of
-evaluation texts with the corpora". What differs is printed with both counts.
+The folder has `MANIFEST.json`, a folder for each kind of set, and a README with the tables "Checks" and "Overlap of
+evaluation texts with the corpora". Differences are printed with both counts.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ SPLITS = ("all", "train", "dev", "dev_out_of_domain", "trial", "test")
 EVALUATION = ("dev", "dev_out_of_domain", "trial", "test")
 LENGTH = {"en": Shingle("words", 13), "zh": Shingle("letters", 20)}
 AS_THEY_ARE = ("knowledge_graph", "lexicon")
-"""Kinds of set whose lines are compared as they are."""
+"""Kinds of set whose lines are compared unchanged."""
 Example = tuple[str, str, str]
-"""All that is asked, its answer, and the text whose runs are looked for in corpora."""
+"""The whole input of an example, its answer, and the text that is searched for in corpora."""
 
 
 def main() -> None:
-    """Count, compare, print."""
+    """Count leaks, compare them with the README, and print differences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--corpora", action="store_true")
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def compare_inside(sets: dict[str, Path], readme: str) -> None:
-    """Repeats, copies across splits and texts of two labels."""
+    """Compare duplicates within splits, copies across splits, and texts with two labels."""
     equal = 0
     rows = _table(readme, "## Checks")
     for name, repeats, across, two, *_ in rows:
@@ -82,7 +82,7 @@ def compare_inside(sets: dict[str, Path], readme: str) -> None:
 
 
 def compare_copies(folder: Path, sets: dict[str, Path], readme: str) -> None:
-    """Documents that the README says are the same as an evaluation text."""
+    """Compare the documents that the README lists as identical to an evaluation text."""
     listed = {location: int(count) for count, location in re.findall(r": (\d+) equal to (\w+/\w+)", readme)}
     documents = [one for path in sorted(folder.glob("corpora/*/same_as_eval*")) for one in _lines(path)]
     keys = [
@@ -96,7 +96,8 @@ def compare_copies(folder: Path, sets: dict[str, Path], readme: str) -> None:
 
 
 def compare_with_corpora(folder: Path, sets: dict[str, Path], languages: dict[str, str], readme: str) -> None:
-    """How many distinct evaluation texts share a run with a corpus (any), and how many have most of their runs in one."""
+    """Compare the number of distinct evaluation texts that share a run with a corpus, and of those with most runs in
+    one."""
     listed = {
         (row[0], row[1]): (*map(int, row[2:5]), row[5]) for row in _table(readme, "### Overlap of evaluation texts")
     }
@@ -144,7 +145,7 @@ def compare_with_corpora(folder: Path, sets: dict[str, Path], languages: dict[st
 
 
 def examples(folder: Path, split: str) -> Iterator[Example]:
-    """What one split of a set asks and answers."""
+    """The examples of one split of a set."""
     for path in sorted(folder.glob(f"{split}.*")):
         if ".tsv" in path.name:
             for line in filter(None, _text(path).split("\n")):

@@ -1,4 +1,4 @@
-"""What the training loop adds to a step, beside a bare loop over the same network."""
+"""Overhead of the training loop per step, compared with a bare loop over the same network."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ stages:
 
 
 class LoopOverhead(Benchmark):
-    """A small network: what is added does not depend on its size, and is lost in a step of a large one. MLflow and the progress
-    bar are told by the flow, in another process, from the lines that a stage writes; what that uses is in `overheads`.
+    """With a small network, because the overhead does not depend on its size and is negligible in a step of a large
+    one. The flow updates MLflow and the progress bar in another process, from the lines that a stage writes;
+    `overheads` measures that.
     """
 
     name = "loop_overhead"
     what = (
-        "Milliseconds that a stage's loop (Lightning, metrics, checkpoints to resume from at the default cadence) adds to a step, "
-        "beside a bare loop over the same batches, network, objective, optimizer and precision."
+        "Milliseconds that a stage's loop (Lightning, metrics, checkpoints to resume from at the default cadence) adds "
+        "to a step, compared with a bare loop over the same batches, network, objective, optimizer and precision."
     )
     goals: ClassVar[tuple[Goal, ...]] = (Goal(figure=ADDED, at_most=0.6, unit="ms"),)
 

@@ -1,4 +1,4 @@
-"""Whether what is faster also learns as well: losses at equal tokens beside transformers' Trainer."""
+"""Losses at equal numbers of tokens, compared with transformers' Trainer: the faster loop must learn as well."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ LENGTH, SEEDS, STEPS = 128, (0, 1, 2), 240
 SPREADS = "difference of the held-out losses, in standard deviations between seeds"
 OURS, TRAINER = "cursus", "HF Trainer"
 ROWS = 32
-"""Held-out texts that are read together."""
+"""Held-out texts per batch."""
 
 
 class LossCurves(Benchmark):
-    """Both models are asked the same in the end: the same masks in the same texts, none of them trained on, without dropout, in
-    float32. The curves are what either side says of its own masks while it trains.
+    """Both models are evaluated on the same masks in the same held-out texts, without dropout, in float32. The curves
+    are the training losses, each with its own masks.
 
-    Whether the loop learns as well is asked, not which rows are better to learn from: the Trainer is given the rows that we read
-    of the text (its own blocks hold more marks between texts, and the same again in every epoch), and our rate of every step
-    (its own first one is 0). Order, masks and dropped units are each side's own, and differ between seeds.
+    The benchmark compares loops, not rows: the Trainer reads the rows of our stage (its own blocks hold more
+    separators, and repeat in every epoch) with our learning rate of every step (its own first one is 0). Order, masks
+    and dropout are each side's own, and differ between seeds.
     """
 
     name = "loss_curves"
     what = (
-        "BERT-tiny's masked-LM loss on held-out texts after the same rows of text, three seeds on either side from the same "
-        "weights, dropout 0.1, the same optimizer and rates: a stage as a launcher trains it, and transformers' Trainer with the "
-        "collator of run_mlm.py."
+        "BERT-tiny's masked-LM loss on held-out texts after training on the same rows, three seeds per side from the "
+        "same weights, dropout 0.1, the same optimizer and learning rates: a stage as a launcher trains it, and "
+        "transformers' Trainer with the collator of run_mlm.py."
     )
     slow = True
     goals: ClassVar[tuple[Goal, ...]] = (Goal(figure=SPREADS, at_most=2, unit=""),)
@@ -85,7 +85,7 @@ def _train(loop: Loop, stages: Stages, name: str) -> None:
 
 
 def _rows(job: Job, into: Path) -> str:
-    """Write what a job reads, before it is masked; the file."""
+    """Write the rows that a job reads, before masking; returns the file."""
     assert job.start is not None
     batches = batches_of(job, None, open_tokenizer(job.start))
     read = [row for step in range(len(batches)) for row in batches[step][Field.ORIGINAL_IDS].tolist()]
@@ -94,8 +94,8 @@ def _rows(job: Job, into: Path) -> str:
 
 
 def held_out_loss(model: Path, table: Path) -> float:
-    """The mean loss, in nats, of the model in a folder over predicted tokens of the texts in a table: the same for every model
-    with the same tokenizer."""
+    """Mean loss, in nats, of the model in a folder over masked tokens of the texts in a table; the masks are the same
+    for every model with the same tokenizer."""
     import pyarrow.parquet as parquet
     import torch
     from transformers import AutoModelForMaskedLM, AutoTokenizer, DataCollatorForLanguageModeling

@@ -1,4 +1,4 @@
-"""Masked-LM pre-training beside transformers' Trainer, and beside its own matrix products."""
+"""Speed of masked-LM pre-training, compared with transformers' Trainer and with its own matrix products."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.harness.turns import Turns, rate, ratio
 from tasks.launchers.environment import training_environment
 
 STEPS = 4000
-"""Of the schedule; no run gets that far."""
+"""Length of the schedule; no run gets that far."""
 LENGTHS = (128, 512)
 USUAL, BEST, FLOOR, OURS = "HF Trainer as run_mlm", "HF Trainer at its best", "matmul floor", "cursus"
 TRAIN = """\
@@ -28,19 +28,19 @@ TRAIN = """\
     corpus: general
     budget: {{tokens: {tokens}, batch_tokens: {step_tokens}, length: {length}}}
 """
-"""Both sides start from what `initial` makes: a tokenizer and random weights."""
+"""Both sides start from the artifact of `initial`: a tokenizer and random weights."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """One of BERT's miniatures (Turc et al. 2019), and what is asked of it."""
+    """One of BERT's miniatures (Turc et al. 2019), and its goals."""
 
     layers: int
     hidden: int
     usual: float
-    """Times the tokens a second of the Trainer as run_mlm.py runs it."""
+    """Goal: speed-up over the Trainer as run_mlm.py runs it."""
     best: float
-    """Times those of the Trainer at its best flags."""
+    """Goal: speed-up over the Trainer with its best flags."""
 
     @property
     def heads(self) -> int:
@@ -55,18 +55,20 @@ SIZES = {"tiny": Size(2, 128, 12, 8), "mini": Size(4, 256, 6, 4), "small": Size(
 
 
 def case(size: str, length: int) -> str:
-    """What the figures of one network and length begin with."""
+    """Prefix of the figures of one network and length."""
     return f"{size}, {length} tokens"
 
 
 class MaskedLM(Benchmark):
-    """Each variant is a process with the environment that its users have: ours what a launcher sets, theirs nothing."""
+    """Each variant is a process with its users' environment: ours as a launcher sets it, the Trainer's without
+    settings."""
 
     name = "masked_lm"
     what = (
-        "Tokens a second of masked-LM pre-training, BERT-tiny, -mini and -small (2x128, 4x256, 4x512), 4,096 tokens a step, "
-        "dropout 0.1, bfloat16: a stage as a launcher trains it, beside transformers' Trainer as run_mlm.py uses it and at its "
-        "best flags (compiled, eager attention). Both start from the same weights, with the same optimizer and schedule."
+        "Tokens per second of masked-LM pre-training, BERT-tiny, -mini and -small (2x128, 4x256, 4x512), 4,096 tokens "
+        "per step, dropout 0.1, bfloat16: a stage as a launcher trains it, compared with transformers' Trainer as "
+        "run_mlm.py uses it and with its best flags (compiled, eager attention). Both start from the same weights, "
+        "with the same optimizer and schedule."
     )
     slow = True
     goals: ClassVar[tuple[Goal, ...]] = tuple(
@@ -146,7 +148,7 @@ def trainer(
 
 
 def compared(name: str, turns: Turns) -> list[Figure]:
-    """The ratios of a case, and what each variant does in a second."""
+    """The ratios of a case, and the rate of each variant."""
     figures = [
         ratio(f"{name}: against {other}", turns[OURS], turns[other], other)
         for other in (USUAL, BEST)

@@ -1,4 +1,5 @@
-"""Near duplicates: our MinHash and bands beside code on datasketch, on real texts with planted near copies."""
+"""Near-duplicate detection: our MinHash LSH compared with code on datasketch, on real texts with planted near
+copies."""
 
 from __future__ import annotations
 
@@ -29,16 +30,16 @@ Pairs = set[tuple[int, int]]
 
 
 class NearDuplicates(Benchmark):
-    """Both read the same texts, compare runs of the same length, use the same bands of as many values, and verify what has a
-    band in common by the same estimate; one thread each. Copies are planted by drawing words anew until the Jaccard index with
-    the original is between 0.8 and 0.9; it is measured, not estimated. Recall is the share of the planted pairs that end in one
-    cluster; precision the share of all pairs found whose Jaccard index is at least 0.7 (0.8 less the estimate's error).
+    """Both read the same texts, use shingles of the same length and bands of the same size, and verify candidate pairs
+    by the same estimate; one thread each. Copies are planted by replacing words at random until the Jaccard index with
+    the original is between 0.8 and 0.9, measured exactly. Recall is the share of planted pairs in one cluster;
+    precision is the share of detected pairs whose Jaccard index is at least 0.7 (0.8 minus the estimate's error).
     """
 
     name = "near_duplicates"
     what = (
-        "Near copies among documentation strings, some of them planted: our sketches and clusters beside code on datasketch, "
-        "with the same bands and the same verification, one thread."
+        "Near duplicates among documentation strings, some of them planted: our sketches and clusters, compared with "
+        "code on datasketch with the same bands and the same verification, one thread."
     )
     environment: ClassVar[dict[str, str]] = {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
     goals: ClassVar[tuple[Goal, ...]] = (
@@ -69,7 +70,7 @@ class NearDuplicates(Benchmark):
             return size
 
         ways = {"cursus": lambda: timed(ours), PEER: lambda: timed(peer)}
-        take_turns(ways, 1)  # makes the tables of Unicode, and loads libraries
+        take_turns(ways, 1)  # warm-up: builds Unicode tables and loads libraries
         turns = take_turns(ways, 2 if setting.quick else 5)
         figures: list[Figure] = [ratio(f"against {PEER}", turns["cursus"], turns[PEER], PEER)]
         for name in ways:
@@ -92,7 +93,8 @@ def _ours(table: Path, count: int, bands: Bands, language: str, folder: Path) ->
 
 
 def _datasketch(texts: list[str], bands: Bands, language: str) -> Pairs:
-    """As its documentation shows it: each text asks for what came before, and is then inserted; joined like ours."""
+    """datasketch as in its documentation: each text queries the index, and is then inserted; clusters are joined like
+    ours."""
     from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]
 
     known: dict[int, MinHash] = {}
@@ -137,7 +139,7 @@ def _together(pair: tuple[int, int], pairs: Pairs) -> bool:
 
 
 def _planted(texts: list[str], count: int, language: str) -> Pairs:
-    """Append near copies of `count` texts; the pairs."""
+    """Append near copies of `count` texts; returns the pairs."""
     chance = random.Random(0)
     vocabulary = [word for text in texts[:200] for word in words(text)]
     pairs: Pairs = set()

@@ -1,4 +1,4 @@
-"""What a run costs beside its training: a run with nothing to do, and a stage that trains for one step."""
+"""Cost of a run apart from its training: a run with nothing to do, and a stage that trains for one step."""
 
 from __future__ import annotations
 
@@ -41,12 +41,13 @@ LATER = "  {name}: {{kind: adapt_domain, start: {start}, corpus: domain, budget:
 
 
 class Orchestration(Benchmark):
-    """The checkout, the small dataset and the server that stays up are those of the fault campaign."""
+    """The checkout, the small dataset and the permanent server are those of the fault campaign."""
 
     name = "orchestration"
     what = (
-        "A small regime: `cursus run` with everything in the store, starting a server of its own or using one that is up; and from "
-        "one published stage to the next where each trains for one step, which is what a stage costs beyond its training."
+        "A small recipe: `cursus run` with everything in the store, with a temporary or a running server; and the time "
+        "from one published stage to the next when each trains for one step, which is the cost of a stage beyond its "
+        "training."
     )
     slow = True
     goals: ClassVar[tuple[Goal, ...]] = (
@@ -70,7 +71,7 @@ class Orchestration(Benchmark):
 
 
 def chain(prepared: Regime, stages: int) -> Checkout:
-    """A checkout with a recipe of so many stages, one after another."""
+    """A checkout with a recipe of `stages` stages, each of which starts from the previous one."""
     folder = prepared.work / CHAIN
     subprocess.run(["cp", "-a", str(prepared.template), str(folder)], check=True)
     checkout = Checkout(folder)
@@ -81,7 +82,7 @@ def chain(prepared: Regime, stages: int) -> Checkout:
 
 
 def done(checkout: Checkout, server: str | None) -> float:
-    """Seconds of a run that ends well."""
+    """Seconds of a successful run."""
     settings = {} if server is None else {"PREFECT_API_URL": server}
     ending = checkout.start("run", CHAIN, "--threads", "1", settings=settings).ended()
     assert ending.success, ending.output

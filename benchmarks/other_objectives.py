@@ -1,4 +1,5 @@
-"""Pre-training by other objectives beside transformers' Trainer, or a plain loop where it has no collator for them."""
+"""Speed of other pre-training objectives, compared with transformers' Trainer, or with a plain loop if it has no
+collator."""
 
 from __future__ import annotations
 
@@ -45,15 +46,15 @@ stages:
 
 @dataclass(frozen=True)
 class System:
-    """An objective at mini size (four layers of 256), and what its users run instead."""
+    """An objective at mini size (four layers of 256), and the implementation that it is compared with."""
 
     label: str
     parts: dict[str, str]
-    """Of the recipe."""
+    """Parts of the recipe."""
     peer: str = TRAINER
     module: str = "benchmarks.peers.trainer"
     settings: dict[str, Any] = field(default_factory=dict)
-    """What the peer is told beside the model, the text and the sizes."""
+    """Settings of the peer, in addition to the model, the text and the sizes."""
 
 
 SYSTEMS = {
@@ -74,7 +75,8 @@ SYSTEMS = {
         {
             "tokenizer": "xlnet_unigram", "framed": "true", "architecture": "xlnet", "positions": "",
             "dims": "d_model: 256, n_layer: 4, n_head: 4, d_inner: 1024",
-            "corruption": "{name: permutation, context: 6, longest: 5}", "head": "permuted_lm", "objective": "permuted_lm",
+            "corruption": "{name: permutation, context: 6, longest: 5}", "head": "permuted_lm",
+            "objective": "permuted_lm",
         },
         settings={"task": "permuted"},
     ),
@@ -92,7 +94,8 @@ SYSTEMS = {
         "causal LM",
         {
             "tokenizer": "gpt_bpe", "framed": "false", "architecture": "gpt2", "positions": "positions: 512, ",
-            "dims": "n_embd: 256, n_layer: 4, n_head: 4", "corruption": "", "head": "causal_lm", "objective": "causal_lm",
+            "dims": "n_embd: 256, n_layer: 4, n_head: 4", "corruption": "", "head": "causal_lm",
+            "objective": "causal_lm",
         },
         settings={"task": "causal"},
     ),
@@ -105,13 +108,15 @@ def title(system: System) -> str:
 
 
 class OtherObjectives(Benchmark):
-    """For T5, whose collator transformers has for Flax alone, the Trainer is given rows that are corrupted already."""
+    """For T5, whose collator exists in transformers only for Flax, the Trainer reads rows that are already
+    corrupted."""
 
     name = "other_objectives"
     what = (
-        "Tokens a second of ELECTRA, XLNet, T5 and causal-LM pre-training, four layers of 256, rows of 128 tokens, 4,096 tokens a "
-        "step, dropout as each architecture has it, bfloat16: a stage as a launcher trains it, beside transformers' Trainer; for "
-        "ELECTRA, which it does not train, beside a plain loop over transformers' networks and collator."
+        "Tokens per second of ELECTRA, XLNet, T5 and causal-LM pre-training, four layers of 256, rows of 128 tokens, "
+        "4,096 tokens per step, each architecture's default dropout, bfloat16: a stage as a launcher trains it, "
+        "compared with transformers' Trainer, or, for ELECTRA, which the Trainer does not support, with a plain loop "
+        "over transformers' networks and collator."
     )
     slow = True
     goals: ClassVar[tuple[Goal, ...]] = tuple(Goal(figure=title(system), at_least=3) for system in SYSTEMS.values())

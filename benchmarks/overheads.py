@@ -1,4 +1,4 @@
-"""What safety and order cost: checkpoints as a share of training, launcher and orchestration as a share of a five-minute stage."""
+"""Overheads: checkpoints as a share of training, launcher and orchestration as a share of a five-minute stage."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from tests.steps import job_of, plan_of
 STAGE_SECONDS = 300
 STEPS, EVERY = 60, 10
 LONGER = "tokens: 4096000"
-"""16,000 steps of the campaign's first stage: long enough to see what a minute of it costs."""
+"""16,000 steps of the campaign's first stage: long enough to measure the cost per minute."""
 SETTLING = 20.0
-"""Seconds after the first steps that are not of what each minute costs: flow and server may still begin, beside training."""
+"""Seconds after the first steps that are excluded from the cost per minute: flow and server may still be starting."""
 CHECKPOINTS, FIXED, BARE = (
     "checkpoints, of training time",
     "a run's start and end, once for all its stages",
@@ -44,20 +44,22 @@ ADDED, BOTH = (
 
 
 class Overheads(Benchmark):
-    """Checkpoints: a stage of `bert` at its own size, with a checkpoint every few steps; what one takes, over the steps that lie
-    between two by default. Orchestration: the fault campaign's small regime up to its first stage, with a Prefect server of its own
-    as `cursus run` has one. Its seconds before the first optimizer step and after the last are paid once a run, by however many
-    stages it has; what flow and server use while training goes on is taken from training where it has all processors.
+    """Checkpoints: a stage of `bert` at its own size, with a checkpoint every few steps; the duration of one is divided
+    by that of the steps between two checkpoints by default. Orchestration: the fault campaign's small recipe up to its
+    first stage, with a temporary Prefect server as in `cursus run`. The seconds before the first optimizer step and
+    after the last are spent once per run, whatever its number of stages; processor time of flow and server during
+    training is taken from training when that uses all processors.
 
-    Whoever trains without us waits too: for torch, for a tokenizer to be trained, for texts to be cut. So the same job is also run
-    as a script, `python -m pipelines.training.ranks.rank`, which nobody watches. What a run takes more than that is what launcher and
-    orchestration cost: data looked at again, Prefect, MLflow, the report.
+    A bare training script has start-up costs as well: importing torch, training a tokenizer, tokenising. Therefore the
+    same job also runs as a script, `python -m pipelines.training.ranks.rank`, without a flow. The difference is the
+    cost of launcher and orchestration: checking the data, Prefect, MLflow, the report.
     """
 
     name = "overheads"
     what = (
-        "Checkpoints at the default cadence as a share of training time; what `cursus run` takes more than the bare training "
-        "script before, beside and after the training of a five-minute stage, and what it takes in all, as shares of that stage."
+        "Checkpoints at the default interval as a share of training time; the additional time of `cursus run` over the "
+        "bare training script before, during and after the training of a five-minute stage, and its whole overhead, as "
+        "shares of that stage."
     )
     goals: ClassVar[tuple[Goal, ...]] = (
         Goal(figure=CHECKPOINTS, at_most=3, unit="%"),
@@ -69,7 +71,7 @@ class Overheads(Benchmark):
 
 
 def checkpointing(setting: Setting) -> list[Figure]:
-    """The share of training that checkpoints take at the default cadence, of the recipe's first stage."""
+    """The share of training time that checkpoints take at the default interval, for the recipe's first stage."""
     job = _stage(setting)
     written, began = _timed(job)
     trained = time.monotonic() - began - sum(written)
@@ -93,7 +95,7 @@ def _stage(setting: Setting) -> Job:
 
 
 def _timed(job: Job) -> tuple[list[float], float]:
-    """Run a job: the seconds of each checkpoint, and the moment at which the first step began."""
+    """Run a job; returns the seconds of each checkpoint, and the start time of the first step."""
     from pipelines.training.loop.module import StageModule
 
     write, start, written, began = Checkpoints.write, StageModule.on_fit_start, list[float](), list[float]()
@@ -116,7 +118,7 @@ def _timed(job: Job) -> tuple[list[float], float]:
 
 
 def orchestration(setting: Setting) -> list[Figure]:
-    """What a run costs beside its training, and what the same training costs as a script."""
+    """Cost of a run apart from its training, and of the same training as a script."""
     with regime(setting.work / "regime") as prepared:
         checkout = prepared.checkout("measured", standing=False)
         recipe = checkout.folder / "recipes" / f"{RECIPE}.yaml"
@@ -137,8 +139,10 @@ def orchestration(setting: Setting) -> list[Figure]:
         assert ending.success, ending.output
         fixed = (first - begun) + (time.monotonic() - last)
         bare = _bare(job, checkout, setting)
-    # of a few seconds, what is done once a run would be taken for what each minute costs
-    assert setting.quick or last - settled > 2 * settling, f"{last - settled:.0f} s of training are too few to measure"
+    # in a short run, one-off costs would count as costs per minute
+    assert setting.quick or last - settled > 2 * settling, (
+        f"{last - settled:.0f} s of training are too short to measure"
+    )
     a_second = (after - before) / (last - settled)
     once = max(0.0, before - at_first - a_second * (settled - first))
     alongside = (once + STAGE_SECONDS * a_second) / (psutil.cpu_count() or 1)
@@ -153,7 +157,7 @@ def orchestration(setting: Setting) -> list[Figure]:
 
 
 def _bare(job: Job, checkout: Checkout, setting: Setting) -> float:
-    """Seconds before the first optimizer step and after the last of `job` as a script, in folders of its own."""
+    """Seconds before the first optimizer step and after the last of `job` as a script, in separate folders."""
     folder = setting.folder("bare")
     job = job.model_copy(update={"out": folder / "out", "cache": folder / "tokens"})
     order = job.out / ORDER
@@ -162,7 +166,8 @@ def _bare(job: Job, checkout: Checkout, setting: Setting) -> float:
     begun = time.monotonic()
     script = Attempt(
         [sys.executable, "-m", "pipelines.training.ranks.rank", str(order)], checkout.folder,
-        {**environment_of(checkout.folder), **training_environment()}, (MARK, str(checkout.folder)), setting.work / "bare.txt",
+        {**environment_of(checkout.folder), **training_environment()}, (MARK, str(checkout.folder)),
+        setting.work / "bare.txt",
     )  # fmt: skip
     assert script.watch((job.out / METRICS).exists), script.ended().output
     first = time.monotonic()
@@ -174,7 +179,7 @@ def _bare(job: Job, checkout: Checkout, setting: Setting) -> float:
 
 
 def _cpu_outside_training(attempt: Attempt) -> float:
-    """Seconds of processor time of all processes but those that train."""
+    """Seconds of processor time of all processes except those that train."""
     training = {process.pid for process in attempt.find(TRAINING)}
     times = [process.cpu_times() for process in attempt.processes() if process.pid not in training]
     return sum(one.user + one.system for one in times)

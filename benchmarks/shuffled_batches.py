@@ -1,4 +1,4 @@
-"""What reading shuffled batches costs, beside a training step of the default model."""
+"""Cost of reading shuffled batches, compared with a training step of the default model."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ READ, CORRUPTED, TRAINED = "read", "read and corrupted", "trained on"
 
 
 class ShuffledBatches(Benchmark):
-    """Time is this process's own, on one thread, so that a busy neighbour counts for neither."""
+    """Measures processor time of this process, on one thread, so that other load does not matter."""
 
     name = "shuffled_batches"
     what = (
-        "Batches of `bert`'s general stage, windows visited in random order, out of a mapped stream of 100 million tokens: what "
-        "reading one costs, beside a training step on it. Processor time, one thread."
+        "Batches of `bert`'s general stage, windows in random order from a memory-mapped stream of 100 million tokens: "
+        "the cost of reading one, compared with a training step on it. Processor time, one thread."
     )
     environment: ClassVar[dict[str, str]] = {"OMP_NUM_THREADS": "1"}
     goals: ClassVar[tuple[Goal, ...]] = (
@@ -77,7 +77,7 @@ class ShuffledBatches(Benchmark):
 
 
 def summarise(turns: Turns) -> list[Figure]:
-    """Rates, and shares of a training step on the same tokens, of processor time."""
+    """Rates, and shares of a training step on the same tokens, in processor time."""
     figures = []
     for name, title in ((READ, "reading"), (CORRUPTED, "reading and corrupting")):
         pairs = zip(turns[name], turns[TRAINED], strict=True)
@@ -89,7 +89,7 @@ def summarise(turns: Turns) -> list[Figure]:
 
 
 def several(one: Callable[[int], Any], steps: range, tokens: int) -> Turn:
-    """`one` for each of `steps`, which are batches of so many tokens."""
+    """Call `one` for each of `steps`, batches of `tokens` tokens each."""
     begun, used = time.perf_counter(), time.process_time()
     for step in steps:
         one(step)
@@ -97,7 +97,7 @@ def several(one: Callable[[int], Any], steps: range, tokens: int) -> Turn:
 
 
 def training_step(stage: Any, tokenizer: Any, held: list[dict[str, Any]]) -> Callable[[int], None]:
-    """A plain loop's step of the stage's network on held batches."""
+    """The step of a plain loop with the stage's network, on batches held in memory."""
     import torch
 
     network = assemble(stage, None, tokenizer, None, "cpu")
@@ -119,7 +119,7 @@ def training_step(stage: Any, tokenizer: Any, held: list[dict[str, Any]]) -> Cal
 
 
 def long_stream(stream: TokenStream, folder: Path, tokens: int) -> TokenStream:
-    """`stream` over and over, as one mapped stream of so many tokens in `folder`."""
+    """`stream`, repeated to one memory-mapped stream of at least `tokens` tokens in `folder`."""
     turns = -(-tokens // len(stream.tokens))
     folder.mkdir()
     starts = np.concatenate([stream.starts + turn * len(stream.tokens) for turn in range(turns)])

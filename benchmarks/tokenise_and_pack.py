@@ -1,4 +1,4 @@
-"""Text to packed tokens, beside `datasets.map` with the same tokenizer."""
+"""Speed of tokenising and packing text, compared with `datasets.map` and the same tokenizer."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from pipelines.training.batches.token_shards import token_stream
 PROCESSES = 2
 BLOCK = 128
 SAMPLE = 3_000_000
-"""Bytes of text that the tokenizer is made of."""
+"""Bytes of text that the tokenizer is trained on."""
 PEER = "run_mlm.py's recipe"
 
 
 class TokeniseAndPack(Benchmark):
-    """Both start from the same Parquet table and an empty cache. Ours ends in the stream that stages map, with its documents,
-    counts and digests."""
+    """Both start from the same Parquet table and an empty cache. Ours produces the memory-mapped stream that stages
+    read, with its document starts, counts and digests."""
 
     name = "tokenise_and_pack"
     what = (
-        "Text to packed tokens on disk: ours beside what run_mlm.py does (`datasets.map` to tokenise, and again to join and cut "
-        "in blocks of 128), the same tokenizer, two processes each, from a Parquet table and an empty cache."
+        "Text to packed tokens on disk, compared with the method of run_mlm.py (`datasets.map` to tokenise, and again "
+        "to concatenate and cut into blocks of 128); the same tokenizer, two processes each, from a Parquet table and "
+        "an empty cache."
     )
     goals: ClassVar[tuple[Goal, ...]] = (Goal(figure=f"against {PEER}", at_least=4.5),)
 
@@ -55,7 +56,7 @@ class TokeniseAndPack(Benchmark):
 
 
 def turn(make: Callable[[Path, Any, Path], int], table: Path, tokenizer: Any, size: float) -> Turn:
-    """Megabytes of text, from an empty cache."""
+    """A turn over `size` megabytes of text, from an empty cache."""
     cache = Path(tempfile.mkdtemp(prefix="cursus-bench-"))
 
     def work() -> float:
@@ -69,7 +70,7 @@ def turn(make: Callable[[Path, Any, Path], int], table: Path, tokenizer: Any, si
 
 
 def peer(table: Path, tokenizer: Any, cache: Path) -> int:
-    """Tokens of the packed blocks that `datasets` makes."""
+    """Number of tokens in the packed blocks of `datasets`."""
     import datasets  # type: ignore[import-untyped]
 
     datasets.disable_progress_bars()
@@ -88,5 +89,5 @@ def peer(table: Path, tokenizer: Any, cache: Path) -> int:
 
 
 def ours(table: Path, tokenizer: Any, cache: Path) -> int:
-    """Tokens of our stream."""
+    """Number of tokens in our stream."""
     return len(token_stream([table], tokenizer, None, None, cache, PROCESSES).tokens)

@@ -97,7 +97,7 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
     with ExitStack() as opened:
         opened.enter_context(store.used())
         contest = open_contest(root, store, config.model, config.to, compare=not config.alone)
-        if contest.standing.champion == contest.candidate.record.fingerprint:
+        if contest.alias_state.champion == contest.candidate.record.fingerprint:
             return PromoteResult(sentence=f"{contest.candidate.name} is already the {config.to} of {contest.model}.")
         dataset = contest.candidate.dataset
         opened.enter_context(shared_data_lock(dataset, root))

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.faults [KIND …]`: strike until every kind has its cases, and write docs/reliability.md.
+"""`python -m benchmarks.faults [KIND …]`: run the missing cases of every kind, and render docs/reliability.md.
 
-python -m benchmarks.faults                        all kinds, as many cases as are still missing; goes on after a kill
-python -m benchmarks.faults kill_flow --cases 3    of one kind, until there are three
-python -m benchmarks.faults --again                those that went wrong once more, after a mend
+python -m benchmarks.faults                        all missing cases of all kinds; continues an interrupted campaign
+python -m benchmarks.faults kill_flow --cases 3    one kind, until it has three cases
+python -m benchmarks.faults --again                repeat the failed cases, after a fix
 python -m benchmarks.faults --page                 only the page, from the records
 """
 
@@ -24,10 +24,10 @@ def main() -> int:
     known = kinds()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"{', '.join(known)}; all when not given")
-    parser.add_argument("--cases", type=int, help="how many of each kind; its own number when not given")
-    parser.add_argument("--again", action="store_true", help="forget the cases that went wrong, and run them again")
+    parser.add_argument("--cases", type=int, help="number of cases of each kind; the kind's own number when not given")
+    parser.add_argument("--again", action="store_true", help="delete the records of failed cases, and run them again")
     parser.add_argument("--page", action="store_true", help="only write the page")
-    parser.add_argument("--work", type=Path, help="where checkouts are made; a temporary folder when not given")
+    parser.add_argument("--work", type=Path, help="folder for checkouts; a temporary folder when not given")
     options = parser.parse_args()
     if unknown := sorted(set(options.kinds) - set(known)):
         parser.error(f"no kind of fault is called {unknown[0]!r}. Known: {', '.join(known)}")
@@ -46,9 +46,9 @@ def main() -> int:
 def _strike(chosen: dict[str, Fault], cases: int | None, work: Path) -> None:
     from benchmarks.faults.regime import regime
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that child processes are ended
     with regime(work) as prepared:
-        # a series of each kind in turn: a campaign that is stopped early has seen all of them
+        # one series of each kind in turn, so that a campaign that is stopped early has covered all kinds
         waiting = dict(chosen)
         while waiting:
             for name, fault in list(waiting.items()):

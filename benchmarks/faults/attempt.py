@@ -1,4 +1,4 @@
-"""One `cursus run` of a checkout, watched from outside: what it says, what it costs, whether it still moves."""
+"""One `cursus run` of a checkout, observed from outside: its output, its processor time, whether it makes progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import psutil
 
 HANG_SECONDS = 60.0
 IDLE_SHARE = 0.1
-"""Of a core: what servers and polling loops use while nothing moves."""
+"""Share of a core that servers and polling loops use without progress."""
 LOOK_SECONDS = 0.2
 SENTENCE = re.compile(r"^error: \S.{20,}", re.MULTILINE)
 STOPPED = "the same command continues"
@@ -24,14 +24,14 @@ STOPPED = "the same command continues"
 
 @dataclass(frozen=True)
 class Ending:
-    """How an attempt ended."""
+    """The end of an attempt."""
 
     status: int
     output: str
     seconds: float
     hung: bool = False
     killed: bool = False
-    """By the campaign: it could not say anything."""
+    """Whether the campaign killed the command itself, which then has no output."""
 
     @property
     def success(self) -> bool:
@@ -39,13 +39,13 @@ class Ending:
 
     @property
     def error(self) -> str | None:
-        """The one sentence it ended with."""
+        """The error sentence at its end; None when there is none."""
         match = SENTENCE.search(self.output)
         return match[0] if match else None
 
     @property
     def clear(self) -> bool:
-        """Whether a user knows what happened and what to do."""
+        """Whether the output tells a user what happened and what to do."""
         if self.success or self.killed or self.hung:
             return True
         explained = (self.status == 2 and self.error is not None) or (self.status == 130 and STOPPED in self.output)
@@ -53,19 +53,19 @@ class Ending:
 
     @property
     def words(self) -> str:
-        """A few words for the record."""
+        """A short description for the record."""
         if self.killed:
             return "killed"
         if self.hung:
             return "hung"
         if self.success:
             return "finished"
-        last = next((line for line in reversed(self.output.splitlines()) if line.strip()), "nothing was said")
+        last = next((line for line in reversed(self.output.splitlines()) if line.strip()), "(no output)")
         return (self.error or f"status {self.status}: {last.strip()}")[:240]
 
 
 class Attempt:
-    """A command that runs in `folder`; `mark` is an environment variable that it and all its descendants carry."""
+    """A command that runs in `folder`; `mark` is an environment variable that it and all its descendants inherit."""
 
     def __init__(
         self, command: Sequence[str], folder: Path, environment: Mapping[str, str], mark: tuple[str, str], output: Path
@@ -87,7 +87,7 @@ class Attempt:
         return []
 
     def find(self, word: str) -> list[psutil.Process]:
-        """Its processes whose command line has `word`."""
+        """Its processes whose command line contains `word`."""
         matches = []
         for process in self.processes():
             with suppress(psutil.Error):
@@ -96,8 +96,8 @@ class Attempt:
         return matches
 
     def cpu(self) -> float:
-        """Seconds of processor time that its processes have used: the clock of random moments, which a busy machine does not
-        move."""
+        """Seconds of processor time used by its processes: the clock for random moments, because other load does not
+        affect it."""
         for process in self.processes():
             with suppress(psutil.Error):
                 times = process.cpu_times()
@@ -105,7 +105,7 @@ class Attempt:
         return sum(self._cpu.values())
 
     def watch(self, until: Callable[[], object] | None = None) -> bool:
-        """Wait until `until` is true, and say so; False where the command ended first. Ended by force when it hangs."""
+        """Wait until `until` returns true; False when the command ended first. The command is killed when it hangs."""
         seen, moved, cpu, runnable = self._traces(), time.monotonic(), self.cpu(), 0.0
         while True:
             if until is not None and until():
@@ -124,25 +124,25 @@ class Attempt:
     _hung = False
 
     def kill(self, process: psutil.Process) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGKILL)
 
     def kill_all(self) -> None:
-        """SIGKILL for everything that this command has started, orphans included."""
+        """Send SIGKILL to all processes that this command has started, orphans included."""
         for process in marked(self.mark):
             self.kill(process)
         self._process.wait()
 
     def ended(self, killed: bool = False) -> Ending:
-        """Wait for its end; `killed` where the campaign struck the command itself."""
+        """Wait for its end; `killed` means that the campaign killed the command itself."""
         self.watch()
         self._process.wait()
         output = self._output.read_text(encoding="utf-8", errors="replace")
         return Ending(self._process.returncode, output, time.monotonic() - self._begun, self._hung, killed)
 
     def _is_runnable(self) -> bool:
-        """Whether one of its processes would run if a busy machine let it."""
+        """Whether one of its processes is runnable, and only waits for a busy processor."""
         for process in self.processes():
             with suppress(psutil.Error):
                 if process.status() == psutil.STATUS_RUNNING:
@@ -150,7 +150,7 @@ class Attempt:
         return False
 
     def _traces(self) -> tuple[object, ...]:
-        """What changes while work goes on."""
+        """A fingerprint of output and files that changes with progress."""
         files: list[tuple[str, int, int]] = []
         for top in ("data/store", "reports", ".cursus/logs"):
             for folder, _, names in os.walk(self.folder / top):
@@ -162,7 +162,7 @@ class Attempt:
 
 
 def marked(mark: tuple[str, str]) -> list[psutil.Process]:
-    """Every process that carries an environment variable, orphans included."""
+    """All processes with an environment variable, orphans included."""
     matches = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):

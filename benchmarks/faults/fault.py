@@ -1,4 +1,4 @@
-"""What a fault is. One kind is one file of `benchmarks.faults.kinds`."""
+"""The base class of faults. Kinds are defined in `benchmarks.faults.kinds`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from benchmarks.faults.regime import Checkout
 
 @dataclass(frozen=True)
 class Strike:
-    """A run that was disturbed and has ended."""
+    """A disturbed run that has ended."""
 
     struck: str
-    """What was struck, and when."""
+    """The injected fault, and when."""
     ending: Ending
     finished: Snapshot
-    """What must not be computed again."""
+    """Finished work, which must not be computed again."""
 
     @classmethod
     def unprovoked(cls, checkout: Checkout, ending: Ending) -> Self | None:
-        """Of a run that ended before it was struck: None where it ended well; an error is as telling as after a strike."""
+        """The strike of a run that ended before the fault: None for a success; an error counts like one after a
+        fault."""
         return None if ending.success else cls("nothing: it ended by itself", ending, Snapshot.of(checkout.store))
 
 
 def moment(share: float, finished: Snapshot) -> str:
-    """When a run was struck, for the report."""
+    """The time of a fault, for the report."""
     return f"after {share:.0%} of an undisturbed run's work: {finished}"
 
 
@@ -38,28 +39,28 @@ class Fault(ABC):
 
     name: ClassVar[str]
     description: ClassVar[str]
-    """What is done, in a line of the report."""
+    """Description of the fault, one line of the report."""
     cases: ClassVar[int]
-    """How many are wanted at least."""
+    """Required number of cases."""
     row: ClassVar[int] = 1
-    """Strikes at one checkout, one after another: what fails once fails again before it has recovered."""
+    """Number of consecutive faults in one checkout: a run fails again before it has recovered."""
     standing: ClassVar[bool] = True
-    """Whether runs use a Prefect server that stays up; else each has a temporary one of its own."""
+    """Whether runs use a permanent Prefect server; else each starts a temporary one."""
     devices: ClassVar[int] = 1
-    """Ranks that train together; several train the first stage only, as every stage starts them anew."""
+    """Number of ranks; several ranks train only the first stage, because every stage restarts them."""
     tracked: ClassVar[bool] = True
-    """Whether MLflow must tell the whole story once everything is done; else when the next run has begun."""
+    """Whether MLflow must be complete when everything is done; else once the next run has started."""
 
     def unavailable(self) -> str | None:
-        """Why it cannot be done here."""
+        """Why the fault cannot be injected on this machine; None if it can."""
         return None
 
     @abstractmethod
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
-        """Disturb a run of the regime, and wait for its end; None where it was done before it was struck."""
+        """Disturb a run of the regime, and wait for its end; None if it finished before the fault."""
 
-    def fix(self, checkout: Checkout, ending: Ending) -> None:  # noqa: B027  # most errors ask for another run only
-        """Do what the error of a run asks for, before it is run again."""
+    def fix(self, checkout: Checkout, ending: Ending) -> None:  # noqa: B027  # most errors only require another run
+        """Follow the instructions in a run's error, before it is run again."""
 
-    def after(self, checkout: Checkout) -> None:  # noqa: B027  # most kinds leave nothing
-        """Put away what a case has left: mounts, servers."""
+    def after(self, checkout: Checkout) -> None:  # noqa: B027  # most kinds have nothing to clean up
+        """Clean up after a case: mounts, servers."""

@@ -1,4 +1,4 @@
-"""What an attempt had finished when it was struck, and whether all of it is still there, and right, at the end."""
+"""Finished work at the time of a fault, and whether all of it is present and correct at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHECKPOINT = re.compile(r"step-(\d{9})-[0-9a-f]{64}\.ckpt")
 
 @dataclass(frozen=True)
 class Made:
-    """An artifact: its name, the digest of each of its files, and what of its record does not tell of the run."""
+    """An artifact: its label, the digests of its files, and the part of its record that does not vary among runs."""
 
     label: str
     files: dict[str, str]
@@ -28,7 +28,7 @@ class Made:
 
 
 def made_in(store: Store) -> dict[str, Made]:
-    """Every artifact of a store, by fingerprint."""
+    """All artifacts of a store, by fingerprint."""
     artifacts = {}
     for record in store.all():
         stable = record.model_dump(mode="json", exclude={"environment", "seal"})
@@ -38,7 +38,7 @@ def made_in(store: Store) -> dict[str, Made]:
 
 
 class Held:
-    """A file that is held open, so that no other can be taken for it."""
+    """A file that is held open, so that its inode is not reused."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDONLY)
@@ -54,20 +54,20 @@ class Held:
 
 @dataclass
 class Snapshot:
-    """What was finished at one moment."""
+    """The finished work at one moment."""
 
     published: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Fingerprint to the identity of the record's file: its inode and its time."""
+    """Identity of the record's file (inode and modification time), by fingerprint."""
     results: dict[str, int] = field(default_factory=dict)
-    """Of a step that has its result and is not published: the inode of a file of it."""
+    """Inode of a result file, by fingerprint of a step that has its result and is not published."""
     checkpoints: dict[str, int] = field(default_factory=dict)
-    """Of a step that is being computed: the newest checkpoint's optimizer step."""
+    """Optimizer step of the newest checkpoint, by fingerprint of an unfinished step."""
     logs: dict[str, Held] = field(default_factory=dict)
-    """Its metrics, held open: who begins a step anew makes a file of his own, and no other can then be this one."""
+    """Metrics files of unfinished steps, held open: a restarted step creates another file."""
 
     @classmethod
     def of(cls, store: Store) -> Snapshot:
-        """What `store` holds now."""
+        """The present content of `store`."""
         snapshot = cls()
         for record in store.root.glob(f"[0-9a-f]*/{RECORD}"):
             snapshot.published[record.parent.name] = _identity(record)
@@ -82,7 +82,7 @@ class Snapshot:
         return snapshot
 
     def forget(self, fingerprint: str) -> None:
-        """What was damaged on purpose is no finished work any more."""
+        """Remove a deliberately damaged step from the finished work."""
         for known in (self.published, self.results, self.checkpoints):
             known.pop(fingerprint, None)
 
@@ -92,16 +92,17 @@ class Snapshot:
 
 
 def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:
-    """What `before` held and was computed again, as `later` moments and the end, which is now, show."""
+    """Work in `before` that was computed again, according to the `later` snapshots and the final state, which is the
+    present."""
     problems = []
     now = Snapshot.of(store)
     records = {record.fingerprint: record for record in store.all()}
     for name, identity in before.published.items():
         if now.published.get(name) != identity:
-            problems.append(f"{_label(records, name)}: was published and is computed again")
+            problems.append(f"{_label(records, name)}: was published and was computed again")
     for name, inode in before.results.items():
         if name not in records or (one := _file_of(store.root / name)) is None or one.stat().st_ino != inode:
-            problems.append(f"{_label(records, name)}: had its result and is computed again")
+            problems.append(f"{_label(records, name)}: had its result and was computed again")
     for name, step in before.checkpoints.items():
         if name in before.results:
             continue
@@ -114,14 +115,14 @@ def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:
             and name in before.logs
             and before.logs[name].is_now(store.root / name / METRICS)
         ):
-            continue  # its process went on to the end, whatever was struck
+            continue  # its process was not affected by the fault
         if any(other < step for other in seen) or record is None or (resumed or 0) < step:
-            problems.append(f"{_label(records, name)}: had a checkpoint of step {step}, went on from {resumed}")
+            problems.append(f"{_label(records, name)}: had a checkpoint of step {step}, resumed from {resumed}")
     return problems
 
 
 def wrong(expected: dict[str, Made], checkout: Path, store: Store) -> list[str]:
-    """Where the end of a disturbed run differs from that of an undisturbed one."""
+    """Differences between the final state of a disturbed run and that of an undisturbed one."""
     problems = list(flaws(store))
     made = made_in(store)
     for name, one in expected.items():
@@ -135,7 +136,7 @@ def wrong(expected: dict[str, Made], checkout: Path, store: Store) -> list[str]:
             if made[name].stable[key] != value and key != "files":
                 problems.append(f"{one.label}: {RECORD} differs from that of an undisturbed run in {key}")
     problems += [
-        f"{made[name].label} {name[:8]}: an undisturbed run does not make it" for name in made.keys() - expected
+        f"{made[name].label} {name[:8]}: an undisturbed run does not create it" for name in made.keys() - expected
     ]
     if not list((checkout / "reports").glob("*/report.html")):
         problems.append("there is no report")
@@ -143,10 +144,10 @@ def wrong(expected: dict[str, Made], checkout: Path, store: Store) -> list[str]:
 
 
 def unrecorded(expected: dict[str, Made], checkout: Path, registered: bool) -> list[str]:
-    """Where MLflow lies: a run that is said to be running, an artifact or a registered model that it does not know."""
+    """Errors in MLflow's records: a run in state RUNNING, a missing artifact or registered model."""
     with closing(sqlite3.connect(checkout / ".cursus" / "mlflow.db")) as database:
         running = database.execute("select name from runs where status = 'RUNNING' and lifecycle_stage = 'active'")
-        problems = [f"MLflow: the run {name} is said to be running" for (name,) in running]
+        problems = [f"MLflow: the run {name} is still in state RUNNING" for (name,) in running]
         recorded = database.execute(
             "select f.value from runs r join tags f on f.run_uuid = r.run_uuid and f.key = 'cursus.fingerprint' "
             "join tags c on c.run_uuid = r.run_uuid and c.key = 'cursus.cached' and c.value = 'false' "
@@ -154,7 +155,7 @@ def unrecorded(expected: dict[str, Made], checkout: Path, registered: bool) -> l
         ).fetchall()
         models = database.execute("select count(*) from model_versions").fetchone()[0]
     known = {fingerprint for (fingerprint,) in recorded}
-    problems += [f"MLflow: does not tell of {one.label}" for name, one in expected.items() if name not in known]
+    problems += [f"MLflow: has no record of {one.label}" for name, one in expected.items() if name not in known]
     return [*problems, "MLflow: no model is registered"] if registered and not models else problems
 
 
@@ -164,7 +165,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _file_of(folder: Path) -> Path | None:
-    """A file of a result that publishing does not change."""
+    """A result file that publishing does not change."""
     names = sorted(path for path in folder.glob("*") if path.is_file() and path.name not in (RECORD, RESULT))
     return names[0] if names else None
 

@@ -1,4 +1,4 @@
-"""docs/reliability.md: what the records say, and nothing else."""
+"""docs/reliability.md, generated from the records."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ COUNTED = ("lost", "wrong", "hangs", "unclear")
 HEAD = """\
 # Reliability
 
-`make faults` disturbs a small regime (plain text → fine-tune → compress → evaluate) in every way listed here, runs it again until
-it is done, and compares every artifact, byte for byte, with those of an undisturbed run. This page is generated from the records
-in `docs/reliability/`, one line a case; nothing in it is written by hand.
+`make faults` injects the faults below into a small regime (plain text → fine-tune → compress → evaluate), runs it
+again until it is done, and compares every artifact, byte for byte, with those of an undisturbed run. This page is
+generated from the records in `docs/reliability/`, one line per case; do not edit it by hand.
 
 - **lost**: finished work that was computed again: a published step, a result not yet published, a checkpoint
 - **wrong**: an artifact, record, report or MLflow run that differs from an undisturbed run's
-- **hangs**: 60 seconds in which nothing was said, written or computed
-- **unclear**: an end that is neither success nor one sentence that names what to do
+- **hangs**: 60 seconds without output, writes or computation
+- **unclear**: an exit that is neither success nor one sentence that says what to do
 """
 
 TAIL = """\
-The moment of a strike is drawn in processor time, from the number of its case, so that a busy machine does not move it. Kills come
-in rows at one checkout: a run that was killed is killed again while it recovers, and only the last recovery of a row is timed.
-Seconds are those of whole runs, start-up included, on a machine that did other work as well.
+The moment of a fault is drawn in processor time, seeded by the case's number, so that other load does not move it.
+Kills come in series in one checkout: a killed run is killed again while it recovers, and only the last recovery of a
+series is timed. Seconds are those of whole runs, including start-up, on a machine that did other work as well.
 """
 
 
 def render(known: Mapping[str, Fault], folder: Path = records.FOLDER) -> str:
-    """The page."""
+    """Render the page."""
     by_kind = {name: records.read(name, folder) for name in known}
     every = [record for one in by_kind.values() for record in one]
     lines = [
         HEAD,
-        "| kind | what is done | cases | lost | wrong | hangs | unclear | longest recovery |",
+        "| kind | fault | cases | lost | wrong | hangs | unclear | longest recovery |",
         f"|---{'|---' * 7}|",
     ]
     for name, fault in known.items():
@@ -47,7 +47,7 @@ def render(known: Mapping[str, Fault], folder: Path = records.FOLDER) -> str:
         lines.append(f"| `{name}` | {fault.description} | {len(cases)} | {counts} | {_longest(cases)} |")
     counts = " | ".join(f"**{sum(bool(getattr(record, kind)) for record in every)}**" for kind in COUNTED)
     lines += [f"| **all** | | **{len(every)}** | {counts} | {_longest(every)} |", ""]
-    lines += ["## How disturbed runs ended", "", "| kind | ended | cases |", "|---|---|---|"]
+    lines += ["## How disturbed runs ended", "", "| kind | end | cases |", "|---|---|---|"]
     for name, cases in by_kind.items():
         for how in sorted({_kind_of_end(record) for record in cases}):
             lines.append(f"| `{name}` | {how} | {sum(_kind_of_end(record) == how for record in cases)} |")
@@ -77,7 +77,7 @@ def write(known: Mapping[str, Fault]) -> None:
 
 
 def summary(known: Mapping[str, Fault]) -> str:
-    """The four numbers, and how many cases are missing."""
+    """The four counts, and the number of missing cases."""
     every = [record for name in known for record in records.read(name)]
     counts = ", ".join(f"{sum(bool(getattr(record, kind)) for record in every)} {kind}" for kind in COUNTED)
     missing = sum(max(0, fault.cases - len(records.read(name))) for name, fault in known.items())
@@ -86,7 +86,8 @@ def summary(known: Mapping[str, Fault]) -> str:
 
 def _kind_of_end(record: Record) -> str:
     first = record.ended.split(":")[0]
-    return {"error": "one sentence", "finished": "success", "killed": "killed itself"}.get(first, "otherwise")
+    names = {"error": "error message", "finished": "success", "killed": "the command itself was killed"}
+    return names.get(first, "other")
 
 
 def _longest(cases: list[Record]) -> str:

@@ -1,4 +1,4 @@
-"""What is kept of a case: a line of `docs/reliability/<kind>.jsonl`."""
+"""Records of cases: lines of `docs/reliability/<kind>.jsonl`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from benchmarks.checkouts import ROOT
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 
 FOLDER = ROOT / "docs" / "reliability"
 
@@ -20,13 +20,13 @@ class Record(BaseModel):
     kind: str
     number: int
     struck: str
-    """What was struck, and when."""
+    """The injected fault, and when."""
     ended: str
     """How the disturbed run ended."""
     runs: int
-    """Runs after it until everything was done."""
+    """Number of further runs until everything was done."""
     recovery_seconds: float | None
-    """Of those runs; None where the next strike came before the end."""
+    """Duration of those runs; None if the next fault came before their end."""
     lost: list[str]
     wrong: list[str]
     hangs: list[str]
@@ -41,7 +41,7 @@ class Record(BaseModel):
 
 
 def read(kind: str, folder: Path = FOLDER) -> list[Record]:
-    """The records of a kind, in the order of their numbers; a line that a killed campaign did not finish is left out."""
+    """The records of a kind, by case number; an incomplete last line of a killed campaign is ignored."""
     path = folder / f"{kind}.jsonl"
     if not path.exists():
         return []
@@ -53,4 +53,4 @@ def read(kind: str, folder: Path = FOLDER) -> list[Record]:
 def write(kind: str, records: list[Record], folder: Path = FOLDER) -> None:
     """Replace the records of a kind."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / f"{kind}.jsonl", "".join(record.model_dump_json() + "\n" for record in records))
+    write_text_atomically(folder / f"{kind}.jsonl", "".join(record.model_dump_json() + "\n" for record in records))

@@ -1,4 +1,4 @@
-"""The small regime that is disturbed: plain text → fine-tune → compress → evaluate, in a checkout of its own."""
+"""The small regime that is disturbed: plain text → fine-tune → compress → evaluate, in a separate checkout."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _RECIPE = Path(__file__).with_name("recipe.yaml")
 
 
 class RegimeFailed(Exception):
-    """The undisturbed regime does not run: there is nothing to disturb."""
+    """The undisturbed regime failed, so that no fault can be injected."""
 
 
 @dataclass
 class Checkout:
-    """A place where the regime runs."""
+    """A checkout in which the regime runs."""
 
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
     """Environment variables of every attempt."""
     words: tuple[str, ...] = ("run", RECIPE, "--threads", "1")
-    """The command that is the whole run."""
+    """The command line of the whole run."""
     cpu: float = 0.0
     """Seconds of processor time of an undisturbed run."""
     attempts: int = 0
@@ -54,7 +54,7 @@ class Checkout:
         return Store(self.folder / "data" / "store")
 
     def start(self, *words: str, settings: Mapping[str, str] | None = None) -> Attempt:
-        """Begin `cursus run`, or the command in `words`."""
+        """Start `cursus run`, or the command in `words`."""
         self.attempts += 1
         command = [sys.executable, "-m", "flows.cli.app", *(words or self.words)]
         environment = {**environment_of(self.folder), **self.settings, **(settings or {})}
@@ -62,11 +62,11 @@ class Checkout:
         return Attempt(command, self.folder, environment, (MARK, str(self.folder)), output)
 
     def run(self, *words: str) -> Ending:
-        """`cursus run`, or the command in `words`, to its end."""
+        """Run `cursus run`, or the command in `words`, to its end."""
         return self.start(*words).ended()
 
     def remove(self) -> None:
-        """End what is left of it, and delete it."""
+        """Kill its remaining processes, and delete it."""
         for process in marked((MARK, str(self.folder))):
             process.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -76,7 +76,7 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What a run without a fault makes, and costs."""
+    """Artifacts and cost of a run without a fault."""
 
     cpu: float
     """Seconds of processor time."""
@@ -86,11 +86,11 @@ class Undisturbed:
 
 @dataclass
 class Regime:
-    """The template that checkouts are copied from, and what undisturbed runs make."""
+    """The template from which checkouts are copied, and the results of undisturbed runs."""
 
     work: Path
     server: str
-    """The API of a Prefect server that stays up, as `make up` leaves one."""
+    """API address of a permanent Prefect server, like that of `make up`."""
     known: dict[int, Undisturbed] = field(default_factory=dict)
 
     @property
@@ -98,15 +98,15 @@ class Regime:
         return self.work / TEMPLATE
 
     def checkout(self, name: str, standing: bool = True, devices: int = 1) -> Checkout:
-        """A fresh copy that trains with `devices` ranks; `standing` where its runs use the server that stays up, else each has a
-        temporary one."""
+        """A fresh copy that trains with `devices` ranks; with `standing`, its runs use the permanent server, else each
+        starts a temporary one."""
         made = self._copy(name, devices)
         made.settings = {"PREFECT_API_URL": self.server} if standing else {}
         made.cpu = self.undisturbed(devices).cpu
         return made
 
     def undisturbed(self, devices: int) -> Undisturbed:
-        """What `devices` ranks make when nothing happens; kept in `work` for the same code. Raises RegimeFailed."""
+        """The result of `devices` ranks without a fault; cached in `work` for the same code. Raises RegimeFailed."""
         if devices not in self.known:
             path = self.work / f"undisturbed-{devices}-{_code()[:16]}.json"
             if not path.exists():
@@ -127,7 +127,7 @@ class Regime:
     def _copy(self, name: str, devices: int) -> Checkout:
         folder = self.work / name
         Checkout(folder).remove()
-        # hard links inside are kept as links: DVC's outputs and its cache share files
+        # hard links are preserved: DVC's outputs and its cache share files
         subprocess.run(["cp", "-a", str(self.template), str(folder)], check=True)
         if devices == 1:
             return Checkout(folder)
@@ -138,7 +138,7 @@ class Regime:
 
 @contextmanager
 def regime(work: Path) -> Iterator[Regime]:
-    """A template, made where `work` does not hold one of this very code, and a server beside it."""
+    """A template, created unless `work` holds one of the same code, and a permanent server."""
     work.mkdir(parents=True, exist_ok=True)
     _clear(work)
     prepared = Regime(work, f"http://127.0.0.1:{processes.free_port()}/api")
@@ -149,14 +149,14 @@ def regime(work: Path) -> Iterator[Regime]:
             _write_template(prepared.template)
             made_of.write_text(_code())
         if not processes.wait_until_answers(f"{prepared.server}/health", server, seconds=PATIENCE):
-            raise RegimeFailed(f"Prefect's server does not come up; its log is {work / 'prefect.log'}")
+            raise RegimeFailed(f"Prefect's server did not start; its log is {work / 'prefect.log'}")
         yield prepared
     finally:
         _clear(work)
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """A user's shell in the checkout at `folder`: none of the settings of whoever runs the campaign."""
+    """The environment of a user's shell in the checkout at `folder`, without the settings of the campaign's process."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_", "CURSUS_"))
     }
@@ -165,7 +165,7 @@ def environment_of(folder: Path) -> dict[str, str]:
 
 @cache
 def _code() -> str:
-    """A digest of all that a checkout is made of."""
+    """A digest of all files of a checkout."""
     sources = [ROOT / name for name in COPIED]
     files = [
         _RECIPE,
@@ -182,7 +182,7 @@ def _write_template(folder: Path) -> None:
         source, target = ROOT / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, target)  # with what Python has compiled
+            shutil.copytree(source, target)  # including compiled bytecode
         elif source.exists():
             shutil.copy2(source, target)
     write_small_dataset(folder)
@@ -191,7 +191,8 @@ def _write_template(folder: Path) -> None:
     shutil.copy(_RECIPE, folder / "recipes" / f"{RECIPE}.yaml")
     ready = (
         "from pathlib import Path; from tasks.servers.environment import prepare_environment; root = Path.cwd(); "
-        "prepare_environment(root); from tasks.servers.tracking_database import migrate_tracking_store; migrate_tracking_store(root)"
+        "prepare_environment(root); from tasks.servers.tracking_database import migrate_tracking_store; "
+        "migrate_tracking_store(root)"
     )
     python = [sys.executable]
     for command in (
@@ -215,7 +216,7 @@ def _prefect(work: Path, api: str) -> processes.Process:
 
 
 def _clear(work: Path) -> None:
-    """End and delete what a campaign has left, also one that was killed."""
+    """Remove processes, mounts and folders of an earlier campaign, including a killed one."""
     processes.stop(processes.marked(_SERVER, work))
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
     for path in sorted((path for path in mounts if path.startswith(f"{work}/")), reverse=True):

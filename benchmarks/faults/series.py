@@ -1,4 +1,4 @@
-"""A row of cases at one checkout: strike, strike again, run until done, judge."""
+"""A series of cases in one checkout: inject faults, run until done, judge."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from benchmarks.faults.regime import RECIPE, Checkout, Regime
 from benchmarks.harness import company
 
 RUNS = 3
-"""How often a regime is run again, each time after what its error asks for, before that is an unclear error."""
+"""Number of further runs, each after following its error's instructions, after which the error counts as unclear."""
 
 
 def run_series(fault: Fault, numbers: list[int], regime: Regime) -> list[Record]:
-    """Run the cases `numbers` of a kind at one checkout, keep their records, and return them.
+    """Run the cases `numbers` of a kind in one checkout, write their records, and return them.
 
-    A regime that was done before a strike ends the row; its other cases are left for another checkout.
+    A regime that is done before a fault ends the series; its other cases are run in another checkout.
     """
     checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.standing, fault.devices)
     strikes: list[Strike] = []
     try:
         tries = 0
-        while not strikes:  # a strike that came too late at a fresh checkout is drawn anew
+        while not strikes:  # a fault that came too late in a fresh checkout is drawn again
             for number in numbers:
                 struck = fault.strike(checkout, Random(f"{fault.name} {number} {tries}"))
                 if struck is None:
@@ -55,7 +55,7 @@ def run_series(fault: Fault, numbers: list[int], regime: Regime) -> list[Record]
 
 
 def _until_done(fault: Fault, checkout: Checkout, before: Ending) -> list[Ending]:
-    """The runs after the last strike, up to the first that succeeds."""
+    """The runs after the last fault, up to the first that succeeds."""
     endings: list[Ending] = []
     while len(endings) < RUNS:
         if not before.success:
@@ -68,9 +68,9 @@ def _until_done(fault: Fault, checkout: Checkout, before: Ending) -> list[Ending
 
 
 def _end(fault: Fault, endings: list[Ending], checkout: Checkout, regime: Regime) -> list[str]:
-    """What is wrong at the end."""
+    """Errors in the final state."""
     if not endings[-1].success:
-        return []  # told as an unclear error
+        return []  # recorded as an unclear error
     made = regime.undisturbed(fault.devices).made
     problems = wrong(made, checkout.folder, checkout.store)
     if not fault.tracked:
@@ -81,11 +81,11 @@ def _end(fault: Fault, endings: list[Ending], checkout: Checkout, regime: Regime
 def _record(
     fault: Fault, number: int, strikes: list[Strike], endings: list[Ending], faults: list[str], checkout: Checkout
 ) -> Record:
-    """Of the first of `strikes`; the last one answers for how it all ended."""
+    """The record of the first of `strikes`; only the record of the last one includes the final state."""
     strike, *later = strikes
 
     def text_of(ending: Ending) -> str:
-        return ending.words.replace(str(checkout.folder), "…")  # no trace of a machine
+        return ending.words.replace(str(checkout.folder), "…")  # no machine-specific paths
 
     own = [strike.ending] if later else [strike.ending, *endings]
     unclear = [text_of(one) for one in own if not one.clear]

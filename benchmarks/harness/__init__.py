@@ -1,4 +1,4 @@
-"""How something is measured: variants take turns, and a record says on which machine, in what company, and how sure it is.
+"""Measurement: variants take turns, and a record holds the machine, its other load, and confidence intervals.
 
-A benchmark is a file of `benchmarks/` with a `Benchmark` in it; nothing lists them.
+A benchmark is a file of `benchmarks/` with a subclass of `Benchmark`; they are discovered, not listed.
 """

@@ -1,4 +1,4 @@
-"""What a benchmark is, and where they are found."""
+"""The base class of benchmarks, and their discovery."""
 
 from __future__ import annotations
 
@@ -17,34 +17,35 @@ from benchmarks.harness.record import Goal, Measured
 
 @dataclass(frozen=True)
 class Setting:
-    """How it is measured."""
+    """Settings of a measurement."""
 
     quick: bool
-    """As little as shows that it runs; its figures say nothing."""
+    """Only check that the benchmark runs; its figures are meaningless."""
     threads: int
     work: Path
     """An empty folder, removed afterwards."""
 
     def folder(self, name: str) -> Path:
-        """A new folder in `work`."""
+        """Create a folder in `work`."""
         made = self.work / name
         made.mkdir(parents=True)
         return made
 
 
 class Benchmark(ABC):
-    """Something that is measured. One is one file of `benchmarks/`; it is measured in a process of its own."""
+    """A benchmark: one file of `benchmarks/`, measured in a separate process."""
 
     name: ClassVar[str]
     what: ClassVar[str]
-    """What is measured against what, in a sentence of the page."""
+    """What is measured and compared, as a sentence of the page."""
     goals: ClassVar[tuple[Goal, ...]] = ()
     slow: ClassVar[bool] = False
-    """Whether it takes more than five minutes: the slow ones come last."""
+    """Whether it takes more than five minutes; slow benchmarks run last."""
     by_hand: ClassVar[dict[str, str]] = {}
-    """Record that takes too long to be measured with the others → the command that makes it. Its points are in the same plots."""
+    """Command by name of a record that takes too long to be measured with the others. Its points join the same
+    plots."""
     environment: ClassVar[dict[str, str]] = {}
-    """Variables of its process, which libraries read when they are imported."""
+    """Environment variables of its process, for libraries that read them at import."""
 
     def unavailable(self) -> str | None:
         """Why it cannot be measured here, and what to install."""
@@ -52,11 +53,11 @@ class Benchmark(ABC):
 
     @abstractmethod
     def measure(self, setting: Setting) -> Measured:
-        """Measure."""
+        """Run the measurement."""
 
 
 def all_benchmarks() -> dict[str, Benchmark]:
-    """Every benchmark by name, the slow ones last."""
+    """All benchmarks by name, the slow ones last."""
     known: dict[str, Benchmark] = {}
     for module in pkgutil.iter_modules(benchmarks.__path__):
         if module.ispkg or module.name == "__main__":
@@ -69,7 +70,7 @@ def all_benchmarks() -> dict[str, Benchmark]:
 
 
 def missing(*packages: str) -> str | None:
-    """What to do where one of these packages of the extra `bench` is not installed."""
+    """The installation command if one of these packages of the extra `bench` is missing; else None."""
     absent = [name for name in packages if importlib.util.find_spec(name) is None]
     if not absent:
         return None

@@ -1,4 +1,4 @@
-"""The machine, and what else it does while something is measured."""
+"""The machine, and its other load during a measurement."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from benchmarks.harness.record import Company, Machine
 from pipelines.lineage import hardware
 
 MARK = "BENCHMARK_RUN"
-"""Variable that everything a benchmark starts inherits; no name that a user's shell is cleared of."""
+"""Environment variable that all processes of a benchmark inherit; `users_shell` does not remove it."""
 SAMPLED_EVERY = 2.0
-"""Seconds between two looks at the other processes: a look costs some milliseconds."""
+"""Seconds between two samples of the other processes: a sample takes some milliseconds."""
 WRITTEN = ("benchmarks/records", "docs/performance.md", "docs/reliability", "docs/reliability.md")
-"""What measuring writes: no change of what is measured."""
+"""Files that a measurement writes: their changes do not mark the commit as modified."""
 PACKAGES = (
-    "torch", "transformers", "pytorch-lightning", "tokenizers", "accelerate", "datasets", "datasketch", "numpy", "pyarrow",
+    "torch", "transformers", "pytorch-lightning", "tokenizers", "accelerate", "datasets", "datasketch", "numpy",
+    "pyarrow",
     "prefect", "mlflow", "dvc", "onnxruntime", "openvino",
 )  # fmt: skip
 
 
 def machine() -> Machine:
-    """Where this runs."""
+    """This machine."""
     memory = psutil.virtual_memory().total / 2**30
     return Machine(
         processor=hardware.described("cpu"),
@@ -41,7 +42,7 @@ def machine() -> Machine:
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of what is compared, where it is installed."""
+    """Versions of Python and of the installed packages in `PACKAGES`."""
     known = {"python": platform.python_version()}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -50,7 +51,7 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str:
-    """The commit that is measured, with a + where files differ from it."""
+    """The measured commit, with a + if tracked files differ from it."""
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()
@@ -60,7 +61,8 @@ def commit() -> str:
 
 
 class Watch:
-    """What other processes use from when it is entered until it is left. Those with MARK=`run` in their environment are ours."""
+    """Samples the processor time of other processes while it is entered. Processes with MARK=`run` in their environment
+    are ours."""
 
     def __init__(self, run: str) -> None:
         self.run = run
@@ -88,7 +90,7 @@ class Watch:
         self._stolen = getattr(now, "steal", 0.0) - getattr(before, "steal", 0.0)
 
     def company(self) -> Company:
-        """What was seen."""
+        """The sampled load."""
         whole = max(self._all, 1e-9)
         return Company(
             load_before=round(self._load, 2),
@@ -111,11 +113,11 @@ class Watch:
                 known = (process.pid, process.create_time())
                 if known not in self._ours:
                     if not process.environ():
-                        continue  # it has just begun, or is the kernel's
+                        continue  # it has just started, or is a kernel thread
                     self._ours[known] = self.ours(process)
                 if not self._ours[known]:
                     times = process.cpu_times()
                     used[known] = times.user + times.system
-        if counts:  # what began and ended between two looks is missed
+        if counts:  # processes that start and end between two samples are missed
             self._others += sum(max(0.0, value - self._used.get(known, 0.0)) for known, value in used.items())
         self._used = used

@@ -1,4 +1,4 @@
-"""A masked-LM step as fast as a GPU allows, and the same without any of its tricks, which must lose the same."""
+"""An optimised masked-LM step for a GPU, and an unoptimised reference, which must have the same loss."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 LEARNING_RATE = 1e-4
 BOUNDS = 256
-"""Bounds of documents are filled up to a multiple of this, so that a compiled step sees few sizes."""
+"""Document bounds are padded to a multiple of this, so that a compiled step has few shapes."""
 CHECKED_STEPS = 10
 AGREES = {"float32": 1e-4, "bfloat16": 3e-2}
-"""Largest relative difference between a step's loss, and the same without any of the tricks."""
+"""Largest allowed relative difference between the losses of the optimised step and of the reference."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """A batch as the compiled step takes it."""
+    """A batch in the form of the compiled step."""
 
     ids: Tensor
     positions: Tensor
     documents: Any
     masked: Tensor
-    """int64 [M], as many in every batch; those behind the last are token 0."""
+    """int64 [M], positions of masked tokens, padded with 0 to the same M in every batch."""
     labels: Tensor
-    """int64 [M], IGNORED behind the last."""
+    """int64 [M], padded with IGNORED."""
     squares: int
     """Σ n² over the documents."""
 
@@ -53,7 +53,7 @@ class Inputs:
 
 
 class Prepared:
-    """The batches of a stage in their order, as `Inputs` with shapes that hardly change. Made by worker processes."""
+    """The batches of a stage in order, as `Inputs` with nearly constant shapes. Loaded by worker processes."""
 
     def __init__(self, batches: PlainBatches, most: int) -> None:
         self.batches, self.most = batches, most
@@ -87,7 +87,7 @@ class Prepared:
 
 
 def pinned(inputs: Inputs) -> Inputs:
-    """In memory that the device reads while it computes."""
+    """Move to pinned memory, for asynchronous copies to the device."""
     documents = inputs.documents._replace(
         ids=inputs.documents.ids.pin_memory(), bounds=inputs.documents.bounds.pin_memory()
     )
@@ -102,7 +102,7 @@ def loss_of(network: PreTrainedModel, inputs: Inputs) -> Tensor:
 
 
 def compiled_loss() -> Callable[[PreTrainedModel, Inputs], Tensor]:
-    """The same, compiled whole: a break in the graph is an error."""
+    """`loss_of`, compiled as a full graph: a graph break is an error."""
     import torch
 
     from pipelines.networks.document_attention import Documents
@@ -133,7 +133,8 @@ def _loss(
 
 
 def plain_loss(network: PreTrainedModel, inputs: Inputs) -> Tensor:
-    """The same by no trick at all: every document alone, float32, the vocabulary's scores of all positions."""
+    """The reference loss without optimisations: each document separately, in float32, vocabulary scores at all
+    positions."""
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -149,7 +150,7 @@ def plain_loss(network: PreTrainedModel, inputs: Inputs) -> Tensor:
 
 
 class Ours:
-    """The loop that is measured."""
+    """The measured training loop."""
 
     def __init__(self, network: PreTrainedModel, prepared: Prepared, device: torch.device, compiled: bool) -> None:
         import torch
@@ -167,7 +168,7 @@ class Ours:
         self.curve: list[Tensor] = []
 
     def take(self, steps: int) -> float:
-        """Train for some steps; the seconds they took."""
+        """Train for `steps` steps; returns the seconds they took."""
         import torch
 
         begun = time.perf_counter()
@@ -190,7 +191,7 @@ class Ours:
 
 
 def wait_for(device: torch.device) -> None:
-    """Until the device has done all that it was told."""
+    """Wait until the device has finished all queued work."""
     import torch
 
     if device.type == "cuda":
@@ -198,7 +199,7 @@ def wait_for(device: torch.device) -> None:
 
 
 def agreement(network: PreTrainedModel, prepared: Prepared, device: torch.device, compiled: bool) -> dict[str, Any]:
-    """Train from the same weights on the same batches, with every trick and with none: how far the losses lie apart."""
+    """Train from the same weights on the same batches, optimised and unoptimised, and compare the losses."""
     import torch
 
     from pipelines.networks.document_attention import attend_within_documents
@@ -226,11 +227,11 @@ def agreement(network: PreTrainedModel, prepared: Prepared, device: torch.device
         curves.append(curve)
     network.load_state_dict(start)
     attend_within_documents(network)
-    torch.compiler.reset()  # other shapes follow, and a second one would be compiled for any
+    torch.compiler.reset()  # other shapes follow, and a second shape would be compiled with dynamic sizes
     kind = "bfloat16" if device.type == "cuda" else "float32"
     difference = max(abs(a - b) / b for a, b in zip(*curves, strict=True))
     return {
-        "what": "losses of the same batches from the same weights, with every trick and document by document in float32",
+        "what": "losses of the same batches from the same weights: optimised, and document by document in float32",
         "with": curves[0], "without": curves[1], "largest_relative_difference": difference,
         "allowed": AGREES[kind], "agrees": difference <= AGREES[kind],
     }  # fmt: skip

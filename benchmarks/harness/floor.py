@@ -1,11 +1,11 @@
-"""The matmul floor: only the matrix products of a training step, over and over, in turns with training itself.
+"""The matmul floor: only the matrix products of a training step, repeated, in turns with training itself.
 
     python -m benchmarks.harness.floor FILE        FILE holds a `Shape` as JSON and the number of threads
 
-Counted are the products that no implementation of a post- or pre-norm encoder with a masked-LM head can leave out: of each
-layer the four projections, both halves of the feed-forward net and the two products of attention, the head's dense layer and
-its projection on the vocabulary at the predicted positions; each forward and in both backward forms (gradient of the input, and
-of the weights or the other operand). Tensors are allocated once, so that no page is touched for the first time in a turn.
+It counts the products that no implementation of a post- or pre-norm encoder with a masked-LM head can avoid: the four
+projections of each layer, both feed-forward matrices and the two products of attention, the head's dense layer and its
+vocabulary projection at the predicted positions; each forward and in both backward forms (gradient of the input, and of
+the weights or the other operand). Tensors are allocated once, so that no turn includes page faults.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True)
 class Shape:
-    """An encoder, and what a step of it reads."""
+    """Shape of an encoder and of its batch."""
 
     layers: int
     hidden: int
     heads: int
     inner: int
-    """Width of the feed-forward net."""
+    """Inner size of the feed-forward layers."""
     vocabulary: int
     rows: int
     length: int
     """Tokens in a row."""
     predicted: float
-    """Share of the tokens that the vocabulary's scores are computed for."""
+    """Share of the tokens for which vocabulary scores are computed."""
 
     @property
     def tokens(self) -> int:
@@ -46,7 +46,7 @@ class Product(NamedTuple):
     k: int
     n: int
     times: int = 1
-    """How often a step has it, forward."""
+    """Number of occurrences in a forward pass."""
 
 
 def products(shape: Shape) -> list[Product]:
@@ -70,13 +70,13 @@ def flops(shape: Shape) -> int:
 
 
 def write_order(path: Path, shape: Shape, threads: int) -> Path:
-    """What the process is told."""
+    """Write the process's settings to `path`."""
     path.write_text(json.dumps({"shape": asdict(shape), "threads": threads}), encoding="utf-8")
     return path
 
 
 def main(order: Path) -> int:
-    """Compute steps until nothing more is asked for."""
+    """Compute steps until the measurement ends."""
     import torch
 
     from benchmarks.harness.gate import Gate

@@ -1,4 +1,4 @@
-"""How something grows: the exponent of a power law, from least squares on logarithms."""
+"""Growth as a power law: its exponent from least squares on logarithms."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from benchmarks.harness.turns import rate
 
 
 def exponent(name: str, points: Sequence[Point]) -> Figure | None:
-    """The b of y = a·xᵇ with its 95 % interval, which holds where the points lie about a power law; None of fewer than three
-    points. A curve that bends has a wide interval."""
+    """The exponent b of y = a·xᵇ with its 95 % interval, valid if the points scatter around a power law; None for fewer
+    than three points. A bent curve yields a wide interval."""
     if len(points) < 3:
         return None
     x, y = (np.log([getattr(point, axis) for point in points]) for axis in ("x", "y"))
@@ -23,6 +23,6 @@ def exponent(name: str, points: Sequence[Point]) -> Figure | None:
 
 
 def point(x: float, turns: Sequence[Turn]) -> Point:
-    """What is done in a second at `x`, with its interval."""
+    """The rate per second at `x`, with its interval."""
     speed = rate("", turns, "")
     return Point(x=x, y=speed.value, low=speed.low, high=speed.high)

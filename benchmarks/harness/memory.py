@@ -1,4 +1,4 @@
-"""Memory of a process and of all that it has started, while it runs."""
+"""Memory of a process and its descendants, while it runs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from collections.abc import Iterator
 import psutil
 
 SAMPLED_EVERY = 0.25
-"""Seconds between two looks."""
+"""Sampling interval in seconds."""
 
 
 def sampled(process: subprocess.Popen[bytes]) -> Iterator[int]:
-    """Bytes of its whole tree at one moment after another, until it has ended."""
+    """Bytes used by the whole process tree, sampled until the process has ended."""
     while process.poll() is None:
         yield sum(map(_proportional, tree(process.pid)))
         time.sleep(SAMPLED_EVERY)
 
 
 def tree(pid: int) -> list[psutil.Process]:
-    """A process and all that it has started."""
+    """A process and its descendants."""
     try:
         process = psutil.Process(pid)
         return [process, *process.children(recursive=True)]
@@ -29,7 +29,7 @@ def tree(pid: int) -> list[psutil.Process]:
 
 
 def _proportional(process: psutil.Process) -> int:
-    """Bytes of memory and swap of a process; pages that several processes share are divided among them."""
+    """Bytes of memory and swap of a process; shared pages are divided among their processes."""
     try:
         memory = process.memory_full_info()
     except (psutil.NoSuchProcess, psutil.AccessDenied):

@@ -1,4 +1,4 @@
-"""BERT's miniatures (Turc et al. 2019) with random weights, as the beginning of a recipe."""
+"""BERT's miniatures (Turc et al. 2019) with random weights, as the first stage of a recipe."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ stages:
 
 
 def initial(name: str, layers: int, hidden: int, *, quick: bool, length: int = 128) -> str:
-    """A recipe whose stage `initial` makes a tokenizer and random weights; other stages may follow it."""
+    """A recipe whose stage `initial` creates a tokenizer and random weights; other stages can be appended."""
     return INITIAL.format(
-        name=name, vocabulary=4096 if quick else 30522, hidden=hidden, layers=layers, heads=hidden // 64, inner=4 * hidden,
+        name=name, vocabulary=4096 if quick else 30522, hidden=hidden, layers=layers, heads=hidden // 64,
+        inner=4 * hidden,
         rate=RATE, step_tokens=STEP_TOKENS, length=length,
     )  # fmt: skip

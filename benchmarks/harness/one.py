@@ -1,4 +1,4 @@
-"""One benchmark, in a process of its own: `python -m benchmarks.harness.one NAME --into FILE`."""
+"""Run one benchmark in a separate process: `python -m benchmarks.harness.one NAME --into FILE`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.harness.benchmark import Setting, all_benchmarks
 
 
 def main() -> int:
-    """Measure, and write what was found as JSON."""
+    """Measure, and write the result as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name")
     parser.add_argument("--into", type=Path, required=True)

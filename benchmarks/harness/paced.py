@@ -1,4 +1,5 @@
-"""Processes that are given turns: each runs its own training loop, and stops at a step's beginning (`benchmarks.harness.gate`)."""
+"""Processes that take turns: each runs its own training loop, and pauses at the start of a step
+(`benchmarks.harness.gate`)."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ from benchmarks.harness.turns import Turns, take_turns
 from pipelines.lineage import hardware
 
 ENDS_WITHIN = 10.0
-"""Seconds that a process is given to end once nothing is asked of it any more."""
+"""Seconds that a process has to end after the last turn."""
 LOG_TAIL = 3000
-"""Characters of a process's output that its failure is told with."""
+"""Characters of a process's output that its error message includes."""
 
 
 class LoopFailed(Exception):
-    """A training loop ended before it was asked to; its last words."""
+    """A training loop ended prematurely; the message has the end of its output."""
 
 
 @dataclass(frozen=True)
@@ -36,28 +37,28 @@ class Loop:
 
     module: str
     argument: Path
-    """A file that says what to train."""
+    """File with the training's settings."""
     units: float
-    """What a step counts for: its tokens, or texts."""
+    """Units per step: its tokens, or texts."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Added to a user's shell."""
+    """Variables added to those of a user's shell."""
 
 
 def as_it_comes(setting: Setting) -> dict[str, str]:
-    """What a user of other libraries has set: nothing. Fewer threads than the machine has are asked for in their own way."""
+    """Environment of other libraries' users: no tuning. Fewer threads than cores are set by OMP_NUM_THREADS."""
     quiet = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}
     return quiet if setting.threads == hardware.cores() else quiet | {"OMP_NUM_THREADS": str(setting.threads)}
 
 
 class Paced:
-    """A loop's process. Raises LoopFailed wherever it ends by itself."""
+    """The process of a loop. All methods raise LoopFailed if it ends prematurely."""
 
     def __init__(self, loop: Loop, log: Path) -> None:
         self.loop, self.log, self.started_in = loop, log, 0.0
         self._begun = time.perf_counter()
         with log.open("w", encoding="utf-8") as output:
             self._process = subprocess.Popen(
-                # unbuffered: what it prints and what it dies of come in the order in which they were said
+                # unbuffered: output and traceback stay in order
                 [sys.executable, "-u", "-m", loop.module, str(loop.argument)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -73,7 +74,7 @@ class Paced:
         self.started_in = time.perf_counter() - self._begun
 
     def turn(self, seconds: float, steps: int = 1) -> Turn:
-        """Let it train for so many seconds, and so many steps, at least."""
+        """Train for at least `seconds` seconds and `steps` steps."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps({"seconds": seconds, "steps": steps}) + "\n")
@@ -82,7 +83,7 @@ class Paced:
         return Turn(units=reply["steps"] * self.loop.units, seconds=reply["seconds"], cpu=reply["cpu"])
 
     def finish(self) -> None:
-        """Let it train to its last step, and do what comes after that."""
+        """Train to the last step, and wait for the process to end."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps({"seconds": 0, "steps": sys.maxsize}) + "\n")
         self._process.stdin.flush()
@@ -91,7 +92,7 @@ class Paced:
             raise LoopFailed(self._words())
 
     def end(self) -> None:
-        """Ask nothing more of it."""
+        """Close the pipe and wait for the process to end; kill it after `ENDS_WITHIN`."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -127,27 +128,27 @@ class Paced:
 
 @dataclass(frozen=True)
 class Paces:
-    """What loops that took turns have done."""
+    """The turns of several loops."""
 
     turns: Turns
     failed: dict[str, str]
-    """Why those are missing that would not run."""
+    """Error messages of loops that failed."""
     started_in: dict[str, float]
     """Seconds from the start of each process to its first step."""
     warming: dict[str, Turn]
-    """The steps of each that came before its turns."""
+    """The warm-up steps of each loop."""
 
     def notes(self, case: str = "") -> list[str]:
-        """A sentence for each loop that would not run."""
+        """A sentence for each loop that failed."""
         return [f"{case}{name} did not run: {why.strip().splitlines()[-1]}" for name, why in self.failed.items()]
 
 
 def pace(
     loops: Mapping[str, Loop], folder: Path, *, rounds: int, seconds: float, warm: int = 3, steps: int = 1
 ) -> Paces:
-    """Turns of all loops, after `warm` steps of each that do not count.
+    """Take turns among all loops, after `warm` uncounted steps of each.
 
-    One starts after the other, so that none compiles while another begins; what a loop needs memory for is held meanwhile.
+    They start one after another, so that none compiles while another starts; all of them stay in memory.
     """
     failed: dict[str, str] = {}
     with ExitStack() as all_of_them:

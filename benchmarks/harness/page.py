@@ -1,4 +1,4 @@
-"""docs/performance.md: what the records say, beside what was to be reached."""
+"""docs/performance.md: the records, compared with the goals."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ PAGE = ROOT / "docs" / "performance.md"
 HEAD = """\
 # Performance
 
-What is measured, beside what it had to reach. `make bench` measures all of it on the machine at hand, `make bench NAME=…` one;
-each leaves a record in `benchmarks/records/`, and this page is generated from the records. Nothing in it is written by hand.
+Measurements and their goals. `make bench` measures all benchmarks on the machine at hand, `make bench NAME=…` one of
+them; each writes a record to `benchmarks/records/`, from which this page is generated. Do not edit it by hand.
 
-- Variants take turns (A B C A B C …). A ratio is taken round by round; what is told is the median, with the 95 % interval of the
-  median over rounds in brackets. Above 1, ours is faster.
-- Seconds are those of the wall clock; a ratio in seconds of processor time stands beside it, which a busy neighbour moves less.
-- The *matmul floor* is the time of the matrix products of a step alone, forward and both backward ones, at the same shapes, type
-  and threads, in the same rounds: no training loop can be faster on this machine.
-- A record says when the machine was busy with other things: its figures are then worth less.
+- Variants take turns (A B C A B C …). Ratios are computed per round; the page shows their median, with the 95 %
+  interval of the median over rounds in brackets. Above 1, Cursus is faster.
+- Seconds are wall-clock time; the column *processor time* has the same ratio in processor seconds, which other load
+  affects less.
+- The *matmul floor* is the time of only the matrix products of a step, forward and both backward ones, with the same
+  shapes, type and threads, in the same rounds: no training loop can be faster on this machine.
+- A record notes when the machine was busy with other work: its figures are then less reliable.
 """
 UNBUILT: dict[str, tuple[str, ...]] = {
     "gpu": (
@@ -32,11 +33,11 @@ UNBUILT: dict[str, tuple[str, ...]] = {
         "BERT-base masked LM against HF Trainer (bf16, sdpa, compile): ≥ 2 x",
     ),
 }
-"""Benchmark that is asked for → its goals; told as not measured until there is a file of that name."""
+"""Goals of planned benchmarks, by name; shown as not measured until there is a file of that name."""
 
 
 def render(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> str:
-    """The page."""
+    """Render the page."""
     records = {name: record.read(name, folder) for name in known}
     lines = [HEAD, "## Goals", "", "| goal | benchmark | measured | |", "|---|---|---|---|"]
     for name, one in known.items():
@@ -58,7 +59,7 @@ def render(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> str:
 
 
 def drawings(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> dict[str, str]:
-    """The plots of all records: name of a file beside them → its text."""
+    """SVG text of the plots of all records, by file name."""
     return {
         drawing(name, plot): draw(plot)
         for name, one in known.items()
@@ -67,17 +68,17 @@ def drawings(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> di
 
 
 def drawing(name: str, plot: Plot) -> str:
-    """The name of the file of a benchmark's plot."""
+    """File name of a benchmark's plot."""
     return f"{name}-{plot.name}.svg"
 
 
 def plots(records: Iterable[Record | None]) -> list[Plot]:
-    """The plots of the records of one benchmark, as far as there are any."""
+    """The plots of one benchmark's records."""
     return joined(one.measured.plots for one in records if one is not None)
 
 
 def joined(measured: Iterable[Iterable[Plot]]) -> list[Plot]:
-    """Plots that were measured one after another: the points of those of the same name together."""
+    """Merge plots of the same name: their series contain the points of all of them."""
     by_name: dict[str, Plot] = {}
     for plot in (plot for plots in measured for plot in plots):
         series = {one.name: one for one in (by_name[plot.name].series if plot.name in by_name else ())}
@@ -91,7 +92,7 @@ def joined(measured: Iterable[Iterable[Plot]]) -> list[Plot]:
 def section(
     one: Benchmark, entry: Record | None, by_hand: Mapping[str, Record | None] = MappingProxyType({})
 ) -> list[str]:
-    """What a benchmark's record says, and those that were made by hand."""
+    """The section of a benchmark: its record, and those measured by hand."""
     lines = [f"## {one.name}", "", one.what]
     for plot in plots([entry, *by_hand.values()]):
         text = f"{plot.title}; {plot.y}, by {plot.x}"
@@ -105,7 +106,7 @@ def section(
 
 
 def _table(one: Benchmark, entry: Record) -> list[str]:
-    """The figures of a record, and where they were measured."""
+    """The figures of a record, its notes, and where they were measured."""
     lines = [
         "| figure | measured | processor time | goal | |",
         "|---|---|---|---|---|",
@@ -125,7 +126,7 @@ def _table(one: Benchmark, entry: Record) -> list[str]:
 
 
 def write(known: Mapping[str, Benchmark]) -> None:
-    """Write the page, and its drawings beside the records."""
+    """Write the page, and its plots to the folder of the records."""
     for path in record.FOLDER.glob("*.svg"):
         path.unlink()
     for name, text in drawings(known).items():
@@ -165,21 +166,24 @@ def _value(value: float, unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits that count."""
+    """Format with three significant digits."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}"
 
 
 def _thinned(curve: tuple[tuple[int, float], ...], most: int = 8) -> list[tuple[int, float]]:
-    """At most so many points of a curve, the last among them."""
+    """At most `most` points of a curve, including the last."""
     every = max(1, -(-len(curve) // most))
     return list(curve[::-1][::every][::-1])
 
 
 def _where(entry: Record) -> str:
     company, machine = entry.company, entry.machine
-    others = f"others used {company.others:.0%} of it, the hypervisor {company.stolen:.0%}, load before {company.load_before:.1f}"
+    others = (
+        f"others used {company.others:.0%} of it, the hypervisor {company.stolen:.0%}, load before "
+        f"{company.load_before:.1f}"
+    )
     busy = "**the machine was busy**: " if company.busy else ""
     packages = ", ".join(f"{name} {number}" for name, number in entry.versions.items())
     return (

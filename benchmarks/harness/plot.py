@@ -1,4 +1,4 @@
-"""A plot of a record as an SVG file, readable on light and on dark paper."""
+"""A plot of a record as an SVG file, readable on light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pipelines.reports.style import PALETTE
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 340, 64, 24, 54, 280
 KEY = 150
-"""Width that the names of several series take."""
+"""Width of the legend."""
 CROWDED = 7
-"""Ticks beside each other that can still be read."""
+"""Largest number of readable ticks on an axis."""
 RULES = Markup(
     """\
 text { font: 13px system-ui, sans-serif; fill: var(--ink) }
@@ -28,14 +28,14 @@ text { font: 13px system-ui, sans-serif; fill: var(--ink) }
 
 @dataclass(frozen=True)
 class Logarithmic(Scale):
-    """The same for positive values, of which equal ratios lie equally far apart."""
+    """A logarithmic scale for positive values."""
 
     def __call__(self, value: float) -> float:
         return Scale(math.log(self.first), math.log(self.last), self.start, self.end)(math.log(value))
 
 
 def draw(plot: Plot) -> str:
-    """The file's text: both axes logarithmic, a bar for each interval."""
+    """The SVG text: both axes logarithmic, an error bar for each interval."""
     points = [point for series in plot.series for point in series.points]
     right = WIDTH - RIGHT - (KEY if len(plot.series) > 1 else 0)
     xs = sorted({point.x for point in points})
@@ -72,7 +72,8 @@ def draw(plot: Plot) -> str:
         if len(plot.series) > 1:
             drawn.append(
                 Markup(
-                    '<line stroke="{c}" stroke-width="3" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/><text x="{t}" y="{z}">{n}</text>'
+                    '<line stroke="{c}" stroke-width="3" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/>'
+                    '<text x="{t}" y="{z}">{n}</text>'
                 ).format(
                     c=colour,
                     a=right + 14,
@@ -91,7 +92,7 @@ def draw(plot: Plot) -> str:
 
 
 def rungs_around(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten around [low, high]; only powers of ten where those would be too many."""
+    """Ticks at 1, 2 and 5 times powers of ten around [low, high]; fewer per decade if those would be too many."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for factors in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
         every = [round(factor * 10.0**power, 12) for power in range(first, last + 1) for factor in factors]
@@ -104,7 +105,7 @@ def rungs_around(low: float, high: float) -> list[float]:
 
 
 def spaced(values: Sequence[float], position: Callable[[float], float], gap: float = 36) -> list[float]:
-    """Those of ascending `values` whose places on paper lie far enough apart to be read, the first among them."""
+    """The ascending `values` whose positions are at least `gap` pixels apart, including the first."""
     kept: list[float] = []
     for value in values:
         if not kept or position(value) - position(kept[-1]) >= gap:

@@ -1,4 +1,4 @@
-"""The ranks of a job, the first of which waits for its turn: `python -m benchmarks.harness.ranks ORDER`."""
+"""The ranks of a job, the first of which takes turns: `python -m benchmarks.harness.ranks ORDER`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 def main(order: Path) -> None:
-    """Run as many ranks as the job asks for, as a launcher does, until nothing more is asked of the first."""
+    """Run the job's ranks, as a launcher does, until the measurement ends."""
     from torch.distributed import run
 
     from pipelines.recipe.job import Job
-    from pipelines.training.ranks.local_ranks import words
+    from pipelines.training.ranks.local_ranks import torchrun_arguments
 
     job = Job.model_validate_json(order.read_bytes())
-    run.main(words("benchmarks.harness.stage", order, job.runtime.ranks, restarts=0))
+    run.main(torchrun_arguments("benchmarks.harness.stage", order, job.runtime.ranks, restarts=0))
 
 
 if __name__ == "__main__":

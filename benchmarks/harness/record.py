@@ -1,4 +1,4 @@
-"""What is kept of a measurement: one JSON file a benchmark, replaced whole."""
+"""Records of measurements: one JSON file per benchmark, replaced atomically."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from benchmarks.checkouts import ROOT
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 
 FOLDER = ROOT / "benchmarks" / "records"
 BUSY = 0.05
-"""Share of all processors that others may use before a record says that the machine was busy."""
+"""Share of all processors used by others above which a record counts the machine as busy."""
 
 
 class Strict(BaseModel):
@@ -19,10 +19,10 @@ class Strict(BaseModel):
 
 
 class Goal(Strict):
-    """What a figure of a benchmark has to reach."""
+    """The goal for a figure of a benchmark."""
 
     figure: str
-    """The name of the figure, as the benchmark gives it."""
+    """The figure's name."""
     at_least: float | None = None
     at_most: float | None = None
     unit: str = "x"
@@ -32,7 +32,7 @@ class Goal(Strict):
 
 
 class Figure(Strict):
-    """One measured value. A ratio is of what ours does in a second to what the other does: above 1, ours is faster."""
+    """One measured value. A ratio divides our rate by that of the other variant: above 1, ours is faster."""
 
     name: str
     value: float
@@ -42,23 +42,23 @@ class Figure(Strict):
     """Ends of the 95 % interval of the median over rounds."""
     high: float | None = None
     against: str | None = None
-    """Of a ratio: what it is a ratio to."""
+    """The other variant of a ratio."""
     cpu: float | None = None
-    """Of a ratio: the same with seconds of processor time."""
+    """The same ratio in seconds of processor time."""
 
 
 class Turn(Strict):
-    """What one variant did before it was another's turn."""
+    """The work of one variant in one turn."""
 
     units: float
-    """Tokens, texts, megabytes: whatever is counted."""
+    """Amount of work: tokens, texts, megabytes, …"""
     seconds: float
     cpu: float
-    """Seconds of processor time, of all threads."""
+    """Seconds of processor time, over all threads."""
 
 
 class Point(Strict):
-    """One place of a plot."""
+    """One point of a plot."""
 
     x: float
     y: float
@@ -68,55 +68,55 @@ class Point(Strict):
 
 
 class Series(Strict):
-    """Points that belong together, by ascending x."""
+    """A series of points, by ascending x."""
 
     name: str
     points: tuple[Point, ...]
 
 
 class Plot(Strict):
-    """Something that grows with something else; both axes are logarithmic. It is a file of its name, so all names differ."""
+    """A plot with two logarithmic axes. Its name is part of a file name, so names are unique."""
 
     name: str
     title: str
     x: str
-    """What the horizontal axis counts, with its unit."""
+    """Label of the horizontal axis, with its unit."""
     y: str
     series: tuple[Series, ...]
 
 
 class Measured(Strict):
-    """What a benchmark has found."""
+    """The result of a benchmark."""
 
     figures: tuple[Figure, ...]
     turns: dict[str, tuple[Turn, ...]] = {}
-    """Variant → its turns, in order: what the ratios were made of."""
+    """Turns by variant, in order: the data of the ratios."""
     curves: dict[str, tuple[tuple[int, float], ...]] = {}
-    """Name → (tokens, loss) as training went on."""
+    """Loss curves by name, as (tokens, loss)."""
     plots: tuple[Plot, ...] = ()
     notes: tuple[str, ...] = ()
-    """What a reader must know: what could not be measured, and why."""
+    """Notes for the reader, such as what could not be measured and why."""
 
 
 class Machine(Strict):
-    """Where it was measured."""
+    """The machine of a measurement."""
 
     processor: str
-    """With the instructions that decide how fast a product is."""
+    """Model, with the instruction set extensions that determine the speed of matrix products."""
     cores: int
     memory_gib: float
     platform: str
 
 
 class Company(Strict):
-    """What else the machine did meanwhile."""
+    """Other load of the machine during a measurement."""
 
     load_before: float
-    """Processes that ran or waited to, on average over the minute before."""
+    """Load average over the minute before."""
     others: float
     """Share of all processors that other processes used."""
     stolen: float
-    """Share of all processors that the hypervisor gave to others."""
+    """Share of all processors that the hypervisor gave to others (steal time)."""
 
     @property
     def busy(self) -> bool:
@@ -135,7 +135,7 @@ class Record(Strict):
     versions: dict[str, str]
     commit: str
     date: str
-    """ISO 8601, UTC, when it ended."""
+    """End of the measurement, ISO 8601, UTC."""
     seconds: float
 
     def figure(self, name: str) -> Figure | None:
@@ -143,14 +143,14 @@ class Record(Strict):
 
 
 def read(name: str, folder: Path = FOLDER) -> Record | None:
-    """The record of a benchmark; None where it was not measured."""
+    """The record of a benchmark; None when it was not measured."""
     path = folder / f"{name}.json"
     return Record.model_validate_json(path.read_bytes()) if path.exists() else None
 
 
 def write(record: Record, folder: Path = FOLDER) -> Path:
-    """Replace the record of a benchmark: whole, or not at all."""
+    """Replace the record of a benchmark atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{record.name}.json"
-    write_whole(path, record.model_dump_json(indent=1) + "\n", folder / f".{record.name}.part", flushed=True)
+    write_text_atomically(path, record.model_dump_json(indent=1) + "\n", folder / f".{record.name}.part", flushed=True)
     return path

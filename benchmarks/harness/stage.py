@@ -1,8 +1,8 @@
-"""A stage as a launcher trains it, which waits for its turn: `python -m benchmarks.harness.stage ORDER`.
+"""A stage as a launcher trains it, which takes turns: `python -m benchmarks.harness.stage ORDER`.
 
-ORDER holds a job. It goes the way of every rank (`pipelines.training.ranks.rank`); only the hook that Lightning calls when a batch
-begins is told to the gate first. Of several ranks (`benchmarks.harness.ranks`) the first has the gate: the others wait for its
-gradients, and end when whoever asks for turns has closed the pipe that all of them hold.
+ORDER holds a job. It runs the entry point of every rank (`pipelines.training.ranks.rank`); only Lightning's hook at the
+start of a batch calls the gate first. Of several ranks (`benchmarks.harness.ranks`) the first has the gate: the others
+wait for its gradients, and end when the measuring process closes the pipe that all of them share.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from benchmarks.harness.gate import Gate
 
 
 def main(order: Path, meet: Path | None = None) -> int:
-    """Train until nothing more is asked for; the exit status of the rank."""
+    """Train until the measurement ends; returns the exit status of the rank."""
     from pipelines.training.ranks import rank
 
     if int(os.environ.get("RANK", "0")) > 0:
-        os.dup2(2, 1)  # only the first answers
+        os.dup2(2, 1)  # only the first rank replies
         threading.Thread(target=_exit_with_the_pipe, daemon=True).start()
         return rank.main(order, meet)
     from pipelines.training.loop.module import StageModule
@@ -31,7 +31,7 @@ def main(order: Path, meet: Path | None = None) -> int:
     gate, begins = Gate(), StageModule.on_train_batch_start
 
     def waits(self: StageModule, batch: Any, batch_idx: int) -> None:
-        if batch_idx % self.cut.accumulated == 0:
+        if batch_idx % self.partition.accumulated == 0:
             gate.step()
         begins(self, batch, batch_idx)
 
@@ -43,7 +43,7 @@ def main(order: Path, meet: Path | None = None) -> int:
 
 def _exit_with_the_pipe() -> None:
     watched = select.poll()
-    watched.register(0, 0)  # told of the pipe's end alone: what it holds is for the first rank
+    watched.register(0, 0)  # only hang-up events: the data in the pipe is for the first rank
     watched.poll()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Jobs of real stages on real text, without a flow around them."""
+"""Jobs of real stages on real text, without a flow."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.small_corpus import write_tables
 from tests.steps import job_of, library_of, plan_of
 
 DOCUMENTS = 30_000
-"""Of the documentation in the installed packages."""
+"""Number of documentation strings of installed packages."""
 
 
 def tables(setting: Setting, labelled: bool = False) -> dict[str, Path]:
-    """Tables of text by name: few texts where it is quick, and where examples with labels are wanted."""
+    """Paths of tables of text, by name: few texts with `setting.quick` or `labelled`."""
     folder = setting.folder("tables")
     paths = write_tables(folder)
     if not (setting.quick or labelled):
@@ -37,7 +37,7 @@ def tables(setting: Setting, labelled: bool = False) -> dict[str, Path]:
 
 
 class Stages:
-    """The stages of a recipe, run one after another where others start from them."""
+    """The stages of a recipe, run in this process when others start from them."""
 
     def __init__(self, setting: Setting, name: str, recipe: str, tables: Mapping[str, Path]) -> None:
         self.setting, self.tables = setting, tables
@@ -49,7 +49,7 @@ class Stages:
         self._jobs = 0
 
     def job(self, stage: str, **runtime: Any) -> Job:
-        """The job of a stage whose parents have been made, in a folder of its own."""
+        """The job of a stage whose parents have been run, in a separate folder."""
         step, usual = self._steps[stage], {"threads": self.setting.threads}
         self._jobs += 1  # the same stage may be run in several ways
         out = self.folder / f"{stage}-{self._jobs}-out"
@@ -57,14 +57,14 @@ class Stages:
         return job.model_copy(update={"cache": self.folder / "tokens"})
 
     def make(self, stage: str) -> Path:
-        """Run a stage in this process; the folder of its model."""
+        """Run a stage in this process; returns the folder of its model."""
         job = self.job(stage)
         run(job)
         self._made[self._steps[stage].fingerprint] = job.out
         return job.out
 
     def loop(self, stage: str, units: float, **runtime: Any) -> tuple[Loop, Job]:
-        """The stage as a launcher would train it, waiting for its turns."""
+        """The stage as a launcher would train it, as a loop that takes turns."""
         job = self.job(stage, **runtime)
         order = job.out / "order.json"
         order.write_text(job.model_dump_json(), encoding="utf-8")
@@ -73,6 +73,6 @@ class Stages:
 
 
 def losses(job: Job, name: str = "train/loss") -> tuple[tuple[int, float], ...]:
-    """(tokens, loss) of each line that a stage has written."""
+    """(tokens, loss) of each metrics line of a stage."""
     lines = read_metrics(job.out / METRICS)
     return tuple((int(line["tokens"]), line[name]) for line in lines if name in line)

@@ -1,4 +1,5 @@
-"""A table of text to packed tokens on disk: `python -m benchmarks.harness.tokenise TABLE CACHE PROCESSES`."""
+"""Tokenise a table of text into packed tokens on disk: `python -m benchmarks.harness.tokenise TABLE CACHE
+PROCESSES`."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from pipelines.training.batches.reading_texts import beginning
 from pipelines.training.batches.token_shards import token_stream
 
 SAMPLE = 3_000_000
-"""Bytes of text that the tokenizer is made of."""
+"""Bytes of text that the tokenizer is trained on."""
 
 
 def main(table: Path, cache: Path, processes: int) -> None:
-    """Print the seconds it takes without making the tokenizer, and the tokens."""
+    """Print the seconds, without training the tokenizer, and the number of tokens."""
     tokenizer = WordPiece(sample_bytes=SAMPLE).train(beginning([table], SAMPLE))
     begun = time.monotonic()
     tokens = len(token_stream([table], tokenizer, None, None, cache, processes).tokens)

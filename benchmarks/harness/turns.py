@@ -1,7 +1,7 @@
-"""Variants that take turns (A B C A B C …), and what their turns say.
+"""Variants that take turns (A B C A B C …), and their statistics.
 
-Ratios are taken round by round, so that whatever slows a machine down for a while slows all variants of a round; the value is
-their median, and the interval that of the median over rounds drawn anew (percentile bootstrap; Efron & Tibshirani 1993, ch. 13).
+Ratios are computed per round, so that a temporary slowdown of the machine affects all variants of a round; the value is
+their median, with its percentile bootstrap interval over rounds (Efron & Tibshirani 1993, ch. 13).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Turns = dict[str, tuple[Turn, ...]]
 
 
 def take_turns(ways: Mapping[str, Callable[[], Turn]], rounds: int) -> Turns:
-    """`rounds` turns of each way, in turn; every other round in the opposite order, so that none always comes after the same."""
+    """Run `rounds` turns of each variant, alternating; every other round in reverse order, so that none always follows
+    the same."""
     turns: dict[str, list[Turn]] = {name: [] for name in ways}
     for number in range(rounds):
         for name in list(ways)[:: 1 if number % 2 == 0 else -1]:
@@ -31,14 +32,15 @@ def take_turns(ways: Mapping[str, Callable[[], Turn]], rounds: int) -> Turns:
 
 
 def timed(work: Callable[[], float]) -> Turn:
-    """A turn of this process and of those that it starts and waits for; `work` answers how much it did."""
+    """Time a turn of this process and of the processes that it starts and waits for; `work` returns its amount of
+    work."""
     begun, used = time.perf_counter(), _processor_seconds()
     units = work()
     return Turn(units=units, seconds=time.perf_counter() - begun, cpu=_processor_seconds() - used)
 
 
 def ratio(name: str, ours: Sequence[Turn], baseline: Sequence[Turn], against: str, unit: str = "x") -> Figure:
-    """How much more ours does in a second than theirs."""
+    """Ratio of our rate to that of `baseline`."""
     wall = [(a.units / a.seconds) / (b.units / b.seconds) for a, b in zip(ours, baseline, strict=True)]
     processor = [
         (a.units / a.cpu) / (b.units / b.cpu) for a, b in zip(ours, baseline, strict=True) if a.cpu > 0 and b.cpu > 0
@@ -56,18 +58,18 @@ def ratio(name: str, ours: Sequence[Turn], baseline: Sequence[Turn], against: st
 
 
 def rate(name: str, turns: Sequence[Turn], unit: str, scale: float = 1.0) -> Figure:
-    """What is done in a second, divided by `scale`."""
+    """The rate per second, divided by `scale`."""
     return median(name, [turn.units / turn.seconds / scale for turn in turns], unit)
 
 
 def median(name: str, values: Sequence[float], unit: str) -> Figure:
-    """The middle of some values, with its interval."""
+    """The median of some values, with its interval."""
     low, high = interval(values)
     return Figure(name=name, value=float(np.median(values)), unit=unit, low=low, high=high)
 
 
 def interval(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """The 95 % interval of the median; none of a single value."""
+    """The 95 % interval of the median; (None, None) for a single value."""
     if len(values) < 2:
         return None, None
     random = np.random.default_rng(0)
@@ -77,6 +79,6 @@ def interval(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def _processor_seconds() -> float:
-    """Of this process and of those that it started and that have ended."""
+    """Processor time of this process and of its ended children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)

@@ -1,1 +1,1 @@
-"""What the benchmarks compare with: training loops as a user of other libraries writes them, which wait for their turns."""
+"""Peers of the benchmarks: training loops as users of other libraries write them, which take turns with ours."""

@@ -1,6 +1,6 @@
-"""A stage's own network, batches, objectives and optimizer in a bare loop: `python -m benchmarks.peers.bare_loop ORDER`.
+"""A stage's network, batches, objectives and optimizer in a bare loop: `python -m benchmarks.peers.bare_loop ORDER`.
 
-ORDER holds a job that starts from a model. Nothing is logged, saved, resumed, checked or stopped.
+ORDER holds a job that starts from a model. The loop has no logging, checkpoints, resumption, checks or early stopping.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from benchmarks.harness.gate import Gate
 
 
 def main(order: Path) -> int:
-    """Train until nothing more is asked for."""
+    """Train until the measurement ends."""
     import torch
 
     from pipelines.lineage.results import COMPILED

@@ -1,7 +1,7 @@
-"""Distillation as one writes it over transformers: `python -m benchmarks.peers.distilled ORDER`.
+"""Distillation as a user of transformers writes it: `python -m benchmarks.peers.distilled ORDER`.
 
-Each batch goes through the teacher, which does not learn, and through the student; the student's softened scores are pulled
-towards the teacher's (Hinton, Vinyals & Dean 2015, §2). bfloat16 by autocast, fused AdamW, gradients clipped at 1.
+Each batch passes through the frozen teacher and the student; the loss is the KL divergence of their softened
+distributions (Hinton, Vinyals & Dean 2015, §2). bfloat16 by autocast, fused AdamW, gradients clipped at 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.harness.gate import Gate
 
 
 def main(order: Path) -> int:
-    """Train until nothing more is asked for."""
+    """Train until the measurement ends."""
     import pyarrow.parquet as parquet
     import torch
     from torch.nn.functional import kl_div, log_softmax, softmax
@@ -49,15 +49,15 @@ def main(order: Path) -> int:
     )
     optimizer = torch.optim.AdamW(student.parameters(), lr=settings["lr"], weight_decay=0.01, fused=True)
     schedule = get_linear_schedule_with_warmup(optimizer, settings["steps"] // 10, settings["steps"])
-    warmth = settings["temperature"]
+    temperature = settings["temperature"]
     while True:
         for batch in loader:
             gate.step()
             with torch.autocast("cpu", torch.bfloat16):
                 with torch.no_grad():
-                    target = softmax(teacher(**batch).logits.float() / warmth, -1)
-                outputs = log_softmax(student(**batch).logits.float() / warmth, -1)
-                loss = kl_div(outputs, target, reduction="batchmean") * warmth**2
+                    target = softmax(teacher(**batch).logits.float() / temperature, -1)
+                outputs = log_softmax(student(**batch).logits.float() / temperature, -1)
+                loss = kl_div(outputs, target, reduction="batchmean") * temperature**2
             loss.backward()
             torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
             optimizer.step()

@@ -1,8 +1,8 @@
-"""ELECTRA as one writes it over transformers: `python -m benchmarks.peers.electra ORDER`.
+"""ELECTRA as a user of transformers writes it: `python -m benchmarks.peers.electra ORDER`.
 
-transformers has both networks and no loop that trains them together. Here: its collator masks, the generator's own loss is
-computed, its draws fill in, the discriminator judges every token (Clark et al. 2020, §3.1); embeddings are shared, bfloat16 by
-autocast, fused AdamW, gradients clipped at 1.
+transformers has both networks and no loop that trains them jointly. Here its collator masks tokens, the generator's
+loss is computed, its samples replace the masks, and the discriminator classifies every token (Clark et al. 2020, §3.1);
+shared embeddings, bfloat16 by autocast, fused AdamW, gradients clipped at 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.peers.trainer import blocks
 
 
 def main(order: Path) -> int:
-    """Train until nothing more is asked for."""
+    """Train until the measurement ends."""
     import torch
     from torch.utils.data import DataLoader
     from transformers import (

@@ -1,4 +1,4 @@
-"""transformers' Trainer in a thread of its own, which trains only while it is its turn."""
+"""transformers' Trainer in a separate thread, which trains only during its turns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Blocks:
-    """Documents joined, each with its end, and cut into rows of one length whatever stands there (run_mlm.py)."""
+    """Concatenated documents with end tokens, cut into rows of one length regardless of document boundaries
+    (run_mlm.py)."""
 
     def __init__(self, stream: TokenStream, length: int) -> None:
         self.tokens, self.length = stream.tokens, length
@@ -30,7 +31,7 @@ class Blocks:
 
 
 class InterleavedTrainer:
-    """Masked-LM by the Trainer: bf16, sdpa and torch_compile on CUDA, float32 elsewhere."""
+    """Masked-LM training by the Trainer: bf16, sdpa and torch_compile on CUDA, float32 elsewhere."""
 
     def __init__(
         self,
@@ -85,8 +86,10 @@ class InterleavedTrainer:
         self._cuda = cuda
         arguments = TrainingArguments(
             output_dir=str(out / "trainer"), per_device_train_batch_size=rows, max_steps=10**6, learning_rate=lr,
-            lr_scheduler_type="constant", optim="adamw_torch_fused", max_grad_norm=1.0, save_strategy="no", report_to=[],
-            logging_steps=5, disable_tqdm=True, dataloader_num_workers=6 if cuda else 0, dataloader_drop_last=True, **settings,
+            lr_scheduler_type="constant", optim="adamw_torch_fused", max_grad_norm=1.0, save_strategy="no",
+            report_to=[],
+            logging_steps=5, disable_tqdm=True, dataloader_num_workers=6 if cuda else 0, dataloader_drop_last=True,
+            **settings,
         )  # fmt: skip
         collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=rate)
         trainer = Trainer(network, arguments, collator, Blocks(stream, length), callbacks=[Turns()])
@@ -108,7 +111,7 @@ class InterleavedTrainer:
         self._done.release()
 
     def take(self, steps: int) -> float:
-        """Train for some steps; the seconds they took. Raises what the Trainer raised."""
+        """Train for `steps` steps; returns the seconds they took. Raises the Trainer's exceptions."""
         begun = time.perf_counter()
         self._left = steps
         self._go.release()
@@ -118,7 +121,7 @@ class InterleavedTrainer:
         return time.perf_counter() - begun
 
     def end(self) -> None:
-        """After one more step."""
+        """End training after one more step."""
         self._ends = True
         self.take(1)
         self._thread.join()

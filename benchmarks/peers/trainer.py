@@ -1,9 +1,10 @@
 """transformers' Trainer as its example scripts use it: `python -m benchmarks.peers.trainer ORDER`.
 
-ORDER is JSON: a task of `TASKS`, the folder of the model that training starts from, the table of text, and settings. Text is
-tokenised and grouped into blocks as run_mlm.py and run_clm.py do (`datasets.map`, twice), or tokenised text by text as
-run_classification.py does; training is in bfloat16 by `bf16=True`. The optimizer's numbers are those of the other side; where
-what is learnt is compared, so is each step's rate (`rates`, multiples of `lr`), and the model is left in the folder `leave`.
+ORDER is JSON: a task of `TASKS`, the folder of the initial model, the table of text, and settings. Text is tokenised
+and grouped into blocks as in run_mlm.py and run_clm.py (`datasets.map`, twice), or tokenised text by text as in
+run_classification.py; training is in bfloat16 (`bf16=True`). The optimizer's settings are those of the other side; when
+losses are compared, each step's learning rate is as well (`rates`, multiples of `lr`), and the model is saved to the
+folder `leave`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def masked(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
 
 
 def masked_rows(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
-    """run_mlm.py's model and collator, on rows of tokens that somebody else has made of the text."""
+    """run_mlm.py's model and collator, on given rows of tokens."""
     import datasets
     from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
 
@@ -66,7 +67,7 @@ def causal(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
 
 
 def permuted(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
-    """run_plm.py's data collator, which draws a permutation for each row."""
+    """run_plm.py's data collator, which samples a permutation for each row."""
     from transformers import DataCollatorForPermutationLanguageModeling, XLNetLMHeadModel
 
     model = XLNetLMHeadModel.from_pretrained(settings["model"])
@@ -75,7 +76,7 @@ def permuted(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
 
 
 def spans(settings: dict[str, Any], tokenizer: Any) -> tuple[Any, Any, Any]:
-    """transformers' only script for T5's pre-training is for Flax: its rows come corrupted here, which costs nothing."""
+    """T5 on rows that are already corrupted, because transformers has a pre-training script only for Flax."""
     import datasets
     from transformers import AutoModelForSeq2SeqLM, default_data_collator
 
@@ -120,7 +121,7 @@ def _attention(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(order: Path) -> int:
-    """Train until nothing more is asked for."""
+    """Train until the measurement ends."""
     from transformers import AutoTokenizer, Trainer, TrainerCallback, TrainingArguments, set_seed
 
     settings = json.loads(order.read_bytes())
@@ -166,7 +167,7 @@ def main(order: Path) -> int:
     if "rates" in settings:
         from torch.optim.lr_scheduler import LambdaLR
 
-        rates = [*settings["rates"], 0.0]  # asked for once more after the last step
+        rates = [*settings["rates"], 0.0]  # LambdaLR evaluates it once more after the last step
         trainer.lr_scheduler = LambdaLR(trainer.create_optimizer(), lambda step: rates[step])
     trainer.train()
     if "leave" in settings:
@@ -176,7 +177,7 @@ def main(order: Path) -> int:
 
 
 def read_curve(path: Path, tokens: int) -> Sequence[tuple[int, float]]:
-    """(tokens, loss) of each line, of steps of so many tokens."""
+    """(tokens, loss) of each line; a step reads `tokens` tokens."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [(int(step) * tokens, loss) for step, loss in map(json.loads, lines)]
 

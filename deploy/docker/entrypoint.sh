@@ -1,8 +1,8 @@
 #!/bin/sh
-# Lays out the image's checkout at $CURSUS_ROOT, a volume that outlives containers, then runs the command.
+# Copies the image's checkout to $CURSUS_ROOT, a volume that outlives containers, then runs the command.
 #
-# What lies there belongs to the user: params.yaml and recipes that are there already stay, as do data/ and .cursus/. All else is
-# brought up to the image whenever the image is another one.
+# The user's files are kept: existing params.yaml and recipes, data/ and .cursus/. Everything else is updated whenever the image
+# changes.
 set -eu
 image=${CURSUS_IMAGE:-/opt/cursus}
 root=${CURSUS_ROOT:?say where the checkout is to be}
@@ -21,7 +21,7 @@ if [ "$root" != "$image" ]; then
   cd "$root"
 fi
 
-# a driver of Ray must be a node of its cluster; one without processors computes nothing itself
+# a Ray driver must run on a node of the cluster; a node without CPUs gets no tasks
 if [ -n "${CURSUS_JOIN_RAY:-}" ]; then
   ray start --address "$CURSUS_JOIN_RAY" --num-cpus 0 --disable-usage-stats
 fi

@@ -74,7 +74,7 @@ def export(
         limits,
         model=model,
         fingerprint=source.fingerprint,
-        say=lambda line: typer.echo(f"  {line}", err=True),
+        report_progress=lambda line: typer.echo(f"  {line}", err=True),
     )
     console = Console(highlight=False)
     show(console, record)

@@ -76,7 +76,7 @@ def promote(
     PromotionSettings.load(root)  # reports invalid settings before anything starts
     contest = open_contest(root, store, model, to, compare=not alone)
     candidate = contest.candidate
-    if contest.standing.champion == candidate.record.fingerprint:
+    if contest.alias_state.champion == candidate.record.fingerprint:
         console.print(f"{candidate.name} is already the {to} of {contest.model}", markup=False)
         return
     held = contest.champion.name if contest.champion else "no champion"

@@ -89,10 +89,10 @@ def export_model(
 def import_models(file: Annotated[Path, typer.Argument(help="A file that `cursus store export` wrote.")]) -> None:
     """Import the artifacts of a file, after checking every byte of it."""
     from pipelines.lineage.store import Store
-    from pipelines.lineage.transfer import take_in
+    from pipelines.lineage.transfer import import_artifacts
     from tasks.datasets.planning import store_folder
 
-    added = take_in(Store(store_folder(project_root())), file)
+    added = import_artifacts(Store(store_folder(project_root())), file)
     console.print(f"{len(added)} artifacts added")
     for name in added:
         console.print(name, markup=False)

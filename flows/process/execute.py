@@ -28,7 +28,7 @@ from pydantic import BaseModel
 from flows.process.recoverable import full_disk, recoverable
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
-from pipelines.safety.parent_process import at_callers_end
+from pipelines.safety.parent_process import on_parent_exit
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 from tasks.servers.temporary_server import TemporaryServer
@@ -82,7 +82,7 @@ def main(name: str, config: str, answer: Path) -> int:
     """Run the flow `name` with the JSON configuration `config`; write its result or CursusError to `answer`."""
     # a process that a shell starts in the background ignores SIGINT, with which this process is stopped
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    at_callers_end(lambda: os.kill(os.getpid(), signal.SIGINT))
+    on_parent_exit(lambda: os.kill(os.getpid(), signal.SIGINT))
     _end_children_with_this()
     root = project_root()
     prepare_environment(root)

@@ -15,8 +15,9 @@ from tests.steps import ROOT
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
 ROOMS = ("flows", "tasks", "pipelines", "benchmarks")
-WRITTEN = {"asks", "says"}
-"""Keys of files that users write or that were written before: a claim `says` its sentence, `quality` has `asks`."""
+WRITTEN = {"asks", "hangs", "says"}
+"""Keys of files that users write or that were written before: a claim `says` its sentence, `quality` has `asks`,
+a record of `docs/reliability` lists what `hangs`."""
 PHRASES = re.compile(
     r"^Of [a-z]|\bhangs? on\b|\basks? nobody\b|\bthis house\b|\bof the house\b|\bwhoever\b|\bsurer than\b"
     r"|\bstands? beside\b"

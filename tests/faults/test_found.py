@@ -22,7 +22,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, RESULT, SCRATCH, Result
 from pipelines.recipe.job import Job
 from pipelines.recipe.schema import Stage
-from pipelines.training.ranks.failure import keep_room, read_failure, tell_failure
+from pipelines.training.ranks.failure import reserve_space, read_failure, record_failure
 from tasks.launchers import LauncherSession
 from tasks.launchers.following import Attempt
 from tests.pipelines.training.small_recipe import RECIPE
@@ -83,7 +83,7 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
     mount(place := tmp_path / "disk")
     try:
         (place / SCRATCH).mkdir()
-        keep_room(place)
+        reserve_space(place)
         fill(place, 0)
         yield place
     finally:
@@ -95,7 +95,7 @@ def test_what_ended_a_job_is_told_on_a_full_disk_too(full_disk: Path) -> None:
     with pytest.raises(OSError, match="No space left"):
         (full_disk / SCRATCH / "more").write_bytes(bytes(10**6))
     (full_disk / SCRATCH / "more").unlink()
-    tell_failure(full_disk, StoreError("/data/store: No space left on device; free some space, then run again"))
+    record_failure(full_disk, StoreError("/data/store: No space left on device; free some space, then run again"))
     told = read_failure(full_disk, "general")
     assert isinstance(told, StoreError) and "free some space" in str(told)
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_told_leaves_nothing(full_disk: Path) -> None:
     (full_disk / SCRATCH / "room").unlink()
     with pytest.raises(OSError, match="No space left"):
         (full_disk / SCRATCH / "others").write_bytes(bytes(10**6))  # takes what the room has left
-    tell_failure(full_disk, StoreError("too late"))
+    record_failure(full_disk, StoreError("too late"))
     assert read_failure(full_disk, "general") is None
     assert sorted(path.name for path in full_disk.rglob("*") if path.is_file()) == ["others"]
 

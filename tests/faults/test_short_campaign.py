@@ -131,7 +131,7 @@ def test_a_judge_that_sees_nothing_would_be_no_judge(home: Path, undisturbed: di
     record.unlink()
     record.write_bytes(content)
     (told,) = lost(before, [], place.store)
-    assert told.endswith("was published and is computed again")
+    assert told.endswith("was published and was computed again")
     before.checkpoints[name] = 9
     assert len(lost(before, [], place.store)) == 2
     metrics = place.store.root / name / "metrics.jsonl"

@@ -1,4 +1,4 @@
-"""The kinds of fault. A new kind is one new file."""
+"""The kinds of fault, discovered from the modules of this package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.faults.fault import Fault
 
 
 def kinds() -> dict[str, Fault]:
-    """Every kind of this package, by name."""
+    """All kinds of this package, by name."""
     kinds_by_name = {}
     for module in pkgutil.iter_modules(__path__):
         imported = importlib.import_module(f"{__name__}.{module.name}")

@@ -1,8 +1,8 @@
-"""The wall clock jumps while a run goes on, forwards or backwards, by seconds to years; the monotonic clock does not.
+"""The wall clock jumps during a run, forwards or backwards, by seconds to years; the monotonic clock does not.
 
-A few lines of C (clock.c) stand between every process of the run and the system's clock, and read how far it is off from a
-mapped file that changes at a random moment. Only the clock that people set is moved: that is what NTP, a person or a restored
-virtual machine does. Times of files stay the kernel's.
+A preloaded library (clock.c) intercepts the clock calls of every process of the run, and adds an offset from a
+memory-mapped file that changes at a random moment. Only the wall clock jumps, as after NTP, a manual change or the
+restoration of a virtual machine. File times remain the kernel's.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ClockJump(Fault):
 
 
 class Clock:
-    """The wall clock of the processes that have `settings` in their environment."""
+    """The wall clock of processes with `settings` in their environment."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
@@ -54,7 +54,7 @@ class Clock:
         self.settings = {"LD_PRELOAD": str(library), "CURSUS_CLOCK": str(self._file)}
 
     def jump(self, seconds: int) -> None:
-        """Set how far it is off."""
+        """Set the clock's offset."""
         mode = "r+b" if self._file.exists() else "wb"  # in place: it is mapped
         with self._file.open(mode) as file:
             file.write(struct.pack("=q", seconds))

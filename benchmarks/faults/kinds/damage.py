@@ -1,6 +1,7 @@
-"""A bit that flips, or a file that is cut, while nothing runs: in checkpoints, token shards, prepared data, artifacts.
+"""A flipped bit, or a truncated file, while nothing runs: in checkpoints, token shards, prepared data, artifacts.
 
-A disk that lies does not tell: the file keeps its time, and what looks only at times and sizes sees nothing.
+The file keeps its modification time, as with silent disk corruption, so that checks of times and sizes do not detect
+it.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _FOLDER = re.compile(r"delete (?:the (?:folder|file) )?(\S+)")
 
 
 def damage(path: Path, random: Random) -> str:
-    """Damage a file as a failing disk does; what was done."""
+    """Damage a file like a failing disk; returns a description."""
     how = random.choice(HOW)
     with _unnoticed(path):
         if how == "flipped":
             content = bytearray(path.read_bytes())
             content[at := random.randrange(len(content))] ^= 1 << random.randrange(8)
-            # in place: what is linked elsewhere is the same bytes on the disk
+            # in place, so that hard links are damaged as well
             path.write_bytes(content)
             return f"a bit of byte {at} flipped"
         size = random.randrange(path.stat().st_size) if how == "cut" else 0
@@ -52,7 +53,7 @@ def _unnoticed(path: Path) -> Iterator[None]:
 
 
 class Damage(Fault):
-    """Bring a checkout to where there is something to damage, damage it, and run again."""
+    """Run a checkout until there are files to damage, damage one, and run again."""
 
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         self.prepare(checkout, random)
@@ -69,14 +70,14 @@ class Damage(Fault):
 
     @abstractmethod
     def prepare(self, checkout: Checkout, random: Random) -> None:
-        """Run it as far as it must be."""
+        """Run the checkout until there are files to damage."""
 
     @abstractmethod
     def files(self, checkout: Checkout) -> list[Path]:
-        """What may be damaged."""
+        """Files that may be damaged."""
 
     def unfinished(self, path: Path, checkout: Checkout, finished: Snapshot) -> None:
-        """What the damage makes necessary to compute again."""
+        """Remove from `finished` the work that has to be repeated after the damage."""
 
     def fix(self, checkout: Checkout, ending: Ending) -> None:
         match = _FOLDER.search(ending.error or "")
@@ -88,7 +89,7 @@ class Damage(Fault):
 
 class DamagedCheckpoint(Damage):
     name = "damaged_checkpoint"
-    description = "a bit flipped or a file cut in what a killed stage left to resume from"
+    description = "a bit flipped or a file truncated in the checkpoints of a killed stage"
     cases = 8
 
     def prepare(self, checkout: Checkout, random: Random) -> None:
@@ -115,7 +116,7 @@ class DamagedCheckpoint(Damage):
 
 class DamagedTokens(Damage):
     name = "damaged_tokens"
-    description = "a bit flipped or a file cut in a tokenised corpus"
+    description = "a bit flipped or a file truncated in a tokenised corpus"
     cases = 3
 
     def prepare(self, checkout: Checkout, random: Random) -> None:
@@ -129,7 +130,7 @@ class DamagedTokens(Damage):
 
 class DamagedData(Damage):
     name = "damaged_data"
-    description = "a bit flipped or a file cut in a prepared table, before anything is trained on it"
+    description = "a bit flipped or a file truncated in a prepared table, before training"
     cases = 4
 
     def prepare(self, checkout: Checkout, random: Random) -> None:
@@ -146,7 +147,7 @@ class DamagedData(Damage):
 
 class DamagedArtifact(Damage):
     name = "damaged_artifact"
-    description = "a bit flipped or a file cut in a published artifact, its record included"
+    description = "a bit flipped or a file truncated in a published artifact, including its record"
     cases = 5
 
     def prepare(self, checkout: Checkout, random: Random) -> None:

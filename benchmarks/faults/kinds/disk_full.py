@@ -1,4 +1,5 @@
-"""A disk that runs full at a random moment, and has space again afterwards: a small tmpfs over one of the run's folders."""
+"""A disk that runs full at a random moment, and has space again afterwards: a small tmpfs mounted on one of the run's
+folders."""
 
 from __future__ import annotations
 
@@ -15,21 +16,21 @@ from benchmarks.faults.regime import Checkout
 FOLDERS = {"store": "data/store", "prepared data": "data/prepared", "state": ".cursus", "temporary folder": "tmp"}
 ROOMY = "2g"
 PAGE = 4096
-"""Bytes of a tmpfs's smallest size."""
+"""Smallest size of a tmpfs, in bytes."""
 
 
 class DiskFull(Fault):
     name = "disk_full"
-    description = "the disk of the store, the state, the prepared data or the temporary folder has no byte left"
+    description = "the disk of the store, the state, the prepared data or the temporary folder has no space left"
     cases = 20
 
     def unavailable(self) -> str | None:
         if os.geteuid() != 0 or shutil.which("mount") is None:
-            return "only root may mount a small disk"
+            return "only root may mount a tmpfs"
         return None
 
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
-        # the store is where most is written
+        # most data is written to the store
         name = random.choice([*FOLDERS, "store"])
         folder = checkout.folder / FOLDERS[name]
         mount(folder)
@@ -54,7 +55,7 @@ class DiskFull(Fault):
 
 
 def mount(folder: Path) -> None:
-    """Put a disk of its own where `place` is, with what was there."""
+    """Mount a tmpfs on `folder`, with the folder's content."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder.with_name(f"{folder.name}-before")
     shutil.move(folder, kept)
@@ -65,15 +66,15 @@ def mount(folder: Path) -> None:
 
 
 def fill(folder: Path, left: int) -> None:
-    """Leave `left` bytes. The disk is made smaller: a file that fills it could be what a run deletes."""
+    """Shrink the disk until `left` bytes are free. A file that fills it could be deleted by the run."""
     while True:
         stat = os.statvfs(folder)
-        size = max(PAGE, (stat.f_blocks - stat.f_bfree) * stat.f_frsize + left)  # a size of 0 would be none
-        # what was written since is refused: asked again
+        size = max(PAGE, (stat.f_blocks - stat.f_bfree) * stat.f_frsize + left)  # a size of 0 means unlimited
+        # the remount fails if more was written meanwhile: try again
         if subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], capture_output=True).returncode == 0:
             return
 
 
 def free(folder: Path) -> None:
-    """Give the space back."""
+    """Restore the disk's size."""
     subprocess.run(["mount", "-o", f"remount,size={ROOMY}", str(folder)], check=True)

@@ -18,13 +18,13 @@ SERVER = "prefect.server"
 
 
 class Kill(Fault):
-    """Wait for a random moment of the run, in processor time; then the first moment that what is to be killed is there."""
+    """Wait for a random moment of the run, in processor time; then kill the process as soon as it exists."""
 
     row = 5
 
     @abstractmethod
     def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
-        """What is to be killed, where it runs now."""
+        """The process to kill; None when it does not run."""
 
     def settings(self) -> dict[str, str]:
         """Environment variables of the run."""

@@ -1,4 +1,5 @@
-"""Servers that go away at a random moment: Prefect's and MLflow's, killed, or stopped for a while, or a locked database."""
+"""Outages of Prefect's and MLflow's servers at a random moment: killed, suspended for some seconds, or a locked
+database."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ from benchmarks.faults.regime import Checkout, environment_of
 from tasks.servers import processes
 
 SECONDS = (2.0, 25.0)
-"""How long a server is away."""
+"""Range of an outage's duration."""
 _MLFLOW = "campaign-mlflow"
 
 
 class Outage(Fault):
-    """Something is away for a while, from a random moment of the run on, in processor time."""
+    """A temporary outage from a random moment of the run, in processor time."""
 
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
         share, away = random.random(), random.uniform(*SECONDS)
@@ -35,17 +36,17 @@ class Outage(Fault):
         return Strike(f"for {away:.0f} s {moment(share, finished)}", attempt.ended(), finished)
 
     def there(self, attempt: Attempt) -> bool:
-        """Whether what is to go away has come."""
+        """Whether the service has started."""
         return True
 
     @abstractmethod
     def take_away(self, checkout: Checkout, attempt: Attempt, seconds: float) -> None:
-        """Take it away, and bring it back."""
+        """Suspend the service, and resume it after `seconds`."""
 
 
 class PrefectStopped(Outage):
     name = "prefect_stopped"
-    description = "the temporary Prefect server stands still (SIGSTOP) for 2 to 25 seconds"
+    description = "the temporary Prefect server is suspended (SIGSTOP) for 2 to 25 seconds"
     cases = 6
     standing = False
 
@@ -62,7 +63,7 @@ class PrefectStopped(Outage):
 
 class MlflowLocked(Outage):
     name = "mlflow_locked"
-    description = "another process holds MLflow's SQLite database alone for 2 to 25 seconds"
+    description = "another process holds an exclusive lock on MLflow's SQLite database for 2 to 25 seconds"
     cases = 7
     tracked = False
 
@@ -75,7 +76,7 @@ class MlflowLocked(Outage):
 
 class MlflowKilled(Fault):
     name = "mlflow_killed"
-    description = "the MLflow server that a run tells is killed, and started again before the next run"
+    description = "the MLflow server that a run reports to is killed, and restarted before the next run"
     cases = 7
     tracked = False
 
