@@ -1,8 +1,8 @@
-"""A candidate and the champion that it would follow, and the step that judges both on the same examples.
+"""The comparison of a candidate with the current champion, and the step that evaluates both on the same examples.
 
-contest = open_contest(root, store, "cursus-classifier", "champion")     # refuses what cannot be compared, before compute
-step = judging(contest, prepared, settings)                             # an evaluate stage, kept in the store like any other
-check_predictions(folder, prepared)                                     # both answered every test example
+contest = open_contest(root, store, "cursus-classifier", "champion")  # rejects incomparable models before computing
+step = judging(contest, prepared, settings)                           # an evaluate stage, in the store like any other
+check_predictions(folder, prepared)                                   # both predicted every test example
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from pipelines.serving.answering.examples import family_of
 from pipelines.task_families import TaskFamily
 from tasks.datasets.planning import sources
 from tasks.datasets.prepared import Prepared
-from tasks.decisions.journal import Standing
+from tasks.decisions.journal import AliasState
 from tasks.models.ancestry import ancestry, label, latest_model, resolve
 from tasks.promotion.settings import PromotionSettings
-from tasks.tracking.champions import former, standing
-from tasks.tracking.registry import CANDIDATE as OFFERED
+from tasks.tracking.champions import champion_state, former
+from tasks.tracking.registry import CANDIDATE as REGISTERED
 from tasks.tracking.registry import task_model_name
 
 ALIAS = re.compile(r"[a-z][a-z0-9_-]*")
@@ -46,12 +46,12 @@ LABELLED = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Side:
-    """A model of a contest."""
+    """One of the models of a contest."""
 
     record: Provenance
     folder: Path
     lineage: Mapping[str, Provenance]
-    """Its record and its ancestors', parents first."""
+    """Records of the model and its ancestors, parents first."""
     train: DataSource
     """The labelled table that it was trained on."""
 
@@ -69,69 +69,72 @@ class Side:
 
     @property
     def labels(self) -> list[str]:
-        """The classes or tags that it knows, sorted; none where answers are open."""
+        """The classes or tags of the model, sorted; none for free-text answers."""
         config = read_json(self.folder / "config.json")
-        noted = (config.get(CONFIG_KEY) or {}).get("labels")
-        return sorted(noted if noted is not None else config.get("id2label", {}).values())
+        labels = (config.get(CONFIG_KEY) or {}).get("labels")
+        return sorted(labels if labels is not None else config.get("id2label", {}).values())
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Who is compared with whom, for which alias of which registered model."""
+    """A candidate and the champion that it is compared with, for an alias of a registered model."""
 
     model: str
     alias: str
     candidate: Side
     champion: Side | None
-    standing: Standing
-    """When the contest was opened."""
+    alias_state: AliasState
+    """The state of the alias when the contest was opened."""
 
 
 def open_contest(root: Path, store: Store, reference: str | None, alias: str, compare: bool = True) -> Contest:
-    """The contest of the model that `reference` names (None: what the latest run ended in) with the present champion.
+    """The contest of the model `reference` (None: the final model of the latest run) with the current champion.
 
-    Without `compare` it is judged alone. Raises CursusError for a name that names nothing, DataError for a model that
-    answers no task and for two that cannot be compared: other tasks, datasets or labels.
+    Without `compare` the candidate is evaluated alone. Raises CursusError for an unknown reference, DataError for a
+    model without a task and for models that cannot be compared: different tasks, datasets or labels.
     """
-    if ALIAS.fullmatch(alias) is None or alias == OFFERED or alias.startswith(former("")):
+    if ALIAS.fullmatch(alias) is None or alias == REGISTERED or alias.startswith(former("")):
         raise RecipeError(
-            f"{alias!r} is no alias to promote to: it begins with a letter and has small letters, digits, _ and -; {OFFERED} and "
-            f"{former('…')} are kept by runs and by rollbacks"
+            f"{alias!r} is no alias for a promotion: an alias begins with a letter and consists of lower-case letters, "
+            f"digits, _ and -; {REGISTERED} and {former('…')} are reserved for runs and rollbacks"
         )
     fingerprint = latest_model(root) if reference is None else resolve(root, store, reference)[1]
     candidate = _side(store, fingerprint)
     model = task_model_name(candidate.folder)
-    there = standing(root, store, model, alias)
+    state = champion_state(root, store, model, alias)
     champion = None
-    if compare and there.champion is not None and there.champion != fingerprint:
-        champion = _side(store, there.champion)
-        _refuse_strangers(candidate, champion, alias)
-    return Contest(model, alias, candidate, champion, there)
+    if compare and state.champion is not None and state.champion != fingerprint:
+        champion = _side(store, state.champion)
+        _refuse_incomparable(candidate, champion, alias)
+    return Contest(model, alias, candidate, champion, state)
 
 
 def refuse_other_items(contest: Contest, prepared: Prepared, store: Store) -> None:
-    """Raise DataError for a model that was not made to be judged on today's test items: it may have been trained on them."""
-    sides = ((contest.candidate, CANDIDATE), (contest.champion, f"present {contest.alias}"))
-    strangers = [(side, what) for side, what in sides if side and side.train.digest != prepared.digests["train"]]
+    """Raise DataError for a model whose training data may contain some of today's test items."""
+    sides = ((contest.candidate, CANDIDATE), (contest.champion, f"current {contest.alias}"))
+    other_data = [(side, what) for side, what in sides if side and side.train.digest != prepared.digests["train"]]
     judged_on: dict[str, set[str]] = {}
-    for record in store.all() if strangers else ():  # read only where somebody has to be looked for
+    for record in store.all() if other_data else ():  # the records are read only if needed
         if Kind(record.kind) is Kind.EVALUATE and "test" in record.data:
             for subject in record.parents.values():
                 judged_on.setdefault(subject, set()).add(record.data["test"].digest)
-    for side, what in strangers:
+    for side, what in other_data:
         if prepared.digests["test"] in judged_on.get(side.record.fingerprint, set()):
             continue
         raise DataError(
             f"the {what} {side.name} was trained on {side.train.path} with the md5 {side.train.digest[:8]}, which is "
-            f"{prepared.digests['train'][:8]} today, and was never judged on today's test items: it may have learned some of "
-            f"them. Train it again on today's data (`cursus run {side.record.recipe} --data {side.dataset}`), or bring the data "
-            "back"
-            + ("" if side is contest.candidate else ", or judge the candidate alone with `cursus promote --alone`")
+            f"{prepared.digests['train'][:8]} today, and was never evaluated on today's test items: some of them may "
+            "be in its training data. Train it again on today's data "
+            f"(`cursus run {side.record.recipe} --data {side.dataset}`), or restore the data"
+            + ("" if side is contest.candidate else ", or evaluate the candidate alone with `cursus promote --alone`")
         )
 
 
 def judging(contest: Contest, prepared: Prepared, settings: PromotionSettings, root: Path) -> Step:
-    """The step that answers the same test table with both models. Raises RecipeError where a criterion asks for the impossible."""
+    """The step that evaluates both models on the same test table.
+
+    Raises RecipeError for a criterion that cannot be measured.
+    """
     family = contest.candidate.family
     for criterion in settings.criteria:
         if (problem := criterion.problem(family.metrics)) is not None:
@@ -154,7 +157,7 @@ def judging(contest: Contest, prepared: Prepared, settings: PromotionSettings, r
 
 
 def check_predictions(folder: Path, prepared: Prepared, contest: Contest) -> None:
-    """Raise DataError where a model has not answered every test example, each once."""
+    """Raise DataError unless every model has predicted every test example exactly once."""
     from pyarrow import parquet
 
     size = parquet.read_metadata(prepared.tables["test"]).num_rows
@@ -162,11 +165,11 @@ def check_predictions(folder: Path, prepared: Prepared, contest: Contest) -> Non
     for side, name in ((contest.candidate, CANDIDATE), (contest.champion, CHAMPION)):
         if side is None:
             continue
-        answered = sorted(row["index"] for row in table.to_pylist() if row["stage"] == name)
-        if answered != list(range(size)):
+        predicted = sorted(row["index"] for row in table.to_pylist() if row["stage"] == name)
+        if predicted != list(range(size)):
             raise DataError(
-                f"{folder / PREDICTIONS}: the {name} {side.name} has {len(answered)} predictions for {size} test items; "
-                f"nothing is compared. Delete {folder} and run again"
+                f"{folder / PREDICTIONS}: the {name} {side.name} has {len(predicted)} predictions for {size} test "
+                f"items; nothing is compared. Delete {folder} and run again"
             )
 
 
@@ -175,51 +178,51 @@ def _side(store: Store, fingerprint: str) -> Side:
     record, folder = lineage[fingerprint], store.folder(fingerprint)
     if record.kind not in ANSWERING_KINDS:
         raise DataError(
-            f"{record.recipe}/{label(record)} ({fingerprint[:8]}) answers no task, so there is nothing to judge it by; name the "
+            f"{record.recipe}/{label(record)} ({fingerprint[:8]}) answers no task and cannot be evaluated; name the "
             "model that was fine-tuned from it"
         )
-    # parents come first: what is nearer wins
+    # parents come first: the table of the nearest stage counts
     read = [one.data["train"] for one in lineage.values() if "train" in one.data]
     if not read:
         raise DataError(f"{record.recipe}/{label(record)} ({fingerprint[:8]}): its lineage names no labelled table")
     return Side(record, folder, lineage, read[-1])
 
 
-def _refuse_strangers(candidate: Side, champion: Side, alias: str) -> None:
-    """DataError for two models that no test table can compare."""
+def _refuse_incomparable(candidate: Side, champion: Side, alias: str) -> None:
+    """Raise DataError for two models that no test table can compare."""
     pair = f"the candidate {candidate.name} and the {alias} {champion.name} cannot be compared: "
     if candidate.family != champion.family:
         raise DataError(f"{pair}one answers {candidate.family.name}, the other {champion.family.name}")
     if candidate.dataset != champion.dataset:
         raise DataError(
-            f"{pair}one was trained on {candidate.dataset}, the other on {champion.dataset}. Train both on one dataset, or "
-            "judge the candidate alone with --alone"
+            f"{pair}one was trained on {candidate.dataset}, the other on {champion.dataset}. Train both on one "
+            "dataset, or evaluate the candidate alone with --alone"
         )
     if candidate.labels != champion.labels:
         only = [
             sorted(set(one.labels) - set(other.labels)) for one, other in ((candidate, champion), (champion, candidate))
         ]
-        told = [
-            f"only the {name} knows {', '.join(labels)}"
+        differences = [
+            f"only the {name} has {', '.join(labels)}"
             for name, labels in zip((CANDIDATE, alias), only, strict=True)
             if labels
         ]
-        raise DataError(f"{pair}their labels differ, {' and '.join(told)}. --alone judges the candidate by itself")
+        raise DataError(f"{pair}their labels differ, {' and '.join(differences)}. --alone evaluates it alone")
 
 
 def _suite(settings: PromotionSettings, family: TaskFamily, champion: bool) -> list[Evaluation]:
-    """The evaluations that the criteria ask for, each once, as far as they are defined for the family."""
+    """The evaluations that the criteria require, each once, as far as they are defined for the family."""
     discover("pipelines.judging.evaluations")
-    found: dict[str, dict[str, Any]] = {}
-    # whatever is asked, the answers are scored: they are what a person looks at
+    suite: dict[str, dict[str, Any]] = {}
+    # scores are always part of the suite: a person reads them
     scores = {"name": Evaluation.default_name}
-    for asked in [one for criterion in settings.criteria for one in criterion.evaluations(champion)] + [scores]:
-        member = Evaluation.members.get(asked["name"])
-        # what is not measured here is told by the criterion that asks for it
+    for required in [one for criterion in settings.criteria for one in criterion.evaluations(champion)] + [scores]:
+        member = Evaluation.members.get(required["name"])
+        # the criterion itself reports an evaluation that is not defined for the family
         if member is not None and (member.reads is None or family.name in member.reads):  # type: ignore[attr-defined]
-            found.setdefault(asked["name"], asked)
+            suite.setdefault(required["name"], required)
     try:
-        return [Evaluation.model_validate(asked) for asked in found.values()]
+        return [Evaluation.model_validate(required) for required in suite.values()]
     except ValidationError as invalid:
-        said = invalid.errors()[0]["msg"].removeprefix("Value error, ")
-        raise RecipeError(f"params.yaml: promotion.criteria: {said}") from None
+        message = invalid.errors()[0]["msg"].removeprefix("Value error, ")
+        raise RecipeError(f"params.yaml: promotion.criteria: {message}") from None

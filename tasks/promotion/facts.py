@@ -1,4 +1,4 @@
-"""What a promotion knows without asking a model: the leakage ledger of the dataset, and the candidate's lineage."""
+"""Evidence that needs no model: the leakage ledger of the dataset, and the lineage of the candidate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasks.reproduction.record import proof
 
 
 def overlaps(prepared: Prepared, lineage: dict[str, Provenance]) -> LeakageEvidence:
-    """What the ledger of a prepared dataset says. Raises DataError where it is not there."""
+    """The overlaps in the leakage ledger of a prepared dataset. Raises DataError when there is no ledger."""
     from pyarrow import parquet
 
     path = prepared.folder / "decontaminated" / LEDGER
@@ -28,7 +28,7 @@ def overlaps(prepared: Prepared, lineage: dict[str, Provenance]) -> LeakageEvide
     left_in: Counter[str] = Counter()
     removed = 0
     for each in totals(read_rows(path)):
-        # what a published set keeps within itself is told by its test examples, below
+        # overlaps that a published dataset keeps are counted from its test examples, below
         if each["action"] == "drop":
             removed += each["texts"]
         elif each["action"] == "warn":
@@ -50,15 +50,15 @@ def overlaps(prepared: Prepared, lineage: dict[str, Provenance]) -> LeakageEvide
 
 
 def descent(store: Store, model: str) -> LineageEvidence:
-    """The lineage of an artifact: every file of every ancestor is read and compared with what was published."""
+    """Verify the lineage of an artifact: every file of every ancestor is compared with its published digest."""
     flaws: list[str] = []
     commits: dict[str, str | None] = {}
-    waiting, seen = [model], set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
+    queue, visited = [model], set[str]()
+    while queue:
+        name = queue.pop()
+        if name in visited:
             continue
-        seen.add(name)
+        visited.add(name)
         try:
             artifact = store.get(name)
         except StoreError as flaw:
@@ -72,12 +72,12 @@ def descent(store: Store, model: str) -> LineageEvidence:
             flaws.append(f"{artifact.folder}: the record is that of another artifact")
             continue
         commits[label(record)] = record.environment.commit
-        waiting += record.parents.values()
-    found = proof(store, model)
+        queue += record.parents.values()
+    reproduction = proof(store, model)
     return LineageEvidence(
-        steps=len(seen),
+        steps=len(visited),
         flaws=tuple(flaws),
         commits=commits,
-        identical=found.identical if found else None,
-        reproduction=found.sentence.rstrip(".") if found else "",
+        identical=reproduction.identical if reproduction else None,
+        reproduction=reproduction.sentence.rstrip(".") if reproduction else "",
     )

@@ -1,4 +1,4 @@
-"""Judging a contest from its evidence, and carrying out what was decided."""
+"""The verdict on a contest from its evidence, and the execution of the decision."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pipelines.judging.gate.evidence import Evidence
 from pipelines.judging.gate.verdict import verdict
 from pipelines.lineage.store import Artifact, Store
 from tasks.datasets.prepared import Prepared
-from tasks.decisions.journal import PromotionJournal, Standing
-from tasks.decisions.record import GATE, Action, Contestant, Decision, Judge, Promotion, now
+from tasks.decisions.journal import AliasState, PromotionJournal
+from tasks.decisions.record import GATE, Action, Contestant, Judge, Promotion, PromotionDecision, now
 from tasks.models.ancestry import label
 from tasks.promotion.contest import Contest, Side
 from tasks.promotion.facts import descent, overlaps
 from tasks.promotion.settings import PromotionSettings
-from tasks.tracking.champions import former, standing, tell
+from tasks.tracking.champions import champion_state, former, report_decisions
 
 
 def new_id() -> str:
@@ -37,23 +37,23 @@ def judge(
     settings: PromotionSettings,
     identifier: str,
 ) -> Promotion:
-    """Every criterion's answer and the verdict, written into reports/. `judged` is the judging step's artifact."""
+    """Judge every criterion, write the record into reports/ and return it. `judged` is the judging step's artifact."""
     document = json.loads((judged.folder / EVALUATION).read_text(encoding="utf-8"))
-    known = overlaps(prepared, dict(contest.candidate.lineage))
+    leakage = overlaps(prepared, dict(contest.candidate.lineage))
     evidence = Evidence(
         metrics=contest.candidate.family.metrics,
-        examples=known.tested,
+        examples=leakage.tested,
         champion=contest.champion is not None,
         sections=tuple(document["sections"].values()),
-        leakage=known,
+        leakage=leakage,
         lineage=descent(store, contest.candidate.record.fingerprint),
     )
     outcomes = [criterion.judge(evidence) for criterion in settings.criteria]
-    unasked = [
+    not_required = [
         CriterionOutcome(
             criterion=name, outcome="not asked", reason="not named under promotion.criteria in params.yaml"
         )
-        for name in settings.unasked
+        for name in settings.not_required
     ]
     promotion = Promotion(
         id=identifier,
@@ -63,10 +63,10 @@ def judge(
         dataset=prepared.name,
         family=contest.candidate.family.name,
         metrics=contest.candidate.family.metrics,
-        examples=known.tested,
+        examples=leakage.tested,
         candidate=contestant(contest.candidate),
         champion=contestant(contest.champion) if contest.champion else None,
-        outcomes=[*outcomes, *unasked],
+        outcomes=[*outcomes, *not_required],
         verdict=verdict(outcomes),
         evidence=judged.fingerprint,
     )
@@ -75,18 +75,18 @@ def judge(
 
 
 def contestant(side: Side) -> Contestant:
-    """A model as the record names it."""
+    """A model as it is recorded."""
     return Contestant(fingerprint=side.record.fingerprint, label=label(side.record), recipe=side.record.recipe)
 
 
 def conclude(
     root: Path, store: Store, promotion: Promotion, by: Judge | None, left: str | None = None
 ) -> tuple[Promotion, str | None]:
-    """Record what was decided, then move the alias; the record, and why MLflow is told later where it is.
+    """Record the decision, then move the alias; return the record, and why MLflow is updated later, if it is.
 
-    Without a person, GO promotes, NO-GO refuses, and INCONCLUSIVE is left open, for the reason `left` where there is one.
-    Raises CursusError where another promotion has moved the alias since, for it was not this champion that the candidate was
-    compared with, and where the candidate is no longer in the store.
+    Without a person's decision, GO promotes, NO-GO refuses, and INCONCLUSIVE is left open, with the reason `left` if
+    given. Raises CursusError when another promotion has moved the alias since, because the candidate was compared with
+    another champion, and when the candidate is no longer in the store.
     """
     if by is not None:
         action: Action = "promoted" if by.decision == "promote" else "refused"
@@ -94,20 +94,23 @@ def conclude(
         action = {"GO": "promoted", "NO-GO": "refused", "INCONCLUSIVE": "left open"}[promotion.verdict]  # type: ignore[assignment]
     journal = PromotionJournal(store)
     fingerprint = promotion.candidate.fingerprint
-    with journal.alone():
-        here = journal.standing(promotion.model, promotion.alias)
+    with journal.exclusive():
+        here = journal.alias_state(promotion.model, promotion.alias)
         compared = promotion.champion.fingerprint if promotion.champion else None
         if action == "promoted" and compared is not None and here.champion != compared:
             raise CursusError(
-                f"another promotion has made {(here.champion or 'none')[:8]} the {promotion.alias} of {promotion.model} since "
-                f"this candidate was compared with {compared[:8]}; nothing is promoted, run `cursus promote` again"
+                f"another promotion has made {(here.champion or 'none')[:8]} the {promotion.alias} of "
+                f"{promotion.model} since this candidate was compared with {compared[:8]}; nothing is promoted, run "
+                "`cursus promote` again"
             )
         if action == "promoted" and store.get(fingerprint) is None:
             raise CursusError(
-                f"{fingerprint[:12]} is no longer in the store; nothing is promoted, make it again with `cursus run`"
+                f"{fingerprint[:12]} is no longer in the store; nothing is promoted, recompute it with `cursus run`"
             )
-        after = Standing(fingerprint, here.champion) if action == "promoted" and here.champion != fingerprint else here
-        decision = Decision(
+        after = (
+            AliasState(fingerprint, here.champion) if action == "promoted" and here.champion != fingerprint else here
+        )
+        decision = PromotionDecision(
             promotion=promotion.id,
             at=now(),
             action=action,
@@ -124,28 +127,32 @@ def conclude(
         journal.add(decision)
     concluded = promotion.model_copy(update={"decision": decision})
     concluded.write(root)
-    return concluded, tell(root, store)
+    return concluded, report_decisions(root, store)
 
 
-def roll_back(root: Path, store: Store, model: str, alias: str, name: str, reason: str) -> tuple[Decision, str | None]:
-    """Put the alias back on the model that it was on before; doing it twice is where one began.
+def roll_back(
+    root: Path, store: Store, model: str, alias: str, name: str, reason: str
+) -> tuple[PromotionDecision, str | None]:
+    """Move the alias back to the model that it pointed to before; a second rollback undoes the first.
 
-    The decision, and why MLflow is told later where it is. Raises CursusError where there is none to go back to.
+    Returns the decision, and why MLflow is updated later, if it is. Raises CursusError when there is no former
+    champion.
     """
-    standing(root, store, model, alias)
+    champion_state(root, store, model, alias)
     journal = PromotionJournal(store)
-    with journal.alone():
-        here = journal.standing(model, alias)
+    with journal.exclusive():
+        here = journal.alias_state(model, alias)
         if here.champion is None:
-            known = sorted({each.model for each in journal.decisions() if each.champion})
+            models = sorted({each.model for each in journal.decisions() if each.champion})
             raise CursusError(
-                f"{model} has no {alias}, so there is nothing to roll back. Models that have one: {', '.join(known) or 'none'}"
+                f"{model} has no {alias}, so there is nothing to roll back. "
+                f"Models that have one: {', '.join(models) or 'none'}"
             )
         if here.former is None:
             raise CursusError(
-                f"{model}: {here.champion[:8]} is its first {alias}, there is no {former(alias)} to go back to"
+                f"{model}: {here.champion[:8]} is its first {alias}; there is no {former(alias)} to roll back to"
             )
-        decision = Decision(
+        decision = PromotionDecision(
             at=now(),
             action="rolled back",
             model=model,
@@ -159,4 +166,4 @@ def roll_back(root: Path, store: Store, model: str, alias: str, name: str, reaso
             former=here.champion,
         )
         journal.add(decision)
-    return decision, tell(root, store)
+    return decision, report_decisions(root, store)

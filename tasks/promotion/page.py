@@ -1,4 +1,4 @@
-"""A promotion as people see it: Markdown for Prefect's UI, and a page of its own under reports/."""
+"""The presentation of a promotion: Markdown for Prefect's UI, and a page under reports/."""
 
 from __future__ import annotations
 
@@ -7,29 +7,32 @@ from pathlib import Path
 from pipelines.judging.gate import CriterionOutcome
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from pipelines.reports.sections.gate import Gate
+from pipelines.reports.sections.gate import GateSection
 from tasks.datasets.prepared import Prepared
 from tasks.decisions.record import Promotion
-from tasks.display.artifacts import SHOWING
+from tasks.display.artifacts import ARTIFACTS
 from tasks.models.ancestry import ancestry
 from tasks.records.reports import records_of
 
 ARTIFACT = "gate"
-"""Key of what is shown in Prefect's UI."""
+"""Key of the artifact in Prefect's UI."""
 
 
 def described(promotion: Promotion, page: Path | None) -> str:
-    """The evidence as Markdown: who, the verdict, a line a criterion."""
+    """The promotion as Markdown: the verdict, the models, and one line per criterion."""
     against = promotion.champion
-    held = f"the {promotion.alias} {against.label} {against.fingerprint[:8]}" if against else "no champion, alone"
+    opponent = f"the {promotion.alias} {against.label} {against.fingerprint[:8]}" if against else "no champion"
     lines = [
         f"# {promotion.verdict}",
         "",
-        f"**{promotion.model}**: the candidate {promotion.candidate.label} {promotion.candidate.fingerprint[:8]} against "
-        f"{held}, on the {promotion.examples} test examples of {promotion.dataset}.",
+        f"**{promotion.model}**: the candidate {promotion.candidate.label} {promotion.candidate.fingerprint[:8]} "
+        f"against {opponent}, on the {promotion.examples} test examples of {promotion.dataset}.",
         "",
         # a list: the form's window is too narrow for a table
-        *(f"- {one.criterion} **{one.outcome}**: {one.reason}" for one in sorted(promotion.outcomes, key=_first)),
+        *(
+            f"- {one.criterion} **{one.outcome}**: {one.reason}"
+            for one in sorted(promotion.outcomes, key=_decisive_first)
+        ),
         "",
     ]
     if (decided := promotion.decision) is not None:
@@ -40,14 +43,14 @@ def described(promotion: Promotion, page: Path | None) -> str:
 
 
 def show(promotion: Promotion, page: Path | None) -> None:
-    """The criteria and their reasons as artifacts of the flow run."""
-    SHOWING.text(ARTIFACT, described(promotion, page), promotion.sentence)
+    """Publish the criteria and their reasons as artifacts of the flow run."""
+    ARTIFACTS.text(ARTIFACT, described(promotion, page), promotion.sentence)
     rows = [{"criterion": one.criterion, "outcome": one.outcome, "reason": one.reason} for one in promotion.outcomes]
-    SHOWING.table(f"{ARTIFACT}-criteria", rows, f"{promotion.model}: {promotion.verdict}")
+    ARTIFACTS.table(f"{ARTIFACT}-criteria", rows, f"{promotion.model}: {promotion.verdict}")
 
 
 def write_page(root: Path, store: Store, promotion: Promotion, prepared: Prepared) -> Path:
-    """Write the promotion's pages: the gate, and the report of what its judging step measured; the gate's file."""
+    """Write the promotion's pages, the gate and the report of its judging step, and return the gate's file."""
     from pipelines.reports.report import render_report
 
     folder = promotion.write(root).parent
@@ -61,7 +64,7 @@ def write_page(root: Path, store: Store, promotion: Promotion, prepared: Prepare
         "seconds": record.environment.seconds,
         "parents": record.parents,
     }
-    told = promotion.model_dump(mode="json")
+    recorded = promotion.model_dump(mode="json")
     execution = {
         "id": promotion.id,
         "recipe": record.recipe,
@@ -70,14 +73,14 @@ def write_page(root: Path, store: Store, promotion: Promotion, prepared: Prepare
         "started": promotion.began,
         "seconds": record.environment.seconds,
         "steps": [step],
-        "promotion": told,
-        "criteria": told["outcomes"],
+        "promotion": recorded,
+        "criteria": recorded["outcomes"],
     }
     records = records_of(store, ancestry(store, record.fingerprint))
     render_report(execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html")
-    return folder / f"{Gate.name}.html"
+    return folder / f"{GateSection.name}.html"
 
 
-def _first(outcome: CriterionOutcome) -> int:
-    """What decides comes first."""
+def _decisive_first(outcome: CriterionOutcome) -> int:
+    """Sort key: outcomes that decide the verdict come first."""
     return ("missed", "undecided", "met", "not asked").index(outcome.outcome)

@@ -1,4 +1,4 @@
-"""What a promotion asks for, as params.yaml says under `promotion:`."""
+"""The settings of promotions: the block `promotion:` of params.yaml."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipelines.corpora.settings.dataset import FILE, read_params
 from pipelines.errors import RecipeError
 from pipelines.judging.gate import Criterion
 
-USUAL: dict[str, dict[str, Any]] = {
+DEFAULT_CRITERIA: dict[str, dict[str, Any]] = {
     "quality": {},
     "latency": {},
     "model_size": {},
@@ -21,7 +21,7 @@ USUAL: dict[str, dict[str, Any]] = {
     "lineage": {},
     "reproducible": {"commit": "any"},
 }
-"""What is asked where params.yaml does not say."""
+"""Criteria and their settings when params.yaml has none."""
 
 
 class PromotionSettings(BaseModel):
@@ -29,10 +29,10 @@ class PromotionSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    criteria: tuple[SerializeAsAny[Criterion], ...] = Field(default=USUAL, validate_default=True)
-    """In the file a mapping of criterion to its settings; what is not named is not asked."""
+    criteria: tuple[SerializeAsAny[Criterion], ...] = Field(default=DEFAULT_CRITERIA, validate_default=True)
+    """In the file, a mapping of criterion to its settings; criteria that are not named are not required."""
     wait_hours: float = Field(72.0, gt=0)
-    """Hours that a verdict left open waits for a person in Prefect's UI, before nothing is promoted."""
+    """Hours that an inconclusive verdict waits for a decision in Prefect's UI; after that, nothing is promoted."""
 
     @model_validator(mode="before")
     @classmethod
@@ -50,14 +50,14 @@ class PromotionSettings(BaseModel):
         ]
 
     @property
-    def unasked(self) -> list[str]:
-        """The criteria that exist and are not asked."""
+    def not_required(self) -> list[str]:
+        """The criteria that exist and are not required."""
         discover("pipelines.judging.gate")
         return sorted(set(Criterion.members) - {criterion.name for criterion in self.criteria})
 
     @classmethod
     def load(cls, root: Path) -> Self:
-        """The block of `root`/params.yaml. RecipeError when it asks for something that there is not."""
+        """Load the block from `root`/params.yaml. Raises RecipeError for unknown criteria or settings."""
         try:
             return cls.model_validate(dict(read_params(root).get("promotion") or {}))
         except ValidationError as invalid:
@@ -69,6 +69,6 @@ class PromotionSettings(BaseModel):
 def _mapping(name: Any, settings: Any) -> Mapping[str, Any]:
     if not isinstance(settings, Mapping):
         raise ValueError(
-            f"{name}: expected a mapping of its settings, got {settings!r}; {{}} asks for it as it usually is"
+            f"{name}: expected a mapping of its settings, got {settings!r}; {{}} requires it with its default settings"
         )
     return settings

@@ -1,4 +1,4 @@
-"""Great Expectations asked: its answers as plain values, and its Data Docs with an index that works without a network."""
+"""Runs Great Expectations: results as plain values, and Data Docs with an index that works without a network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.quality.questions import Question
+from tasks.quality.questions import QualityQuestion
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 5
 
 
-def asked(suites: Mapping[str, Sequence[Question]], frame: Callable[[str], DataFrame], docs: Path) -> dict[str, Any]:
-    """Ask Great Expectations, write its Data Docs into `docs`, and return the answers by table.
+def run_suites(
+    suites: Mapping[str, Sequence[QualityQuestion]], frame: Callable[[str], DataFrame], docs: Path
+) -> dict[str, Any]:
+    """Validate every table's suite, write the Data Docs into `docs`, and return the results by table.
 
-    `frame` gives the measures of a table; one table is in memory at a time.
+    `frame` returns the measures of a table; one table is in memory at a time.
     """
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
@@ -41,7 +43,7 @@ def asked(suites: Mapping[str, Sequence[Question]], frame: Callable[[str], DataF
         site: Any = {"class_name": "SiteBuilder", "store_backend": store, "site_index_builder": index}
         context.add_data_docs_site(site_name="tables", site_config=site)
         source = context.data_sources.add_pandas("tables")
-        answers = {}
+        results = {}
         for name, questions in suites.items():
             suite = gx.ExpectationSuite(name=name)
             for question in questions:
@@ -61,18 +63,18 @@ def asked(suites: Mapping[str, Sequence[Question]], frame: Callable[[str], DataF
                     "return_unexpected_index_query": False,
                 },
             )
-            answer: dict[str, Any] = result.to_json_dict()  # type: ignore[no-untyped-call]
-            answers[name] = _answer(answer, questions)
+            document: dict[str, Any] = result.to_json_dict()  # type: ignore[no-untyped-call]
+            results[name] = _plain_result(document, questions)
         context.build_data_docs()
-    return answers
+    return results
 
 
-def _answer(result: dict[str, Any], suite: Sequence[Question]) -> dict[str, Any]:
+def _plain_result(result: dict[str, Any], suite: Sequence[QualityQuestion]) -> dict[str, Any]:
     order = {question.meaning: question for question in suite}
-    found = []
+    entries = []
     for item in result["results"]:
         config, numbers = item["expectation_config"], item["result"]
-        found.append(
+        entries.append(
             {
                 "expectation": config["type"],
                 "meaning": config["description"],
@@ -90,30 +92,30 @@ def _answer(result: dict[str, Any], suite: Sequence[Question]) -> dict[str, Any]
                 "trouble": _exception(item),
             }
         )
-    found.sort(key=lambda entry: suite.index(order[entry["meaning"]]))
-    return {"success": not any(map(refuses, found)), "expectations": found}
+    entries.sort(key=lambda entry: suite.index(order[entry["meaning"]]))
+    return {"success": not any(map(refuses, entries)), "expectations": entries}
 
 
 def refuses(entry: Mapping[str, Any]) -> bool:
-    """Whether an answer refuses its table; a failure that is only warned of does not."""
+    """Whether the result of an expectation rejects its table; a failure with severity `warning` does not."""
     return not entry["success"] and entry["severity"] == "critical"
 
 
 def _plain(value: Any) -> Any:
-    """A value of numpy as one of Python; a share with as many digits as are read."""
+    """A NumPy scalar as a Python value, rounded to four digits."""
     value = value.item() if hasattr(value, "item") else value
     return round(value, 4) if isinstance(value, float) else value
 
 
 def _exception(item: dict[str, Any]) -> str | None:
-    """What stopped Great Expectations from answering at all, if anything did."""
+    """Message of the exception that prevented the evaluation of an expectation; None when there was none."""
     info = item.get("exception_info") or {}
     reports = [info] if "raised_exception" in info else list(info.values())
     return next((str(report["exception_message"]) for report in reports if report.get("raised_exception")), None)
 
 
 def index_page(dataset: str, results: Mapping[str, Any], folder: Path) -> str:
-    """A list of the tables' pages: Great Expectations' own index is empty without a network."""
+    """An HTML index of the tables' pages: the one of Great Expectations is empty without a network."""
     items = []
     for name, result in results.items():
         page = next(folder.glob(f"validations/{name}/**/*.html")).relative_to(folder).as_posix()
@@ -125,7 +127,7 @@ def index_page(dataset: str, results: Mapping[str, Any], folder: Path) -> str:
         items.append(f'<li><a href="{page}">{name}</a>: {word}<ul>{which}</ul></li>')
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{dataset}</title>'
-        '<meta name="color-scheme" content="light dark"><style>body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;'
-        "max-width:50rem;padding:0 1rem}</style>"
-        f"<h1>{dataset}: what Great Expectations found</h1><ul>{''.join(items)}</ul></html>\n"
+        '<meta name="color-scheme" content="light dark"><style>body{font:16px/1.5 system-ui,sans-serif;'
+        "margin:2rem auto;max-width:50rem;padding:0 1rem}</style>"
+        f"<h1>{dataset}: results of Great Expectations</h1><ul>{''.join(items)}</ul></html>\n"
     )

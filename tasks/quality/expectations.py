@@ -1,7 +1,8 @@
-"""Expectations of our own, for Great Expectations to judge tables of measures by.
+"""Custom expectations of Great Expectations for tables of measures.
 
-A row of such a table stands for one document or for several that would be answered alike (`documents`), so counts are sums of
-that column, not of rows. Importing this imports Great Expectations, which takes seconds: do it where it is needed.
+A row of such a table represents one document, or several with equal results (`documents`), so counts are sums of that
+column, not of rows. Importing this module imports Great Expectations, which takes seconds: import it where it is
+needed.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from pipelines.corpora.evidence.drift import SIGNIFICANCE, drift
 from pipelines.corpora.evidence.study import is_language
 
 TABLE = "table.measures"
-UNTOLD = "too little unlabelled text to train a tokenizer on"
+TOO_LITTLE_TEXT = "too little unlabelled text to train a tokenizer on"
 
 
 class TableOfMeasures(TableMetricProvider):
-    """The metric that the expectations below are answered from: the table of measures itself."""
+    """The metric that the expectations below are computed from: the table of measures itself."""
 
     metric_name = TABLE
 
@@ -46,39 +47,41 @@ class TableOfMeasures(TableMetricProvider):
 
 
 class CountsDocuments(ColumnMapExpectation):
-    """An expectation about every value of a column that counts documents where its parent counts rows."""
+    """An expectation about every value of a column, which counts documents where its parent counts rows."""
 
     def get_validation_dependencies(self, *args: Any, **kwargs: Any) -> Any:
-        """Those of the parent, which rows fail, and for how many documents each row stands."""
-        wanted = super().get_validation_dependencies(*args, **kwargs)
-        counted = wanted.get_metric_configuration(f"{self.map_metric}.unexpected_count")
+        """The parent's dependencies, the rows that fail, and the number of documents of each row."""
+        dependencies = super().get_validation_dependencies(*args, **kwargs)
+        counted = dependencies.get_metric_configuration(f"{self.map_metric}.unexpected_count")
         assert counted is not None
         domain = dict(counted.metric_domain_kwargs)
         condition = f"{self.map_metric}.condition"
-        wanted.set_metric_configuration(condition, MetricConfiguration(condition, domain, counted.metric_value_kwargs))
+        dependencies.set_metric_configuration(
+            condition, MetricConfiguration(condition, domain, counted.metric_value_kwargs)
+        )
         domain.pop("column")
-        wanted.set_metric_configuration(TABLE, MetricConfiguration(TABLE, domain, {}))
-        return wanted
+        dependencies.set_metric_configuration(TABLE, MetricConfiguration(TABLE, domain, {}))
+        return dependencies
 
     def _validate(self, metrics: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         answer = super()._validate(metrics, *args, **kwargs)
         weights = metrics[TABLE]["documents"]
         failed = metrics[f"{self.map_metric}.condition"][0]
         documents = int(weights.sum())
-        asked = int(weights.loc[failed.index].sum())
+        examined = int(weights.loc[failed.index].sum())
         unexpected = int(weights.loc[failed.index[failed]].sum())
         result = answer["result"]
         result |= {
             "element_count": documents,
             "unexpected_count": unexpected,
-            "unexpected_percent": _percent(unexpected, asked),
+            "unexpected_percent": _percent(unexpected, examined),
         }
         if "missing_count" in result:
             result |= {
-                "missing_count": documents - asked,
-                "missing_percent": _percent(documents - asked, documents),
+                "missing_count": documents - examined,
+                "missing_percent": _percent(documents - examined, documents),
                 "unexpected_percent_total": _percent(unexpected, documents),
-                "unexpected_percent_nonmissing": _percent(unexpected, asked),
+                "unexpected_percent_nonmissing": _percent(unexpected, examined),
             }
         return answer
 
@@ -88,19 +91,19 @@ class ExpectMeasuresToBeBetween(CountsDocuments, ExpectColumnValuesToBeBetween):
 
 
 class ExpectMeasuresToBeNull(CountsDocuments, ExpectColumnValuesToBeNull):
-    """Of no document there is anything to say in this column."""
+    """The column is empty for every document."""
 
 
 class ExpectFieldsToNotBeNull(CountsDocuments, ExpectColumnValuesToNotBeNull):
-    """No document lacks this column."""
+    """The column has a value for every document."""
 
 
 class ExpectNoLeakage(ExpectMeasuresToBeBetween):
-    """No document holds so large a part of an evaluation text, as the overlap of their runs of words."""
+    """No document overlaps an evaluation text by the limit or more, measured as the overlap of their word n-grams."""
 
     strict_max: bool = True
     words: int
-    """Length of the runs of words."""
+    """Length of the n-grams in words."""
     against: str
     """The evaluation tables."""
 
@@ -116,87 +119,90 @@ class Aggregate(BatchExpectation):
 
     @abstractmethod
     def answer(self, table: pd.DataFrame) -> tuple[bool, str]:
-        """Whether it is met, and what was observed in plain words."""
+        """Whether the expectation is met, and the observed value in plain words."""
 
 
 class ExpectTableToHoldDocuments(Aggregate):
     """There is at least one document."""
 
     def answer(self, table: pd.DataFrame) -> tuple[bool, str]:
-        """The number of documents."""
+        """Met when the table has a document; observes their number."""
         documents = int(table["documents"].sum())
         return documents > 0, f"{documents:,} documents"
 
 
 class ExpectLanguageShare(Aggregate):
-    """At least a share of the characters of the sampled texts stands in texts told to be of the language."""
+    """At least a share of the characters of the sampled texts is in texts identified as the language."""
 
     language: str
     at_least: float
     success_keys: ClassVar[tuple[str, ...]] = ("language", "at_least")
 
     def answer(self, table: pd.DataFrame) -> tuple[bool, str]:
-        """Met where no text of the sample is long enough to tell."""
-        told = table[table["detected_language"].notna()]
-        characters = told.groupby("detected_language")["characters"].sum().sort_values(ascending=False, kind="stable")
-        if not len(told):
-            return True, "no text is long enough to tell its language"
-        share = (
-            sum(many for found, many in characters.items() if is_language(str(found), self.language)) / characters.sum()
+        """Also met when no text of the sample is long enough to identify its language."""
+        identified = table[table["detected_language"].notna()]
+        characters = (
+            identified.groupby("detected_language")["characters"].sum().sort_values(ascending=False, kind="stable")
         )
-        others = [f"{found} {many / characters.sum():.1%}" for found, many in characters.items()][:4]
-        return share >= self.at_least, f"{share:.1%} {self.language} of {len(told):,} texts ({', '.join(others)})"
+        if not len(identified):
+            return True, "no text is long enough to identify its language"
+        share = (
+            sum(many for language, many in characters.items() if is_language(str(language), self.language))
+            / characters.sum()
+        )
+        others = [f"{language} {many / characters.sum():.1%}" for language, many in characters.items()][:4]
+        return share >= self.at_least, f"{share:.1%} {self.language} of {len(identified):,} texts ({', '.join(others)})"
 
 
 class ExpectNoDrift(Aggregate):
-    """The shares of the kinds in a column are about those of the last accepted version of the dataset."""
+    """The distribution of the kinds in a column is close to that of the last accepted version of the dataset."""
 
     column: str
     at_most: float
     earlier: dict[str, int] | None = None
-    """Kind → documents of the last accepted version; None where there is none."""
+    """Kind → documents of the last accepted version; None without one."""
     success_keys: ClassVar[tuple[str, ...]] = ("column", "at_most", "earlier")
 
     def answer(self, table: pd.DataFrame) -> tuple[bool, str]:
-        """Met where there is no earlier version."""
+        """Also met without an earlier version."""
         if self.earlier is None:
             return True, "no earlier version"
         kinds = table[self.column].astype(str).where(table[self.column].notna())
         now = {str(kind): int(many) for kind, many in table["documents"].groupby(kinds).sum().items()}
-        found = drift(self.earlier, now)
-        return not found.exceeds(self.at_most), f"distance {found.distance:.3f}, p = {found.p_value:.2g}"
+        measured = drift(self.earlier, now)
+        return not measured.exceeds(self.at_most), f"distance {measured.distance:.3f}, p = {measured.p_value:.2g}"
 
 
 class ExpectUnknownTokenShare(Aggregate):
-    """A tokenizer knows almost all of the sampled texts."""
+    """At most a share of the tokens of the sampled texts is unknown to a tokenizer."""
 
     at_most: float
     success_keys: ClassVar[tuple[str, ...]] = ("at_most",)
 
     def answer(self, table: pd.DataFrame) -> tuple[bool, str]:
-        """Met where there was too little text to train on, and where so few tokens say little (binomial)."""
+        """Also met with too little text to train on, and when the excess is not significant (binomial test)."""
         from scipy.stats import binom
 
         tokens, unknown = int(table["token_count"].sum()), int(table["unknown_tokens"].sum())
         if not tokens:
-            return True, UNTOLD
+            return True, TOO_LITTLE_TEXT
         chance = float(binom.sf(unknown - 1, tokens, self.at_most))
         return chance >= SIGNIFICANCE, f"{unknown:,} of {tokens:,} tokens ({unknown / max(1, tokens):.3%})"
 
 
 class ExpectFertility(Aggregate):
-    """A tokenizer needs few tokens for a word."""
+    """A tokenizer needs at most a number of tokens per word."""
 
     at_most: float
     unit: str
     success_keys: ClassVar[tuple[str, ...]] = ("at_most", "unit")
 
     def answer(self, table: pd.DataFrame) -> tuple[bool, str]:
-        """Met where there was too little text to train on."""
+        """Also met with too little text to train on."""
         if not table["token_count"].sum():
-            return True, UNTOLD
+            return True, TOO_LITTLE_TEXT
         fertility = table["token_count"].sum() / max(1, table["word_count"].sum())
-        return bool(fertility <= self.at_most), f"{fertility:.3f} tokens a {self.unit}"
+        return bool(fertility <= self.at_most), f"{fertility:.3f} tokens per {self.unit}"
 
 
 def _percent(part: int, whole: int) -> float:

@@ -1,11 +1,12 @@
-"""The verdict on a dataset: Great Expectations asks every table its questions before anything trains on it.
+"""The verdict on a dataset: Great Expectations validates every table before anything trains on it.
 
-    tables ─▶ measures, a file at a time (pipelines.corpora.evidence.dataset_evidence) ─▶ rows that stand for each table ─▶ expectations
-                                                                                                    ├─▶ Data Docs
-       accepted.json: the profile of the version before ◀── profile.json ◀── verdict.json ◀─────────┘
+    tables ─▶ measures, a file at a time (pipelines.corpora.evidence.dataset_evidence)
+               └─▶ representative rows of each table ─▶ expectations ─▶ Data Docs, verdict.json, profile.json
+                   accepted.json: the profile of the previous version ─▶ drift
 
-What a question needs is measured first (`characters`, `copies`, `also_in`, `overlap`, `problem`, `language`, `tokens`, …), in
-bounded memory whatever a table's size. Failures show their rows as where they stand (`stands_at`) and how they begin (`text`).
+The columns of the questions are measured first (`characters`, `copies`, `also_in`, `overlap`, `problem`, `language`,
+`tokens`, …), in bounded memory whatever a table's size. Failed rows are shown with their location (`stands_at`) and
+beginning (`text`).
 """
 
 from __future__ import annotations
@@ -20,27 +21,33 @@ from pipelines.corpora.shards.tables import origin
 from pipelines.corpora.shards.writing import read_json, replaced_atomically, write_json
 from pipelines.corpora.steps.step import LABELLED, TABLES, DataStep, begin, run_step
 from pipelines.errors import QualityError
-from tasks.quality.data_docs import asked, index_page, refuses
+from tasks.quality.data_docs import index_page, refuses, run_suites
 from tasks.quality.questions import questions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 ACCEPTED = "accepted.json"
-"""What the last version that passed was like, and the one before it. No output of DVC's: it outlives a refused version."""
+"""Profiles of the last accepted version and of the one before it.
+
+No DVC output, so that it survives a rejected version.
+"""
 
 
 def validate(dataset: str, root: Path) -> None:
-    """Write verdict.json, profile.json and the Data Docs. QualityError names the first failed expectation with five rows."""
+    """Write verdict.json, profile.json and the Data Docs.
+
+    Raises QualityError, which names the first failed expectation with five rows.
+    """
     step = begin("validate", dataset, root)
     summary = read_json(step.home / "summary.json")
-    found = gather_evidence(step, summary)
-    profile = dataset_profile(found)
-    before = compared_with(step.home / ACCEPTED, profile)
+    evidence = gather_evidence(step, summary)
+    profile = dataset_profile(evidence)
+    before = reference_profile(step.home / ACCEPTED, profile)
     suites = {name: questions(name, step.settings, before and before["tables"].get(name)) for name in TABLES}
     documents = root / "data" / "docs" / dataset
     with replaced_atomically(documents) as folder:
-        results = asked(suites, lambda name: frame(name, found, step), folder)
+        results = run_suites(suites, lambda name: frame(name, evidence, step), folder)
         (folder / "index.html").write_text(index_page(dataset, results, folder), encoding="utf-8")
     verdict = {
         "dataset": dataset,
@@ -51,37 +58,38 @@ def validate(dataset: str, root: Path) -> None:
     write_json(step.home / "profile.json", profile)
     write_json(step.home / "verdict.json", verdict)
     if not verdict["success"]:
-        raise QualityError(complaint(verdict))
+        raise QualityError(failure_message(verdict))
     write_json(step.home / ACCEPTED, {"accepted": profile, "before": before})
     step.finished()
 
 
-def compared_with(path: Path, profile: dict[str, Any]) -> dict[str, Any] | None:
-    """The profile that a version is compared with: the last accepted one, unless that is this very version.
+def reference_profile(path: Path, profile: dict[str, Any]) -> dict[str, Any] | None:
+    """The profile that a version is compared with: the last accepted one, or the one before if that equals this
+    version.
 
-    Judging a version again so gives the same answers.
+    Validating a version again therefore gives the same results.
     """
     if not path.is_file():
         return None
     known = read_json(path)
-    found: dict[str, Any] | None = known["before"] if known["accepted"] == profile else known["accepted"]
-    return found
+    reference: dict[str, Any] | None = known["before"] if known["accepted"] == profile else known["accepted"]
+    return reference
 
 
-def frame(table: str, found: DatasetEvidence, step: DataStep) -> DataFrame:
-    """The rows that stand for a table, with the columns its questions ask about."""
-    rows = found.frame(table)
+def frame(table: str, evidence: DatasetEvidence, step: DataStep) -> DataFrame:
+    """The representative rows of a table, with the columns of its questions."""
+    rows = evidence.frame(table)
     family = step.settings.task.family
     rows["stands_at"] = rows[origin(family) if table in LABELLED else "source"]
     if table in LABELLED and has_classes(family):
-        answers = found.totals(table)["kinds"]
+        answers = evidence.totals(table)["kinds"]
         rows["examples_of_label"] = rows["kind"].map(answers)
         rows["share_of_label"] = rows["examples_of_label"] / max(1, sum(answers.values()))
     return rows
 
 
-def complaint(verdict: dict[str, Any]) -> str:
-    """The first failed expectation with its rows, and the names of the others."""
+def failure_message(verdict: dict[str, Any]) -> str:
+    """Error message with the first failed expectation, its rows, and the names of the other failed ones."""
     failed = [
         (table, entry)
         for table, result in verdict["tables"].items()
@@ -90,10 +98,10 @@ def complaint(verdict: dict[str, Any]) -> str:
     ]
     table, first = failed[0]
     about = f" on {first['column']!r}" if first["column"] else ""
-    seen = f"{first['unexpected_count']} documents, " if first["unexpected_count"] else ""
+    count = f"{first['unexpected_count']} documents, " if first["unexpected_count"] else ""
     lines = [
         f"{verdict['dataset']}: the table {table!r} failed {first['expectation']}{about} ({first['meaning']}): "
-        + (first["trouble"] or f"{seen}observed {first['observed']}")
+        + (first["trouble"] or f"{count}observed {first['observed']}")
     ]
     for row in first["rows"]:
         value = row.get(first["column"])
@@ -101,8 +109,8 @@ def complaint(verdict: dict[str, Any]) -> str:
         lines.append(f"{row.get('stands_at')}  {shown}{row.get('text')!r}")
     lines += [f"also failed: {table}: {entry['expectation']} ({entry['meaning']})" for table, entry in failed[1:]]
     if any(entry["expectation"] == "expect_no_drift" for _, entry in failed):
-        lines.append(f"if the change is meant, delete data/prepared/{verdict['dataset']}/{ACCEPTED} and run again")
-    lines.append(f"all answers: {verdict['data_docs']} and data/prepared/{verdict['dataset']}/verdict.json")
+        lines.append(f"if the change is intended, delete data/prepared/{verdict['dataset']}/{ACCEPTED} and run again")
+    lines.append(f"all results: {verdict['data_docs']} and data/prepared/{verdict['dataset']}/verdict.json")
     return "\n".join(lines)
 
 

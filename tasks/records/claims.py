@@ -1,7 +1,7 @@
-"""Records of measured claims, and the page made of them.
+"""Records of measured claims, and the page generated from them.
 
 docs/claims/<recipe>.<claim>.json     one record, written after a measurement, replaced by the next
-docs/claims.md                        made of all records and of nothing else
+docs/claims.md                        generated from all records and nothing else
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pipelines.lineage.store import Store
 from pipelines.recipe.claims import COMPARISON, claim_of
 from pipelines.recipe.plan import Plan
 from tasks.datasets.prepared import Prepared
-from tasks.records.measurements import cost_of, data_of, keep, read_records
+from tasks.records.measurements import cost_of, data_of, read_records, write_record
 
 RECORDS = Path("docs/claims")
 PAGE = Path("docs/claims.md")
@@ -24,23 +24,23 @@ Verdict = Literal["reproduced", "not reproduced", "cannot tell at this scale"]
 
 
 def verdict(low: float, high: float, at_least: float) -> Verdict:
-    """Whether the whole 95 % interval of the difference lies above what the claim asks for, below it, or around it."""
+    """Whether the 95 % interval of the difference is above the claimed minimum, below it, or contains it."""
     return "reproduced" if low > at_least else "not reproduced" if high < at_least else "cannot tell at this scale"
 
 
 def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prepared) -> dict[str, Any]:
-    """Write the record of a finished measurement and the page, and return the record.
+    """Write the record of a finished measurement, regenerate the page, and return the record.
 
     Raises DataError when the comparison is not in the store.
     """
     from pyarrow import parquet
 
     claim = claim_of(plan.recipe, name)
-    judged = next(step for step in plan.steps if step.name == COMPARISON)
-    found = store.get(judged.fingerprint)
-    if found is None:
+    evaluated = next(step for step in plan.steps if step.name == COMPARISON)
+    comparison = store.get(evaluated.fingerprint)
+    if comparison is None:
         raise DataError(f"the comparison of claim {name} is not in the store; run `cursus claim {name}` again")
-    sections = json.loads((found.folder / EVALUATION).read_text(encoding="utf-8"))["sections"]
+    sections = json.loads((comparison.folder / EVALUATION).read_text(encoding="utf-8"))["sections"]
     (section,) = sections.values()
     (step,) = section["ladder"]
     metric = section["verdict_metric"]
@@ -73,40 +73,40 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
         "other_metrics": {one: step[one] for one in section["metrics"] if one != metric},
         "baseline": sides["baseline"],
         "system": sides["system"],
-        "commit": found.provenance.environment.commit,
+        "commit": comparison.provenance.environment.commit,
         "cost": cost_of([artifact.provenance.environment.seconds for artifact in everything], len(everything) - 1),
     }
     path = root / RECORDS / f"{plan.recipe.name}.{name}.{prepared.name}.json"
-    keep(record, path, root / PAGE, lambda: render_page(root))
+    write_record(record, path, root / PAGE, lambda: render_page(root))
     return record
 
 
 def render_page(root: Path) -> str:
-    """docs/claims.md, from the records alone."""
+    """The text of docs/claims.md, from the records alone."""
     records = read_records(root / RECORDS)
     lines = [
         "# Claims",
         "",
         "Written by `cursus claim` from the records in `docs/claims/`: do not edit.",
         "",
-        "The effect is the system's score minus the baseline's on the same test examples, both trained on the same data,",
-        "tokens, steps and seeds; in brackets its 95 % interval, bootstrapped over seeds and examples. *Reproduced* means that",
-        "the whole interval lies above what the claim asks for, *not reproduced* that it lies below. The published figures were",
-        "written down without the papers at hand: look them up before you quote them.",
+        "The effect is the system's score minus the baseline's on the same test examples, both trained on the same",
+        "data, tokens, steps and seeds; in brackets its 95 % interval, bootstrapped over seeds and examples.",
+        "*Reproduced* means that the whole interval is above the claimed minimum, *not reproduced* that it is below.",
+        "The published figures were noted without access to the papers: look them up before you quote them.",
         "",
         "| claim | data | metric | baseline | system | effect [95 %] | verdict | published | seeds | cost |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for record in records:
-        metric, effect = record["metric"], record["effect"]
-        asked = f" (asked: above {record['at_least']:+.3f})" if record["at_least"] else ""
+        metric, effect, examples = record["metric"], record["effect"], record["data"]["examples"]
+        required = f" (required: above {record['at_least']:+.3f})" if record["at_least"] else ""
         cells = [
             f"**{record['recipe']} · {record['claim']}**: {record['says']} ({record['paper']})",
-            f"{record['data']['dataset']}, {record['data']['examples']['train']} train, {record['data']['examples']['test']} test",
+            f"{record['data']['dataset']}, {examples['train']} train, {examples['test']} test",
             metric,
             f"{record['baseline']['stage']} {record['baseline'][metric]['mean']:.3f}",
             f"{record['system']['stage']} {record['system'][metric]['mean']:.3f}",
-            f"{effect['difference']:+.3f} [{effect['low']:+.3f}, {effect['high']:+.3f}]{asked}",
+            f"{effect['difference']:+.3f} [{effect['low']:+.3f}, {effect['high']:+.3f}]{required}",
             f"**{record['verdict']}**",
             record["published"],
             str(record["seeds"]),

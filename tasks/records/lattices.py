@@ -1,7 +1,7 @@
-"""Records of measured lattices, and the page made of them.
+"""Records of measured lattices, and the page generated from them.
 
 docs/lattices/<recipe>.<dataset>.json     one record, written after a measurement, replaced by the next
-docs/lattices.md                          made of all records and of nothing else
+docs/lattices.md                          generated from all records and nothing else
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipelines.reports.elements.path_costs import factor_costs, path_costs
 from pipelines.reports.elements.wording import capital, difference, measured_in, metric_name, score, span
 from pipelines.reports.sections.lattice import settled_by
 from tasks.datasets.prepared import Prepared
-from tasks.records.measurements import cost_of, data_of, keep, read_records
+from tasks.records.measurements import cost_of, data_of, read_records, write_record
 from tasks.records.reports import records_of
 
 RECORDS = Path("docs/lattices")
@@ -30,15 +30,15 @@ PAGE = Path("docs/lattices.md")
 
 
 def record_lattice(root: Path, variants: Sequence[str], plan: Plan, store: Store, prepared: Prepared) -> dict[str, Any]:
-    """Write the record of a finished measurement and the page, and return the record.
+    """Write the record of a finished measurement, regenerate the page, and return the record.
 
-    Raises DataError when the judgement is not in the store.
+    Raises DataError when the evaluation is not in the store.
     """
-    judged = next(step for step in plan.steps if step.name == LATTICE)
-    found = store.get(judged.fingerprint)
-    if found is None:
-        raise DataError("the judgement of the lattice is not in the store; run `cursus lattice` again")
-    document = json.loads((found.folder / EVALUATION).read_text(encoding="utf-8"))
+    evaluated = next(step for step in plan.steps if step.name == LATTICE)
+    evaluation = store.get(evaluated.fingerprint)
+    if evaluation is None:
+        raise DataError("the evaluation of the lattice is not in the store; run `cursus lattice` again")
+    document = json.loads((evaluation.folder / EVALUATION).read_text(encoding="utf-8"))
     section = next(one for one in document["sections"].values() if "paths" in one)
     baselines = [row for one in document["sections"].values() for row in one.get("baselines", ())]
     records = records_of(store, [step.fingerprint for step in plan.steps])
@@ -52,27 +52,28 @@ def record_lattice(root: Path, variants: Sequence[str], plan: Plan, store: Store
         "baselines": [{"name": row["name"], section["metric"]: row.get(section["metric"])} for row in baselines],
         "costs": {stage: asdict(cost) for stage, cost in costs.items()},
         "factor_costs": {name: asdict(cost) for name, cost in factor_costs(section["paths"], steps, records).items()},
-        "fingerprint": judged.fingerprint,
-        "commit": found.provenance.environment.commit,
+        "fingerprint": evaluated.fingerprint,
+        "commit": evaluation.provenance.environment.commit,
         "cost": cost_of([one["environment"]["seconds"] for one in records.values()], len(plan.steps) - 1),
     }
     path = root / RECORDS / f"{'-'.join((plan.recipe.name, *variants))}.{prepared.name}.json"
-    keep(record, path, root / PAGE, lambda: render_page(root))
+    write_record(record, path, root / PAGE, lambda: render_page(root))
     return record
 
 
 def render_page(root: Path) -> str:
-    """docs/lattices.md, from the records alone."""
+    """The text of docs/lattices.md, from the records alone."""
     records = read_records(root / RECORDS)
     lines = [
-        "# Which stage earned its keep",
+        "# Effect of each stage",
         "",
         "Written by `cursus lattice` from the records in `docs/lattices/`: do not edit.",
         "",
-        "Every subset of the stages before fine-tuning, fine-tuned alike over several seeds and judged on the same test examples.",
-        "The effect of a stage is the mean score of the paths with it less that of the paths without it, in brackets its 95 %",
-        "interval over seeds and examples; the verdict is about p after Holm's correction over the stages of a lattice. One model",
-        "was trained of each stage on plain text, so how much that varies is in no interval.",
+        "Every subset of the stages before fine-tuning, fine-tuned alike over several seeds and evaluated on the same",
+        "test examples. The effect of a stage is the mean score of the paths with it minus that of the paths without",
+        "it, in brackets its 95 % interval over seeds and examples; the verdict uses p after Holm's correction over",
+        "the stages of a lattice. One model was trained of each stage on plain text: the variance between",
+        "pre-trainings is in no interval.",
         "",
         "| recipe · data | seeds × test | stage | effect [95 %] | p, Holm | tokens, minutes | verdict | settled by |",
         "|---|---|---|---|---|---|---|---|",
@@ -110,7 +111,7 @@ def _paths(record: Mapping[str, Any]) -> list[str]:
         f"## {_name(record)} on {record['data']['dataset']}",
         "",
         f"{capital(metric_name(metric))} of every path, {examples['test']:,} test examples; "
-        f"{record['cost']['models']} models in {record['cost']['seconds'] / 60:.0f} minutes of training and judging.",
+        f"{record['cost']['models']} models in {record['cost']['seconds'] / 60:.0f} minutes of computing.",
         "",
         f"| stages before fine-tuning | {' | '.join(heads)} |",
         f"|---|{'---|' * len(heads)}",
@@ -122,8 +123,9 @@ def _paths(record: Mapping[str, Any]) -> list[str]:
         ]
         lines.append(f"| {' + '.join(row[0]['through']) or 'from scratch'} | {' | '.join(scores)} |")
     for baseline in record["baselines"]:
-        if (found := baseline.get(metric)) is not None:
-            value = f"{score(found['mean'], metric)} [{span(found['low'], found['high'], metric)}]"
+        if (estimate := baseline.get(metric)) is not None:
+            interval = span(estimate["low"], estimate["high"], metric)
+            value = f"{score(estimate['mean'], metric)} [{interval}]"
             lines.append(f"| *{baseline['name']}* | {' | '.join(['' for _ in heads[1:]] + [value])} |")
     return lines
 

@@ -1,4 +1,4 @@
-"""What the records of measured claims and lattices have in common, and the pages made of them."""
+"""Common parts of the records of measured claims and lattices, and of their pages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.lineage import hardware
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 from tasks.datasets.prepared import Prepared
 
 
 def data_of(prepared: Prepared, examples: Mapping[str, int]) -> dict[str, Any]:
-    """What was measured on, with the number of `examples` in its tables."""
+    """The dataset of a measurement, with the number of `examples` in its tables."""
     return {
         "dataset": prepared.name,
         "language": prepared.language,
@@ -25,7 +25,7 @@ def data_of(prepared: Prepared, examples: Mapping[str, int]) -> dict[str, Any]:
 
 
 def cost_of(seconds: Sequence[float], models: int) -> dict[str, Any]:
-    """What it took to train and judge so many `models`, of the `seconds` of every step, and on what."""
+    """The cost of a measurement: the sum of the steps' `seconds`, the number of `models`, and the machine."""
     return {
         "seconds": round(sum(seconds), 1),
         "models": models,
@@ -35,12 +35,12 @@ def cost_of(seconds: Sequence[float], models: int) -> dict[str, Any]:
 
 
 def read_records(folder: Path) -> list[dict[str, Any]]:
-    """All records of a folder, by the names of their files."""
+    """All records of a folder, sorted by file name."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("[!.]*.json"))]
 
 
-def keep(record: Mapping[str, Any], path: Path, page: Path, render: Callable[[], str]) -> None:
-    """Write a record in the place of the one before, then what `render` makes of all into `page`."""
+def write_record(record: Mapping[str, Any], path: Path, page: Path, render: Callable[[], str]) -> None:
+    """Replace the record at `path`, then write what `render` makes of all records to `page`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    write_whole(page, render())
+    write_text_atomically(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    write_text_atomically(page, render())

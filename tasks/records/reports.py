@@ -1,4 +1,4 @@
-"""The execution's own record and its report: `reports/<execution>/execution.json`, `report.html` and what lies beside it."""
+"""The record and the report of an execution: `reports/<execution>/execution.json`, `report.html` and further pages."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
-from pipelines.reports import judged_stages as found
+from pipelines.reports import score_tables as evaluated
 from pipelines.reports.anchors import read_anchors
 from pipelines.reports.index import best_scores, render_index
-from pipelines.reports.judged_stages import EXECUTION, ScoreTable
+from pipelines.reports.score_tables import EXECUTION, ScoreTable
 from tasks.datasets.prepared import Prepared
 
 
@@ -28,7 +28,7 @@ def execution_record(
     mlflow_run_id: str | None,
     prefect_flow_run_id: str | None,
 ) -> dict[str, Any]:
-    """What ran: every step of the plan, whether it was computed here, and what it took."""
+    """The record of an execution: every step of the plan, whether it was computed here, and its time."""
     return {
         "id": identifier,
         "recipe": plan.recipe.name,
@@ -54,7 +54,7 @@ def execution_record(
 
 
 def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: Prepared) -> Path:
-    """Render the page of an execution; its path."""
+    """Write the report of an execution and return its first page."""
     from pipelines.reports.report import render_report
 
     folder = root / "reports" / execution["id"]
@@ -64,14 +64,19 @@ def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: 
         execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html", read_anchors(root)
     )
     steps = [(step["stage"], step["fingerprint"]) for step in execution["steps"]]
-    scores = best_scores(found.score_tables(found.read_judged(store.root, steps)))
-    write_whole(folder / EXECUTION, json.dumps({**execution, "scores": scores}, indent=1, ensure_ascii=False) + "\n")
+    scores = best_scores(evaluated.score_tables(evaluated.read_evaluations(store.root, steps)))
+    write_text_atomically(
+        folder / EXECUTION, json.dumps({**execution, "scores": scores}, indent=1, ensure_ascii=False) + "\n"
+    )
     render_index(root / "reports", store.root)
     return page
 
 
 def records_of(store: Store, fingerprints: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The records of those of the artifacts that are in the store, by fingerprint. No other record is read: a store grows."""
+    """The records of those artifacts that are in the store, by fingerprint.
+
+    No other record is read: stores are large.
+    """
     folders = [folder for name in fingerprints if ((folder := store.folder(name)) / RECORD).exists()]
     return {folder.name: Provenance.read(folder).model_dump(mode="json") for folder in folders}
 
@@ -87,5 +92,7 @@ def latest_report(root: Path, fingerprints: set[str]) -> Path | None:
 
 
 def score_tables(store: Store, plan: Plan) -> list[ScoreTable]:
-    """What the plan's evaluate stages found; none where they have not run."""
-    return found.score_tables(found.read_judged(store.root, [(step.name, step.fingerprint) for step in plan.steps]))
+    """The score tables of the plan's evaluate stages; none of stages that have not run."""
+    return evaluated.score_tables(
+        evaluated.read_evaluations(store.root, [(step.name, step.fingerprint) for step in plan.steps])
+    )

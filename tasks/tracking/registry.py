@@ -150,7 +150,7 @@ class Registry:
         fingerprint = version.tags.get("cursus.fingerprint")
         if fingerprint is None:
             raise CursusError(
-                f"models:/{parts['name']}/{version.version} was not registered by cursus: it has no tag cursus.fingerprint"
+                f"models:/{parts['name']}/{version.version} was not registered by cursus: it has no fingerprint"
             )
         return f"models:/{parts['name']}/{version.version}", fingerprint
 

@@ -67,7 +67,7 @@ def test_a_first_candidate_has_no_champion_and_that_is_no_error(
 ) -> None:
     model = builder.step("classify", "finetune", data={"train": train})
     contest = contest_of(root, builder, model)
-    assert contest.model == CLASSIFIER and contest.champion is None and contest.standing.champion is None
+    assert contest.model == CLASSIFIER and contest.champion is None and contest.alias_state.champion is None
 
 
 def test_models_of_other_datasets_labels_and_tasks_are_refused(
@@ -86,14 +86,14 @@ def test_models_of_other_datasets_labels_and_tasks_are_refused(
     config["id2label"]["2"] = "probability"
     (builder.model / "config.json").write_text(json.dumps(config))
     labelled = builder.step("labelled", "finetune", data={"train": train})
-    with pytest.raises(DataError, match="only the candidate knows probability and only the champion knows stats"):
+    with pytest.raises(DataError, match="only the candidate has probability and only the champion has stats"):
         contest_of(root, builder, labelled)
 
     body = builder.step("general", "pretrain")
-    with pytest.raises(DataError, match="answers no task, so there is nothing to judge it by"):
+    with pytest.raises(DataError, match="answers no task and cannot be evaluated"):
         contest_of(root, builder, body)
     for alias in ("candidate", "former_champion", "Champion!"):
-        with pytest.raises(RecipeError, match="is no alias to promote to"):
+        with pytest.raises(RecipeError, match="is no alias for a promotion"):
             open_contest(root, builder.store, champion.fingerprint, alias)
     with pytest.raises(CursusError, match="no registered model is called"):
         open_contest(root, builder.store, "cursus-nothing", "champion")
@@ -106,7 +106,7 @@ def test_other_test_items_are_refused_unless_the_model_was_judged_on_todays(
     champion = builder.step("old", "finetune", data={"train": before})
     crowned(builder, champion)
     contest = contest_of(root, builder, builder.step("classify", "finetune", data={"train": train}))
-    with pytest.raises(DataError, match="was never judged on today's test items: it may have learned some of them"):
+    with pytest.raises(DataError, match="was never evaluated on today's test items: some of them may be in its training data"):
         refuse_other_items(contest, prepared, builder.store)
     test = DataSource(digest=prepared.digests["test"], path="data/prepared/docs/test.parquet")
     builder.step("report", "evaluate", parents={"subject:old@0": champion.fingerprint}, data={"test": test})

@@ -228,6 +228,6 @@ def test_what_is_not_named_is_not_asked(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text("promotion: {criteria: {quality: {margin: 0.02}, lineage: }}\n")
     settings = PromotionSettings.load(tmp_path)
     assert [criterion.name for criterion in settings.criteria] == ["quality", "lineage"]
-    assert "leakage" in settings.unasked and "quality" not in settings.unasked
+    assert "leakage" in settings.not_required and "quality" not in settings.not_required
     (tmp_path / "params.yaml").write_text("datasets: {}\n")
     assert {"leakage", "lineage", "quality"} <= {one.name for one in PromotionSettings.load(tmp_path).criteria}

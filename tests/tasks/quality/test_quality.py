@@ -109,7 +109,7 @@ def unbalance(root: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "table", "says", "shows"),
     [
-        (repeat, "train", "expect_measures_to_be_between on 'surplus_copies' (no text stands in it twice", "again:1"),
+        (repeat, "train", "expect_measures_to_be_between on 'surplus_copies' (no text occurs twice", "again:1"),
         (leak, "general", "expect_measures_to_be_null on 'also_in'", "leak:1"),
         (
             wrap,
@@ -118,7 +118,7 @@ def unbalance(root: Path) -> None:
             "wrap:0",
         ),
         (forget, "task_text", "expect_fields_to_not_be_null on 'text'", "train.jsonl:"),
-        (invent, "test", "expect_measures_to_be_null on 'unknown_label' (training knows every label)", "gopher"),
+        (invent, "test", "expect_measures_to_be_null on 'unknown_label' (every label occurs in training)", "gopher"),
         (swell, "general", "no text is longer than 50000 characters", "long:1"),
         (unbalance, "validation", "on 'share_of_label'", "train.jsonl:"),
     ],
@@ -188,7 +188,7 @@ def test_a_version_unlike_the_last_accepted_one_is_refused_until_it_is_accepted(
         write(root, "general", [row for row in read(root, "general") if len(row["text"]) < 120])
         with pytest.raises(QualityError, match="expect_no_drift on 'length_bin'") as refused:
             validate("small", root)
-        assert "if the change is meant, delete data/prepared/small/accepted.json" in str(refused.value)
+        assert "if the change is intended, delete data/prepared/small/accepted.json" in str(refused.value)
         (home / "accepted.json").unlink()
         validate("small", root)
     finally:
@@ -219,7 +219,7 @@ def test_text_in_another_language_and_unknown_letters_are_refused(root: Path, tm
 FAMILIES = {
     "pair_regression": ({"label": float("inf")}, "'label' holds inf, expected a finite number"),
     "tagging": ({"tokens": ["a", "b"], "tags": ["O", "I-x"]}, "in IOB2 it begins with B-"),
-    "span_extraction": ({"answer_starts": [7]}, "does not stand at character 7"),
+    "span_extraction": ({"answer_starts": [7]}, "is not at character 7"),
     "multiple_choice": ({"answer": 4}, "expected an index from 0 to 3"),
 }
 
