@@ -104,10 +104,10 @@ class FineTuning(Benchmark):
             if one in by_variant
         ]
         figures += [rate(name, taken, "texts/s") for name, taken in by_variant.items()]
-        shown = parquet.read_table(text["train"])["text"].to_pylist()
-        lengths = [len(ids) for ids in open_tokenizer(initial)(shown)["input_ids"]]
+        texts = parquet.read_table(text["train"])["text"].to_pylist()
+        lengths = [len(ids) for ids in open_tokenizer(initial)(texts)["input_ids"]]
         note = (
-            f"{len(shown)} sentences of {sum(lengths) / len(lengths):.1f} tokens on average, the longest {max(lengths)}"
+            f"{len(texts)} sentences of {sum(lengths) / len(lengths):.1f} tokens on average, the longest {max(lengths)}"
         )
         return Measured(figures=tuple(figures), turns=by_variant, notes=(note, *paces.notes()))
 

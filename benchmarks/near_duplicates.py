@@ -150,10 +150,10 @@ def _planted(texts: list[str], count: int, language: str) -> Pairs:
         for _ in range(len(parts)):
             parts[chance.randrange(len(parts))] = chance.choice(vocabulary)
             mark = "" if len(parts) == len(texts[number]) else " "
-            alike = _jaccard(texts[number], mark.join(parts), language)
-            if alike < 0.9:
+            similarity = _jaccard(texts[number], mark.join(parts), language)
+            if similarity < 0.9:
                 break
-        if THRESHOLD <= alike < 0.9:
+        if THRESHOLD <= similarity < 0.9:
             pairs.add((number, len(texts)))
             texts.append(mark.join(parts))
         if len(pairs) == count:

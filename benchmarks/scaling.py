@@ -159,7 +159,7 @@ def fine_tuned(stages: Stages, stage: str) -> Turn:
 
     def work() -> float:
         command = [sys.executable, "-m", "pipelines.training.ranks.rank", str(loop.argument)]
-        with (job.out / "said.txt").open("w") as log:
+        with (job.out / "output.txt").open("w") as log:
             subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log, check=True)
         return 1
 

@@ -2,7 +2,7 @@
 memory.
 
 python -m benchmarks scaling_corpus                    # 1, 10 and 100 MB
-python -m benchmarks.scaling_corpus --gigabytes 5      # hours: a record of its own, whose points join the same plots
+python -m benchmarks.scaling_corpus --gigabytes 5      # hours: a separate record, whose points join the same plots
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def compared(source: Path, setting: Setting) -> Measured:
     base = reference_runtime()
     expected = served_answers(computes[base], given.checked, OutputKind.VECTOR)
     tokens = np.concatenate([rows[0].ravel() for rows in given.checked])
-    alike = {
+    agreement = {
         name: cosines(expected, served_answers(one, given.checked, OutputKind.VECTOR)) for name, one in computes.items()
     }
     figures, turns = [], {}
@@ -89,11 +89,11 @@ def compared(source: Path, setting: Setting) -> Measured:
                 f"{name}, {rows} x {length}, of the floor", taken[name], taken["matmul floor"], "matmul floor", ""
             )
             figures.append(share)
-    for name, values in alike.items():
+    for name, values in agreement.items():
         figures.append(Figure(name=f"{name}, least cosine of {len(values)} texts", value=float(values.min()), unit=""))
         figures.append(Figure(name=f"{name}, mean cosine", value=float(values.mean()), unit=""))
         figures.append(Figure(name=f"{name}, on disk", value=sizes[name] / 1e6, unit="MB"))
-    allowed = [name for name, values in alike.items() if values.min() >= LEAST_COSINE]
+    allowed = [name for name, values in agreement.items() if values.min() >= LEAST_COSINE]
     for batch_size in (1, 32):
         means = {name: _mean([one.value for one in speed[name][batch_size]]) for name in allowed}
         chosen = max(means, key=means.__getitem__)

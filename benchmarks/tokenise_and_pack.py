@@ -15,7 +15,7 @@ from benchmarks.harness.turns import rate, ratio, take_turns, timed
 from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.corpora.shards.tables import TEXTS, write_rows
 from pipelines.parts.tokenizers.wordpiece import WordPiece
-from pipelines.training.batches.reading_texts import beginning
+from pipelines.training.batches.reading_texts import read_beginning
 from pipelines.training.batches.token_shards import token_stream
 
 PROCESSES = 2
@@ -44,8 +44,8 @@ class TokeniseAndPack(Benchmark):
         table = setting.work / "text.parquet"
         texts = islice(documentation("general"), 500 if setting.quick else None)
         write_rows(table, TEXTS, ((text, where, "docs") for text, where in texts))
-        tokenizer = WordPiece(sample_bytes=SAMPLE).train(beginning([table], SAMPLE))
-        size = sum(len(text.encode()) for text in beginning([table], 10**12)) / 1e6
+        tokenizer = WordPiece(sample_bytes=SAMPLE).train(read_beginning([table], SAMPLE))
+        size = sum(len(text.encode()) for text in read_beginning([table], 10**12)) / 1e6
         ways = {
             "cursus": lambda: turn(ours, table, tokenizer, size),
             PEER: lambda: turn(peer, table, tokenizer, size),

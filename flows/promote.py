@@ -1,6 +1,6 @@
 """The flow `promote`: candidate and champion predict the same test examples, and the gate decides on promotion.
 
-candidate, champion ─▶ judging step (evaluate, kept in the store) ─▶ criteria ─▶ GO            the alias moves
+candidate, champion ─▶ evaluation step (cached in the store)      ─▶ criteria ─▶ GO            the alias moves
                                                                            ├─▶ NO-GO         it stays
                                                                            └─▶ INCONCLUSIVE  a person decides
 """

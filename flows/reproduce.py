@@ -100,7 +100,7 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
             store=target,
             tracker=Tracker(
                 root
-            ),  # not begun: MLflow tells of what is offered, and this is a proof that is thrown away
+            ),  # no execution is started in MLflow: these artifacts are only a check, and are deleted
             tables={},
             language="",
             launcher=opened.enter_context(training.launcher.open(root, log)),

@@ -171,8 +171,8 @@ def _code() -> str:
         _RECIPE,
         *(file for path in sources for file in ([path] if path.is_file() else sorted(path.rglob("*")))),
     ]
-    kept = [file for file in files if file.is_file() and file.suffix != ".pyc"]
-    return hashlib.sha256("".join(f"{file}\0{digest_file(file)}\n" for file in kept).encode()).hexdigest()
+    sources_of_code = [file for file in files if file.is_file() and file.suffix != ".pyc"]
+    return hashlib.sha256("".join(f"{file}\0{digest_file(file)}\n" for file in sources_of_code).encode()).hexdigest()
 
 
 def _write_template(folder: Path) -> None:

@@ -123,7 +123,7 @@ class Paced:
 
     def _words(self) -> str:
         words = self.log.read_text(encoding="utf-8", errors="replace")[-LOG_TAIL:]
-        return f"{self.loop.module} {self.loop.argument.name} ended by itself:\n{words}"
+        return f"{self.loop.module} {self.loop.argument.name} ended prematurely:\n{words}"
 
 
 @dataclass(frozen=True)

@@ -106,8 +106,8 @@ def rungs_around(low: float, high: float) -> list[float]:
 
 def spaced(values: Sequence[float], position: Callable[[float], float], gap: float = 36) -> list[float]:
     """The ascending `values` whose positions are at least `gap` pixels apart, including the first."""
-    kept: list[float] = []
+    chosen: list[float] = []
     for value in values:
-        if not kept or position(value) - position(kept[-1]) >= gap:
-            kept.append(value)
-    return kept
+        if not chosen or position(value) - position(chosen[-1]) >= gap:
+            chosen.append(value)
+    return chosen

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from pipelines.parts.tokenizers.wordpiece import WordPiece
-from pipelines.training.batches.reading_texts import beginning
+from pipelines.training.batches.reading_texts import read_beginning
 from pipelines.training.batches.token_shards import token_stream
 
 SAMPLE = 3_000_000
@@ -18,7 +18,7 @@ SAMPLE = 3_000_000
 
 def main(table: Path, cache: Path, processes: int) -> None:
     """Print the seconds, without training the tokenizer, and the number of tokens."""
-    tokenizer = WordPiece(sample_bytes=SAMPLE).train(beginning([table], SAMPLE))
+    tokenizer = WordPiece(sample_bytes=SAMPLE).train(read_beginning([table], SAMPLE))
     begun = time.monotonic()
     tokens = len(token_stream([table], tokenizer, None, None, cache, processes).tokens)
     print(json.dumps({"seconds": time.monotonic() - begun, "tokens": tokens}))

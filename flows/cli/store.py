@@ -53,10 +53,10 @@ def gc(
     from tasks.datasets.planning import store_folder
     from tasks.models.upkeep import collect, removable
 
-    gone = (collect if delete else removable)(root, Store(store_folder(root)), days)
-    for one in gone:
+    listed = (collect if delete else removable)(root, Store(store_folder(root)), days)
+    for one in listed:
         console.print(f"{one.fingerprint[:12]}  {one.bytes / 2**20:9,.1f} MiB  {one.what}", markup=False)
-    total = f"{len(gone)} folders, {sum(one.bytes for one in gone) / 2**20:,.1f} MiB"
+    total = f"{len(listed)} folders, {sum(one.bytes for one in listed) / 2**20:,.1f} MiB"
     console.print(f"removed {total}" if delete else f"{total} can be removed; --delete removes them")
 
 

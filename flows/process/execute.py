@@ -1,7 +1,7 @@
-"""A flow in a process and session of its own: `python -m flows.process.execute FLOW CONFIG RESULT`.
+"""Run a flow in a separate process and session: `python -m flows.process.execute FLOW CONFIG RESULT`.
 
 Prefect's temporary server is a child of the process that runs the flow. In a terminal, Ctrl-C reaches both, the server
-dies first, and the flow would spend minutes reporting to a dead server that it was stopped. In a session of its own,
+dies first, and the flow would spend minutes reporting to a dead server that it was stopped. In a separate session,
 only this process is interrupted; it stops training cleanly, and its server receives the final state.
 
     flows.process.execute ─┬─ uvicorn            the server starts,

@@ -210,22 +210,22 @@ def _judged(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str
     table, suite, probes = _table(one, "test", tables), one.stage.suite, one.stage.probes
     tokens = table.characters_each / CHARACTERS_IN_TOKEN
     size = EvaluationSize(table.documents, tokens, table.answers, len(one.parents))
-    shown = [reading for part in suite for reading in part.forward_passes(size)]
+    passes = [one_pass for part in suite for one_pass in part.forward_passes(size)]
     if any(part.judges == "task models" for part in suite):
-        shown.append(ForwardPasses(table.documents, tokens))
+        passes.append(ForwardPasses(table.documents, tokens))
     if probes:
         most = max(probe.examples_read or table.documents for probe in probes)
-        shown.append(ForwardPasses(min(most, table.documents), tokens))
-    rows = sum(reading.rows for reading in shown)
+        passes.append(ForwardPasses(min(most, table.documents), tokens))
+    rows = sum(one_pass.rows for one_pass in passes)
     operations = scoring = layers = written = 0.0
     for fingerprint in one.parents.values():
         if fingerprint in others:
             subject, backbone = others[fingerprint], _backbone(others[fingerprint], others)
-            for reading in shown:
-                length = min(float(subject.stage.budget.length), reading.tokens)
-                operations += ANSWERING * _forward(backbone, round(length)) * length * reading.rows
+            for one_pass in passes:
+                length = min(float(subject.stage.budget.length), one_pass.tokens)
+                operations += ANSWERING * _forward(backbone, round(length)) * length * one_pass.rows
                 scoring += (
-                    WRITING_SCORES * min(length, reading.scored) * reading.rows * _scoring(subject, others, backbone)
+                    WRITING_SCORES * min(length, one_pass.scored) * one_pass.rows * _scoring(subject, others, backbone)
                 )
             layers += backbone.layers / len(one.parents)
             written += rows * backbone.width * _writes(subject.stage)

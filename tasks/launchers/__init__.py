@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 
 from pipelines.components import Component
 from pipelines.recipe.job import Job, Runtime
-from pipelines.training.ranks.failure import forget_failure
+from pipelines.training.ranks.failure import clear_failure
 from tasks.launchers.following import Attempt, Listener, already_finished, follow
 
 ORDER = "scratch/job.json"
@@ -67,7 +67,7 @@ class LauncherSession(ABC):
     def run(self, job: Job, listener: Listener) -> None:
         """Run `job` and report to `listener`. Raises the job's own CursusError, or StageError when it ended without a
         result."""
-        forget_failure(job.out)
+        clear_failure(job.out)
         if already_finished(job, listener):
             return
         attempt = self._begin(job, self._order(job))

@@ -21,9 +21,9 @@ from pipelines.corpora.engines import ray_cluster
 from pipelines.errors import CursusError, StageError
 from pipelines.recipe.job import Job, Runtime
 from pipelines.safety.loopback import is_loopback
-from pipelines.safety.parent_process import at_callers_end
-from pipelines.training.ranks.failure import tell_failure, told_failure
-from pipelines.training.ranks.process_group import PATIENCE
+from pipelines.safety.parent_process import on_parent_exit
+from pipelines.training.ranks.failure import has_failed, record_failure
+from pipelines.training.ranks.process_group import TIMEOUT
 from pipelines.training.ranks.rank import MISTAKE
 from tasks.launchers.environment import training_environment
 from tasks.launchers.ray_rank import STOP, run_rank
@@ -42,7 +42,7 @@ def main(order: Path, address: str, *, restarts: int, cpus: float, wait: float) 
     """Run the job that is serialised in `order`; returns the exit status."""
     job = Job.model_validate_json(order.read_bytes())
     order.with_name(STOP).unlink(missing_ok=True)
-    at_callers_end(partial(_end_with_caller, order))
+    on_parent_exit(partial(_end_with_caller, order))
     try:
         ray_cluster.join(address, training_environment(), show_logs=True)
         # the sender of SIGTERM has closed standard input as well; Ray would exit without stopping the ranks
@@ -50,8 +50,8 @@ def main(order: Path, address: str, *, restarts: int, cpus: float, wait: float) 
         threading.Thread(target=_end_with_mistake, args=(job,), daemon=True).start()
         _train(job, order, restarts, cpus, wait)
     except CursusError as error:
-        tell_failure(job.out, error)
-    return MISTAKE if told_failure(job.out) else 0
+        record_failure(job.out, error)
+    return MISTAKE if has_failed(job.out) else 0
 
 
 def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> None:
@@ -69,7 +69,7 @@ def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> No
         run_rank,
         train_loop_config={"order": str(order), "root": str(Path.cwd())},
         torch_config=TorchConfig(
-            backend="cpu:gloo,cuda:nccl" if gpu else "gloo", timeout_s=int(PATIENCE.total_seconds())
+            backend="cpu:gloo,cuda:nccl" if gpu else "gloo", timeout_s=int(TIMEOUT.total_seconds())
         ),
         scaling_config=ScalingConfig(
             num_workers=runtime.ranks,
@@ -92,7 +92,7 @@ def _train(job: Job, order: Path, restarts: int, cpus: float, wait: float) -> No
     try:
         trainer.fit()
     except TrainingFailedError as failed:
-        if not told_failure(job.out):
+        if not has_failed(job.out):
             raise StageError(_reason(failed, runtime, reserved, wait)) from None
 
 
@@ -132,7 +132,7 @@ def _end_with_caller(order: Path) -> None:
 
 def _end_with_mistake(job: Job) -> None:
     """Abort when a rank has recorded a user's mistake: the other ranks would wait for it until the group's timeout."""
-    while not told_failure(job.out):
+    while not has_failed(job.out):
         time.sleep(POLL_SECONDS)
     _abort()
 

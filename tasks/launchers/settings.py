@@ -22,11 +22,11 @@ class TrainingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    launcher: SerializeAsAny[Launcher] = Field(default_factory=Launcher.usually)
+    launcher: SerializeAsAny[Launcher] = Field(default_factory=Launcher.default)
     devices: int = Field(1, ge=1)
     """Ranks on each node: GPUs, or processes without GPUs."""
     nodes: int = Field(1, ge=1)
-    distribution: SerializeAsAny[Distribution] = Field(default_factory=Distribution.usually)
+    distribution: SerializeAsAny[Distribution] = Field(default_factory=Distribution.default)
     """How the network is distributed over several ranks."""
     device_tokens: int | None = Field(None, ge=1)
     """Most tokens in one forward pass of a device; gradients of the rest of its share of a batch are accumulated."""

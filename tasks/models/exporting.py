@@ -78,8 +78,8 @@ def material_of(root: Path, source: Source, texts: Path | None) -> ExportData:
             rows = _table(root / table.path, MAX_ROWS)
             return export_data(source.folder, f"the table {name} of {Path(table.path).parent.name}", *alternating(rows))
     raise DataError(
-        f"{source.title}: no table of its lineage exists any more, so there are no texts to compare answers on; pass some "
-        "with --texts FILE, one per line"
+        f"{source.title}: no table of its lineage exists any more, so there are no texts to compare answers on; pass "
+        "some with --texts FILE, one per line"
     )
 
 

@@ -33,6 +33,6 @@ def removable(root: Path, store: Store, days: float) -> list[Kept]:
 def collect(root: Path, store: Store, days: float) -> list[Kept]:
     """Remove the artifacts that `removable` returns, and return them. Raises StoreError while a run uses the store."""
     with store.exclusive():
-        gone = removable(root, store, days)
-        remove(store, gone)
-    return gone
+        removed = removable(root, store, days)
+        remove(store, removed)
+    return removed

@@ -14,7 +14,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ValidationError, computed_field
 
 from pipelines.errors import StoreError
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.store import Store
 
 RESULT = "reproduction.json"
@@ -79,13 +79,13 @@ class Reproduction(BaseModel):
 
     def write(self) -> None:
         """Write the comparison so far to the folder of the reproduction."""
-        write_whole(self.folder / RESULT, self.model_dump_json(indent=1))
+        write_text_atomically(self.folder / RESULT, self.model_dump_json(indent=1))
 
     def keep(self, store: Store) -> None:
         """Write the completed comparison to the store of the model, where promotion reads it."""
         folder = store.root / FOLDER / RECORDS
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / f"{self.fingerprint}.json", self.model_dump_json(indent=1))
+        write_text_atomically(folder / f"{self.fingerprint}.json", self.model_dump_json(indent=1))
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:

@@ -170,8 +170,8 @@ def _table(root: Path, source: DataSource, record: Provenance) -> Path:
     path = root / named
     if not path.exists():
         raise DataError(
-            f"{source.path}: does not exist any more, and {record.recipe}/{label(record)} was trained on it; restore it "
-            f"with `cursus data {named.parent.name}`, then run again. Nothing was computed"
+            f"{source.path}: does not exist any more, and {record.recipe}/{label(record)} was trained on it; restore "
+            f"it with `cursus data {named.parent.name}`, then run again. Nothing was computed"
         )
     return path
 
@@ -206,8 +206,8 @@ def _stage(record: Provenance) -> tuple[Stage, TaskFamily]:
     except (KeyError, ValueError, ValidationError) as error:
         first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise StoreError(
-            f"{record.recipe}/{label(record)} ({record.fingerprint[:8]}) cannot be reproduced by this version: {first}. "
-            f"It was computed at commit {record.environment.commit or 'unknown'}; check that out and run again"
+            f"{record.recipe}/{label(record)} ({record.fingerprint[:8]}) cannot be reproduced by this version: {first}"
+            f". It was computed at commit {record.environment.commit or 'unknown'}; check that out and run again"
         ) from None
     # limits were checked when the step was first computed, and the teacher is among the parents
     return stage.model_copy(update={"start": start, "limits": TokenizerLimits(unknown=1.0)}), family

@@ -41,7 +41,7 @@ def test_a_loop_that_ends_by_itself_is_told_with_its_last_words(tmp_path: Path) 
     assert paces.notes("tiny: ") == ["tiny: bad did not run: RuntimeError: no compiler is installed"]
     with Paced(loop(tmp_path, "short", 3), tmp_path / "log") as process:
         process.ready()
-        with pytest.raises(LoopFailed, match="ended by itself"):
+        with pytest.raises(LoopFailed, match="ended prematurely"):
             process.turn(seconds=0, steps=4)
 
 

@@ -57,12 +57,12 @@ class DiskFull(Fault):
 def mount(folder: Path) -> None:
     """Mount a tmpfs on `folder`, with the folder's content."""
     folder.mkdir(parents=True, exist_ok=True)
-    kept = folder.with_name(f"{folder.name}-before")
-    shutil.move(folder, kept)
+    original = folder.with_name(f"{folder.name}-before")
+    shutil.move(folder, original)
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOMY}", "cursus-faults", str(folder)], check=True)
-    subprocess.run(["cp", "-a", f"{kept}/.", str(folder)], check=True)
-    shutil.rmtree(kept)
+    subprocess.run(["cp", "-a", f"{original}/.", str(folder)], check=True)
+    shutil.rmtree(original)
 
 
 def fill(folder: Path, left: int) -> None:
