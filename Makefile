@@ -1,4 +1,4 @@
-# Thin on purpose: each target is one call of a tool. Everything it needs is installed first, into .venv, from requirements.lock.
+# Thin on purpose: each target is one call of a tool, which is installed first, into .venv, from requirements.lock.
 #
 #   make run                    raw text to an evaluated model (10 minutes on two cores)      = cursus run
 #   make run BUDGET=hour        the same with an hour to spend
@@ -23,20 +23,22 @@ RUN := $(if $(BUDGET),--variant $(BUDGET)) $(if $(START),--variant $(START)) $(i
 # Installs $(1) (an extra in brackets, or nothing). pip's own words go to a log, shown only where it fails.
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Cursus needs Python 3.11 or newer, and $(PYTHON) is: $$($(PYTHON) --version 2>&1). Name another: make PYTHON=python3.12 …" >&2; exit 1; }
+	  echo "Cursus needs Python 3.11 or newer, and $(PYTHON) is: $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name another: make PYTHON=python3.12 …" >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv
 	@echo "Installing into .venv (2 to 4 minutes the first time, seconds later; its log is $(LOG)) …"
-	@$(BIN)/python -m pip install --disable-pip-version-check --no-input -c requirements.lock -e '.$(1)' > $(LOG) 2>&1 || { \
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-input \
+	  -c requirements.lock -e '.$(1)' > $(LOG) 2>&1 || { \
 	  tail -n 20 $(LOG) >&2; echo "The installation failed; all of it is in $(LOG)." >&2; exit 1; }
 	@touch $@
 endef
 
-.PHONY: help run test test-fast mutants check bench faults up down lineage clean-venv
+.PHONY: help run test test-fast mutants check bench faults up down map lineage clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(STAMP)-run $(if $(filter minilm,$(START)),$(STAMP)-minilm) ## raw text to an evaluated, registered model [BUDGET=hour] [START=minilm] [DATA=name]
+run: $(STAMP)-run $(if $(filter minilm,$(START)),$(STAMP)-minilm) ## raw text to a model [BUDGET=] [START=] [DATA=]
 	@$(BIN)/cursus run $(RUN)
 
 test: $(STAMP)-test ## the whole test suite, two tests at a time (12 minutes) [JOBS=2]
@@ -55,10 +57,10 @@ check: $(STAMP)-test ## ruff, types, import contracts, known flaws of the locked
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tests.architecture.audit
 
-bench: $(STAMP)-bench ## what the project promises, measured here; records and docs/performance.md (hours) [NAME=masked_lm]
+bench: $(STAMP)-bench ## the benchmarks: records and docs/performance.md (hours) [NAME=masked_lm]
 	@$(BIN)/python -m benchmarks $(NAME)
 
-faults: $(STAMP)-test ## the fault campaign: kills, full disks, damage, outages; writes docs/reliability.md (hours; resumable)
+faults: $(STAMP)-test ## kills, full disks, damage, outages; writes docs/reliability.md (hours; resumable)
 	@$(BIN)/python -m benchmarks.faults
 
 up: $(STAMP)-run ## start the Prefect server, a worker and the MLflow UI on this machine
@@ -66,6 +68,9 @@ up: $(STAMP)-run ## start the Prefect server, a worker and the MLflow UI on this
 
 down: $(STAMP)-run ## stop just those
 	@$(BIN)/cursus down
+
+map: $(STAMP)-test ## draws the rooms and their imports anew: docs/map.svg
+	@$(BIN)/python -m tests.architecture.map
 
 lineage: $(STAMP)-run ## where a model came from: MODEL=name or fingerprint
 	@test -n "$(MODEL)" || { echo "Say which model: make lineage MODEL=cursus-classifier" >&2; exit 2; }
