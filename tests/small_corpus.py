@@ -24,7 +24,7 @@ ROWS = {"train": (0, 8), "validation": (8, 14), "test": (14, 20)}
 
 
 def documents(*names: str) -> list[str]:
-    """The documentation strings of standard library modules, at least 80 characters each, in the order of the source."""
+    """The documentation strings of standard library modules, at least 80 characters each, in source order."""
     return [text for name in names for text in _documents(name)]
 
 

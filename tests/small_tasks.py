@@ -1,4 +1,4 @@
-"""Small labelled tables of every task family, derived from real text: documentation strings, or Chinese book reviews."""
+"""Small labelled tables of every task family, made of real text: documentation strings, or Chinese reviews."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_family(folder: Path, family: str, language: str = "en") -> dict[str, P
     """The tables of a prepared dataset of `family` as parquet files under `folder`, by name."""
     if language == "zh":
         return _write_chinese(folder, family)
-    if TaskFamily.model_validate(family).of_one_text:
+    if TaskFamily.model_validate(family).is_single_text:
         return write_tables(folder)
     texts = [text[:CHARACTERS] for label in LABELS for text in documents(label)[:16]]
     # the labels in turn, so that each table holds all of them
@@ -204,7 +204,7 @@ def chinese_reviews() -> tuple[tuple[str, str], ...]:
 def _write_chinese(folder: Path, family: str) -> dict[str, Path]:
     reviews = [{"text": text, "label": label} for text, label in chinese_reviews() if len(text) > 10]
     plain = [{"text": row["text"]} for row in reviews]
-    if not TaskFamily.model_validate(family).of_one_text:
+    if not TaskFamily.model_validate(family).is_single_text:
         # characters are its words
         texts = [" ".join(row["text"]) for row in plain]
         reviews = [DERIVED[family](texts, number) for number in range(len(texts))]

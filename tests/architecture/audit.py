@@ -1,7 +1,7 @@
 """Known vulnerabilities of the locked packages, where the index answers: `python -m tests.architecture.audit`.
 
-Exit status 0 where every known one is accepted, and where no index answers, which is printed; 1 otherwise. Accepted ones
-are in accepted_vulnerabilities.json with the reason: {"GHSA-…": "why it does not concern us"}.
+Exit status 0 where every known one is accepted, and where no index answers, which is printed; 1 otherwise. Accepted
+ones are in accepted_vulnerabilities.json with the reason: {"GHSA-…": "why it does not concern us"}.
 Options after the lock are pip-audit's own.
 """
 

@@ -20,7 +20,9 @@ from importlib.machinery import PathFinder
 
 ABSENT = "prefect mlflow dvc great_expectations psutil datasets ruamel accelerate".split()
 found = PathFinder.find_spec
-PathFinder.find_spec = staticmethod(lambda name, *more: None if name.partition(".")[0] in ABSENT else found(name, *more))
+PathFinder.find_spec = staticmethod(
+    lambda name, *more: None if name.partition(".")[0] in ABSENT else found(name, *more)
+)
 
 if __name__ == "__main__":
     import benchmarks.gpu

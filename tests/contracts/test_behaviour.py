@@ -1,5 +1,8 @@
-"""What the members of each family promise when they run. Tokenizers, segmentations, layouts, corruptions, strategies and
-schedules keep theirs beside their other tests; heads, and parts in a training step, have files of their own here."""
+"""What the members of each family guarantee when they run.
+
+Tokenizers, segmentations, layouts, corruptions, strategies and schedules have their contracts in their own test
+folders; heads, and parts in a training step, have files of their own here.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,14 @@ KEPT_ELSEWHERE = {
 }
 """Package of a family → the test that is run for every member of it."""
 discover("pipelines.parts.backbones")
-BODIES = [body for member in Backbone.members.values() for body in cast("type[Backbone]", member).kinds()]
+BODIES = [body for member in Backbone.members.values() for body in cast("type[Backbone]", member).variants()]
 
 
 @pytest.mark.parametrize("package", KEPT_ELSEWHERE)
 def test_every_family_has_a_contract_over_all_its_members(package: str) -> None:
     root = Path(__file__).parents[2]
     text = (root / KEPT_ELSEWHERE[package]).read_text(encoding="utf-8")
-    assert f'members("{package}")' in text or f'discover("{FAMILIES[package]}")' in text
+    assert f'members("{package}")' in text or f'discover("pipelines.parts.{package}")' in text
 
 
 @pytest.mark.parametrize("name", members("task_families"))
@@ -68,11 +71,11 @@ def test_a_task_family_scores_right_answers_best_and_wrong_ones_worse(name: str)
         worse = family.scores(family.statistics(gold, wrong, labels))
         assert all(-1 <= value <= 1 for value in worse.values()) and worse[first] < scores[first]
     for row in rows[:5]:
-        assert family.repaired(row, lambda text: text) == {key: row[key] for key in family.columns}
+        assert family.repair_texts(row, lambda text: text) == {key: row[key] for key in family.columns}
         assert family.text(row) and family.source(row, labels)
 
 
-@pytest.mark.parametrize("part", BODIES, ids=lambda part: part.described)
+@pytest.mark.parametrize("part", BODIES, ids=lambda part: part.label)
 @torch.no_grad()
 def test_a_body_is_built_for_its_tokenizer_saved_opened_and_recognised(
     part: Backbone, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
@@ -88,8 +91,8 @@ def test_a_body_is_built_for_its_tokenizer_saved_opened_and_recognised(
     assert not any(unmatched[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
     assert all(torch.equal(value, opened.state_dict()[key]) for key, value in body.state_dict().items())
     found = recognised(tmp_path)
-    assert found.described == part.described
-    assert (found.offers, found.longest) == (part.offers, part.longest)
+    assert found.label == part.label
+    assert (found.offers, found.max_length) == (part.offers, part.max_length)
 
 
 def recognised(folder: Path) -> Backbone:

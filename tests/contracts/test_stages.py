@@ -1,5 +1,7 @@
-"""Every part that a recipe names takes one real step: the loss is finite, and weights move. A new recipe's parts come by
-themselves; a part of no recipe is listed here, with the test that runs it."""
+"""Every part that a recipe names takes one real step: the loss is finite, and weights move.
+
+A new recipe's parts are found by themselves; a part of no recipe is listed here, with the test that runs it.
+"""
 
 from __future__ import annotations
 

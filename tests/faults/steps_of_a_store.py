@@ -1,5 +1,7 @@
-"""`python -m tests.faults.steps_of_a_store FOLDER`: the steps of a small recipe through launcher and store, without the servers
-around them; what is in the store is not computed again."""
+"""`python -m tests.faults.steps_of_a_store FOLDER`: a small recipe's steps, launcher and store, no servers.
+
+What is in the store is not computed again.
+"""
 
 from __future__ import annotations
 

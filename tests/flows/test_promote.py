@@ -17,7 +17,7 @@ from tests.flows.conftest import Cursus, FirstRun, command_line, users_shell, wr
 
 MODEL = "cursus-classifier"
 SMALLER = "{quality: {margin: 1.0}, latency: {times_champion: 1000}, model_size: {times_champion: 0.5}, lineage: {}}"
-"""No model of the same stage weighs half of another; no score is a whole point below another's, whatever they have learnt."""
+"""No model of the same stage weighs half of another; no score is a whole point below another's."""
 UNPROVEN = "{quality: {margin: 1.0}, latency: {times_champion: 1000}, reproducible: {commit: any, reproduced: true}}"
 """Nothing was made again, so the gate cannot tell."""
 
@@ -58,7 +58,8 @@ def ask_for(checkout: Path, criteria: str) -> None:
 def alias(checkout: Path, name: str) -> str:
     """The fingerprint of the version that the alias is on, as MLflow's database has it."""
     question = """select t.value from registered_model_aliases a join model_version_tags t
-        on t.name = a.name and t.version = a.version and t.key = 'cursus.fingerprint' where a.alias = ? and a.name = ?"""
+        on t.name = a.name and t.version = a.version and t.key = 'cursus.fingerprint'
+        where a.alias = ? and a.name = ?"""
     with sqlite3.connect(checkout / ".cursus" / "mlflow.db") as database:
         (found,) = database.execute(question, (name, MODEL)).fetchall()
     database.close()

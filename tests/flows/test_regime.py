@@ -1,4 +1,4 @@
-"""The whole mission on a small dataset, in a checkout of its own: computed once, remembered, and only what changed again."""
+"""The whole regime on a small dataset, in a checkout of its own: computed once, cached, recomputed where it changed."""
 
 from __future__ import annotations
 

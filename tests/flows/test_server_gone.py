@@ -1,4 +1,4 @@
-"""Prefect's temporary server and the run that it belongs to: neither takes the other with it, and none is left behind."""
+"""Prefect's temporary server and the run that it belongs to: neither ends the other, and none is left behind."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ load_training(Path.cwd())
 before = set(sys.modules)
 import flows.lattice, flows.promote, flows.regime, flows.reproduce, flows.stage
 heavy = {"torch", "pytorch_lightning", "transformers", "mlflow", "pandas", "great_expectations"}
-print(*sorted(heavy & set(sys.modules)), *sorted({"prefect"} & before), *sorted({"prefect.server.api.server"} & set(sys.modules)))
+server = {"prefect.server.api.server"} & set(sys.modules)
+print(*sorted(heavy & set(sys.modules)), *sorted({"prefect"} & before), *sorted(server))
 """
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from pipelines.models.opening import Record, open_config, open_tokenizer, put_together
+from pipelines.models.opening import ModelRecord, build_network, open_config, open_tokenizer
 from pipelines.parts.heads import Head
 from pipelines.task_families import TaskFamily
 
@@ -15,8 +15,8 @@ from pipelines.task_families import TaskFamily
 def save_answering(classifier: Path, out: Path, family: str, head: str, labels: tuple[str, ...]) -> Path:
     """The body and the tokenizer of the folder `classifier` under another head, in the folder `out`."""
     shutil.copytree(classifier, out)
-    record = Record(head=Head.model_validate(head), family=TaskFamily.model_validate(family), labels=labels)
+    record = ModelRecord(head=Head.model_validate(head), family=TaskFamily.model_validate(family), labels=labels)
     torch.manual_seed(0)
-    put_together(record, open_config(classifier)).save_pretrained(out)
+    build_network(record, open_config(classifier)).save_pretrained(out)
     open_tokenizer(classifier).save_pretrained(out)
     return out

@@ -74,12 +74,14 @@ def test_word_vectors_learn(tokenizer: PreTrainedTokenizerFast, architecture: st
     config = WordVectorsBackbone(hidden_size=32).config(tokenizer, 32)
     assert text.ids.counts is not None
     config.token_counts = text.ids.counts.tolist()
-    head: Head = PathPredictionHead(architecture=architecture) if tree else NoisePredictionHead(architecture=architecture)
+    head: Head = (
+        PathPredictionHead(architecture=architecture) if tree else NoisePredictionHead(architecture=architecture)
+    )
     told = losses(text, head, config, [HierarchicalSoftmax() if tree else NegativeSampling()])
-    # an untrained output table scores everything 0: every yes or no costs log 2; a few draws are the centre, and cost nothing
+    # an untrained output table scores everything 0: every decision costs log 2; draws that are the centre cost nothing
     assert tree or told[0] == pytest.approx(6 * np.log(2), abs=0.05)
-    # a Huffman tree knows how often words stand before it has learnt anything: what it gains is the context alone, which
-    # over these few steps is about as much as batches differ
+    # a Huffman tree knows word frequencies before it has learnt anything: it gains from the context alone, which over
+    # these few steps is about as much as batches differ
     assert np.mean(told[-10:]) < np.mean(told[:10]) - (0.02 if tree else 0.3)
 
 

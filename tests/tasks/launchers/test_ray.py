@@ -152,7 +152,7 @@ def test_nodes_that_never_come_are_not_waited_for_longer_than_asked(cluster: Clu
 def test_an_address_is_asked_for_and_a_silent_or_unprotected_one_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValueError, match=r"launcher 'ray', address: .*say where the cluster is, as host:port"):
+    with pytest.raises(ValueError, match=r"launcher 'ray', address: .*the address of a Ray cluster is host:port"):
         Launcher.model_validate({"name": "ray"})
     silent = f"127.0.0.1:{free_port()}"
     with pytest.raises(StageError, match=f"no Ray cluster answers at {silent}: Connection refused"):
@@ -161,14 +161,17 @@ def test_an_address_is_asked_for_and_a_silent_or_unprotected_one_refused(
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(
-        StageError, match="beyond this machine and no token is set: whoever reaches such a cluster runs code"
+        StageError, match="on another machine and no token is set: anyone who can reach such a cluster can run code"
     ):
         RayLauncher(address="ray.example.org:6379").open(ROOT, tmp_path / "log")
 
 
 def test_what_answers_but_is_no_cluster_is_not_waited_for(tmp_path: Path) -> None:
     pytest.importorskip("ray")
-    script = "from pipelines import ray_cluster as c; c.JOIN_SECONDS = 2; import sys; c.join(sys.argv[1], {}, show_logs=False)"
+    script = (
+        "from pipelines.corpora.engines import ray_cluster as c; c.JOIN_SECONDS = 2; "
+        "import sys; c.join(sys.argv[1], {}, show_logs=False)"
+    )
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         done = subprocess.run(
@@ -180,6 +183,5 @@ def test_what_answers_but_is_no_cluster_is_not_waited_for(tmp_path: Path) -> Non
             timeout=120,
         )
     assert (
-        f"{CursusError.__name__}: {address}: something answers, but no Ray cluster that lets this machine in"
-        in done.stderr
+        f"{CursusError.__name__}: {address} answers, but is not a Ray cluster that accepts this machine" in done.stderr
     )

@@ -128,5 +128,7 @@ def test_a_killed_worker_is_replaced_and_a_mistake_is_told_as_it_is(raylets: Clu
 
 def test_a_cluster_without_an_address_is_refused(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text(json.dumps({"runtime": {"engine": "ray"}}))
-    with pytest.raises(RecipeError, match=r"runtime\.engine: .*engine 'ray', address: .*the address of a Ray cluster is host:port"):
+    with pytest.raises(
+        RecipeError, match=r"runtime\.engine: .*engine 'ray', address: .*the address of a Ray cluster is host:port"
+    ):
         load_runtime(tmp_path)

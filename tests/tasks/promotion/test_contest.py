@@ -106,7 +106,9 @@ def test_other_test_items_are_refused_unless_the_model_was_judged_on_todays(
     champion = builder.step("old", "finetune", data={"train": before})
     crowned(builder, champion)
     contest = contest_of(root, builder, builder.step("classify", "finetune", data={"train": train}))
-    with pytest.raises(DataError, match="was never evaluated on today's test items: some of them may be in its training data"):
+    with pytest.raises(
+        DataError, match="was never evaluated on today's test items: some of them may be in its training data"
+    ):
         refuse_other_items(contest, prepared, builder.store)
     test = DataSource(digest=prepared.digests["test"], path="data/prepared/docs/test.parquet")
     builder.step("report", "evaluate", parents={"subject:old@0": champion.fingerprint}, data={"test": test})

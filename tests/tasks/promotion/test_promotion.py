@@ -62,7 +62,9 @@ def promotion(candidate: Artifact, champion: Artifact | None, verdict: Any, numb
         for one in (candidate, champion)
     ]
     answer = {"GO": "met", "NO-GO": "missed", "INCONCLUSIVE": "undecided"}[verdict]
-    outcomes = [CriterionOutcome.model_validate({"criterion": "quality", "outcome": answer, "reason": f"it is {answer}"})]
+    outcomes = [
+        CriterionOutcome.model_validate({"criterion": "quality", "outcome": answer, "reason": f"it is {answer}"})
+    ]
     assert sides[0] is not None
     return Promotion(
         id=f"promotion-{number}",
@@ -148,7 +150,7 @@ def test_a_kill_between_two_alias_moves_leaves_one_champion(
     first, second, _ = models
     store = builder.store
     conclude(root, store, promotion(first, None, "GO"), None)
-    monkeypatch.setattr("tasks.promotion.judgement.tell", lambda *_: None)  # the process below tells it
+    monkeypatch.setattr("tasks.promotion.judgement.report_decisions", lambda *_: None)  # the process below tells it
     conclude(root, store, promotion(second, first, "GO", 2), None)
     script = textwrap.dedent(KILLED).format(root=str(root), store=str(store.root), before=before)
     done = subprocess.run([sys.executable, "-c", script], env=os.environ, capture_output=True, text=True, timeout=120)

@@ -165,7 +165,9 @@ def test_another_seed_is_found_in_a_record_that_contradicts_itself_and_in_one_th
     name = named(store, "general")
     change(root, name, lambda record: record.update(seed=7))
     (only,) = made_again(root, "general")
-    assert only.outcome == "differs" and "its seed differs from that in its identity" in only.reasons[0] and not only.files
+    assert (
+        only.outcome == "differs" and "its seed differs from that in its identity" in only.reasons[0] and not only.files
+    )
     change(root, name, lambda record: record["identity"].update(seed=7))
     (only,) = made_again(root, "general")
     assert "its fingerprint is not that of its identity" in only.reasons[0]
@@ -241,7 +243,9 @@ def test_a_reproduction_goes_on_in_its_folder_and_in_no_other(tmp_path: Path) ->
     chosen.mkdir(parents=True)
     result = Reproduction(model="m", fingerprint=model, folder=chosen, stages=stages)
     result.write()
-    assert reproduction_folder(store, model, None) == reproduction_folder(store, model, chosen) == chosen, "it was stopped"
+    assert reproduction_folder(store, model, None) == reproduction_folder(store, model, chosen) == chosen, (
+        "it was stopped"
+    )
     result.put(stages[0].model_copy(update={"outcome": "differs"}))
     result.write()
     assert reproduction_folder(store, model, None) not in (chosen, tmp_path), "evidence is kept"

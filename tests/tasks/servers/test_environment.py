@@ -16,7 +16,8 @@ def prepared(root: Path, **exported: str) -> dict[str, object]:
     script = (
         "import json, os, sys; from pathlib import Path; from tasks.servers.environment import prepare_environment; "
         f"prepare_environment(Path({str(root)!r})); "
-        "print(json.dumps({'environment': dict(os.environ), 'modules': sorted({m.split('.')[0] for m in sys.modules})}))"
+        "modules = sorted({m.split('.')[0] for m in sys.modules}); "
+        "print(json.dumps({'environment': dict(os.environ), 'modules': modules}))"
     )
     clean = {name: value for name, value in os.environ.items() if name not in {*defaults(root), "PREFECT_API_URL"}}
     output = subprocess.run(

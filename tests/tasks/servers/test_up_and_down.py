@@ -68,7 +68,10 @@ def test_an_up_that_was_killed_half_way_is_cleared_by_down(tmp_path: Path, proje
     """Kill -9 of `up` itself, as soon as it has started its first server."""
     root = tmp_path / "half"
     root.mkdir()
-    script = f"from pathlib import Path; from tasks.servers.services import up; up(Path({str(root)!r}), prefect_port=0, mlflow_port=0)"
+    script = (
+        "from pathlib import Path; from tasks.servers.services import up; "
+        f"up(Path({str(root)!r}), prefect_port=0, mlflow_port=0)"
+    )
     started = subprocess.Popen([sys.executable, "-c", script], cwd=project, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not processes_of(root) and time.monotonic() < deadline:

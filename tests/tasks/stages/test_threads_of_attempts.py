@@ -21,6 +21,8 @@ def test_threads_are_those_of_the_attempt_that_was_interrupted(tmp_path: Path) -
     (tmp_path / ORDER).parent.mkdir()
     (tmp_path / ORDER).write_text(job.model_dump_json())
     assert resumed_runtime(tmp_path, now).threads == 1
-    assert resumed_runtime(tmp_path, Runtime(threads=1, devices=2)).devices == 2, "how many ranks there are is asked for now"
+    assert resumed_runtime(tmp_path, Runtime(threads=1, devices=2)).devices == 2, (
+        "how many ranks there are is asked for now"
+    )
     (tmp_path / ORDER).write_text(job.model_dump_json()[:-40])
     assert resumed_runtime(tmp_path, now) == now, "killed while it was written"

@@ -1,4 +1,4 @@
-"""MLflow tells what ran, tells it again from the store alone, and never stops a run. Every test uses a real database."""
+"""MLflow shows what ran, also rebuilt from the store alone, and never stops a run. Every database is a real one."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ def test_its_ids_and_vocabulary_are_the_tokenizers(architecture: str, tokenizer:
 @torch.no_grad()
 def test_it_reads_its_longest_row_and_no_longer_one(architecture: str, tokenizer: PreTrainedTokenizerFast) -> None:
     part = Transformer(architecture=architecture).tiny()
-    if part.longest is not None:
+    if part.max_length is not None:
         part = part.model_copy(update={"positions": 24})
-        assert part.longest == 24
+        assert part.max_length == 24
         with pytest.raises(RecipeError, match="sequences of 25 tokens do not fit 24 positions"):
             part.config(tokenizer, 25)
     body = AutoModel.from_config(part.config(tokenizer, 24)).eval()
@@ -42,7 +42,7 @@ def test_it_reads_its_longest_row_and_no_longer_one(architecture: str, tokenizer
     inputs = {"input_ids": ids, **({"decoder_input_ids": ids} if body.config.is_encoder_decoder else {})}
     assert tuple(body(**inputs).last_hidden_state.shape) == (2, 24, 32)
     table = [p for name, p in body.named_parameters() if "position_embeddings" in name or name.startswith("wpe")]
-    assert bool(table) == (part.longest is not None)
+    assert bool(table) == (part.max_length is not None)
 
 
 def test_robertas_positions_begin_behind_padding(tokenizer: PreTrainedTokenizerFast) -> None:

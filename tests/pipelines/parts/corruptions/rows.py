@@ -16,7 +16,7 @@ SENTINELS = tuple(range(SIZE - 1, SIZE - 31, -1))
 
 
 def token_ids(size: int = SIZE) -> TokenIds:
-    """A tokenizer of `size` tokens whose token 5 is a third of the text; the sentinels are tokens like others to a mask."""
+    """A tokenizer of `size` tokens whose token 5 is a third of the text; a mask treats sentinels like other tokens."""
     counts = np.arange(size, dtype=np.int64)[::-1] + 1
     counts[5] = counts.sum() // 2
     return TokenIds(size, MASK, SPECIAL, pad=0, end=END, sentinels=SENTINELS, counts=counts)
@@ -24,7 +24,7 @@ def token_ids(size: int = SIZE) -> TokenIds:
 
 @st.composite
 def batches(draw: st.DrawFn, shortest: int = 1) -> Arrays:
-    """Rows of any width, framed or not, some without one ordinary token, some with one, words and documents of any length."""
+    """Rows of any width, framed or not, some with no or one ordinary token, words and documents of any length."""
     rows, length = draw(st.integers(1, 6)), draw(st.integers(shortest, 48))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     ids = random.integers(len(SPECIAL), SIZE - len(SENTINELS), size=(rows, length))

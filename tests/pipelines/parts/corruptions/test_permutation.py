@@ -22,7 +22,7 @@ def test_the_mask_is_that_of_transformers(
 ) -> None:
     """Tolerance 0 for the same draws, which are recorded where transformers shuffles.
 
-    Special tokens see no predicted token here: theirs do, and are seen by all, so that the answer may pass through them.
+    Special tokens see no predicted token here; the reference's do, and are seen by all, so the answer may pass through.
     """
     encoded = tokenizer(documents("json")[:16], truncation=True, max_length=50)["input_ids"]
     rows = np.asarray([row if specials else row[1:-1] for row in encoded if len(row) == 50])

@@ -54,7 +54,7 @@ def test_input_and_target_between_them_hold_the_row(batch: Arrays, density: floa
     assert rebuilt(given, SENTINELS) == batch[Field.INPUT_IDS].tolist()
     assert np.array_equal(given[Field.INPUT_IDS][:, -1], batch[Field.INPUT_IDS][:, -1])
     assert (given[Field.TARGET_IDS][:, -1] == END).all()
-    # the counts of random_spans_noise_mask, functions of the length alone; spans that text could not keep apart are fewer
+    # the counts of random_spans_noise_mask, functions of the length alone; fewer where spans would touch
     length = batch[Field.INPUT_IDS].shape[1] - 1
     taken = min(max(int(np.round(length * density)), 1), length - 1)
     spans = min(max(int(np.round(taken / mean)), 1), length - taken)

@@ -103,7 +103,10 @@ def test_a_saved_body_opens_under_the_auto_class(body: str, tokenizer: PreTraine
 
 @torch.no_grad()
 def test_both_orders_of_a_pair_are_added(tokenizer: PreTrainedTokenizerFast) -> None:
-    head, once = SequenceClassificationHead(both_orders=True, pooling="last"), SequenceClassificationHead(pooling="last")
+    head, once = (
+        SequenceClassificationHead(both_orders=True, pooling="last"),
+        SequenceClassificationHead(pooling="last"),
+    )
     network, single = (small_network(one, PAIR_TASK, tokenizer, "gpt2") for one in (head, once))
     encoded = head.encode(PAIRS, PAIR_TASK, tokenizer, 48)
     chosen = np.array([3, 0])

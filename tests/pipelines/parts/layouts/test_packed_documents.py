@@ -33,7 +33,9 @@ def epoch_of(ground: StreamShape, epoch: int, seed: int = 0) -> list[RowSegments
 
 @given(ground=grounds(), epoch=st.integers(0, 2))
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_an_epoch_holds_every_document_once_cut_only_where_it_is_longer_than_a_row(ground: StreamShape, epoch: int) -> None:
+def test_an_epoch_holds_every_document_once_cut_only_where_it_is_longer_than_a_row(
+    ground: StreamShape, epoch: int
+) -> None:
     ends = np.append(ground.starts[1:], ground.tokens) - int(ground.closes)
     wanted = Counter(
         (int(begin), int(min(ground.width, end - begin)))

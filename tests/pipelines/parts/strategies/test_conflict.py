@@ -46,7 +46,8 @@ def test_a_pair_composes_or_is_refused_as_the_table_says(first: str, second: str
 
 def test_refusals_say_what_both_want() -> None:
     assert conflict([made("gradual_unfreezing"), made("frozen")]) == (
-        "gradual_unfreezing decides when each layer trains, which has no effect in combination with frozen; drop one of them"
+        "gradual_unfreezing decides when each layer trains, which has no effect in combination with frozen; drop one "
+        "of them"
     )
     assert conflict([made("full"), made("recadam"), made("l2_to_start")]) == (
         "recadam and l2_to_start both decide what pulls the weights back to their start; keep one of them"

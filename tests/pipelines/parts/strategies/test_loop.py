@@ -1,4 +1,4 @@
-"""Every strategy in the real loop: what moves between a start and its successor, and that an interrupted stage resumes."""
+"""Every strategy in the real loop: what moves after a start, and that an interrupted stage resumes."""
 
 from __future__ import annotations
 
