@@ -23,22 +23,22 @@ class Backbone(Component):
 
     @property
     @abstractmethod
-    def longest(self) -> int | None:
+    def max_length(self) -> int | None:
         """Maximum sequence length in tokens; None if there is no limit."""
 
     @property
-    def described(self) -> str:
+    def label(self) -> str:
         """The architecture as named in a recipe, without dimensions."""
         return self.name
 
     @classmethod
-    def fitting(cls, abilities: frozenset[Ability]) -> list[str]:
+    def names_offering(cls, abilities: frozenset[Ability]) -> list[str]:
         """All backbones of the family that offer `abilities`, as named in a recipe."""
         members = [member for _, member in sorted(Backbone.members.items()) if issubclass(member, Backbone)]
-        return [one.described for member in members for one in member.kinds() if abilities <= one.offers]
+        return [one.label for member in members for one in member.variants() if abilities <= one.offers]
 
     @classmethod
-    def kinds(cls) -> list[Self]:
+    def variants(cls) -> list[Self]:
         """One backbone for each architecture of this member."""
         return [cls()]
 

@@ -41,7 +41,7 @@ class AwdLstm(Backbone, name="awd_lstm"):
         return frozenset({Ability.CAUSAL, Ability.RECURRENT, Ability.MEMORY, Ability.ONE_STACK})
 
     @property
-    def longest(self) -> int | None:
+    def max_length(self) -> int | None:
         return None
 
     @classmethod

@@ -96,15 +96,15 @@ class Transformer(Backbone, name="transformer"):
         return ARCHITECTURES[self.architecture].offers
 
     @property
-    def longest(self) -> int | None:
+    def max_length(self) -> int | None:
         return None if ARCHITECTURES[self.architecture].positions is None else self.positions or DEFAULT_POSITIONS
 
     @property
-    def described(self) -> str:
+    def label(self) -> str:
         return f"{self.name} {self.architecture}"
 
     @classmethod
-    def kinds(cls) -> list[Self]:
+    def variants(cls) -> list[Self]:
         return [cls.model_validate({"architecture": architecture}) for architecture in ARCHITECTURES]
 
     @classmethod
@@ -122,9 +122,9 @@ class Transformer(Backbone, name="transformer"):
         from huggingface_hub.errors import StrictDataclassError
         from transformers import AutoConfig, AutoModel, PretrainedConfig
 
-        if self.longest is not None and length > self.longest:
+        if self.max_length is not None and length > self.max_length:
             raise RecipeError(
-                f"backbone: sequences of {length} tokens do not fit {self.longest} positions; raise "
+                f"backbone: sequences of {length} tokens do not fit {self.max_length} positions; raise "
                 "backbone.positions or lower budget.length"
             )
         kind = ARCHITECTURES[self.architecture]
@@ -143,8 +143,10 @@ class Transformer(Backbone, name="transformer"):
             "vocab_size": -(-len(tokenizer) // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE,
             **{key: getattr(tokenizer, f"{token}_token_id") for key, token in kind.ids.items()},
         }
-        if kind.positions is not None and self.longest is not None:
-            values[kind.positions] = self.longest + (tokenizer.pad_token_id + 1 if kind.positions_after_padding else 0)
+        if kind.positions is not None and self.max_length is not None:
+            values[kind.positions] = self.max_length + (
+                tokenizer.pad_token_id + 1 if kind.positions_after_padding else 0
+            )
         try:
             config = AutoConfig.for_model(self.architecture, **values, **self.dims)
             with torch.device("meta"):  # some dimensions are rejected only in construction; this takes no memory

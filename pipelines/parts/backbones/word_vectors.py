@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 
 class WordVectorsBackbone(Backbone, name="word_vectors"):
-    """An embedding table with one vector for each token. Its configuration keeps the word counts of a tokenizer that
-    has them."""
+    """An embedding table with one vector for each token.
+
+    Its configuration keeps the word counts of a tokenizer that has them.
+    """
 
     paper = "arXiv:1301.3781"
 
@@ -28,7 +30,7 @@ class WordVectorsBackbone(Backbone, name="word_vectors"):
         return frozenset({Ability.STATIC, Ability.ONE_STACK})
 
     @property
-    def longest(self) -> int | None:
+    def max_length(self) -> int | None:
         return None
 
     @classmethod

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 class SelectLayers(Compression, name="select_layers"):
-    """Keep a share of the backbone's layers, with their weights; embeddings and head stay. Encoder and decoder are
-    treated alike."""
+    """Keep a share of the backbone's layers, with their weights; embeddings and head stay.
+
+    Encoder and decoder are treated alike.
+    """
 
     paper = "arXiv:1910.01108"
 

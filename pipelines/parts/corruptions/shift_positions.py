@@ -10,10 +10,10 @@ from pipelines.vocabulary import Field
 
 
 class ShiftPositions(Corruption, name="shift_positions"):
-    """Shift the positions of each row by a random offset, so that it ends before `positions`; its first token stays at
-    0.
+    """Shift the positions of each row by a random offset, so that it ends before `positions`.
 
-    A backbone trained on rows of 64 tokens can then be fine-tuned on texts of `positions` tokens.
+    The first token of a row stays at position 0. A backbone trained on rows of 64 tokens can then be fine-tuned on
+    texts of `positions` tokens.
     """
 
     paper = "arXiv:2109.05644"

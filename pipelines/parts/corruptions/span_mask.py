@@ -15,8 +15,7 @@ from pipelines.vocabulary import Field
 
 
 class SpanMask(Masking, name="span_mask"):
-    """Select spans of whole words until a share of each row's tokens is to be predicted, and provide the edges of each
-    span.
+    """Select spans of whole words until a share of each row's tokens is to be predicted, and provide their edges.
 
     Lengths are geometric up to `longest`, 3.8 words on average. A row's spans never touch and are placed uniformly:
     each has visible tokens on both sides, and a row's first and last token count as special. A span that meets a

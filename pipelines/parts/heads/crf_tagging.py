@@ -21,8 +21,7 @@ FORBIDDEN = -10_000.0
 
 
 class CrfTaggingHead(WordTaggingHead, name="crf_tagging"):
-    """A tag for every word, from the best sequence of a linear-chain conditional random field (Lample et al. 2016,
-    §2.2).
+    """A tag for every word, from the best sequence of a conditional random field (Lample et al. 2016, §2.2).
 
     Words are represented by their first tokens; words beyond the length of a row are tagged `O`.
     """

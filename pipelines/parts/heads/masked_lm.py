@@ -24,8 +24,7 @@ PREDICTION_MODULES = {
 
 
 class MaskedLMHead(Head, name="masked_lm"):
-    """Transformers' own masked-LM network; hidden states of masked positions are gathered before the vocabulary
-    projection.
+    """Transformers' own masked-LM network; masked positions are gathered before the vocabulary projection.
 
     Projecting all positions is most of a small model's cost, and the loss ignores all but the masked ones.
     """

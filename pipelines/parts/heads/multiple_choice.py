@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
-    """A score for each choice: context and question are one text of a pair, the choice the other (Radford et al. 2018,
-    §3.3).
+    """A score for each choice of a question, as in Radford et al. 2018, §3.3.
 
-    The rows of a question are adjacent, one for each choice. A row that is too long is truncated at the beginning of
-    its context.
+    Context and question are the first text of a pair, a choice is the second. The rows of a question are adjacent, one
+    for each choice. A row that is too long is truncated at the beginning of its context.
     """
 
     paper = "Radford et al. 2018"

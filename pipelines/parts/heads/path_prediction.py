@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class PathPredictionHead(Head, name="path_prediction"):
-    """An output vector for each inner node of a Huffman tree scores the turn at that node. They are not kept after
-    training.
+    """An output vector for each inner node of a Huffman tree scores the turn at that node.
 
-    Predictions: one for each window (CBOW), or one for each context word (skip-gram).
+    Output vectors are not kept after training. Predictions: one for each window (CBOW), or one for each context word
+    (skip-gram).
     """
 
     paper = "arXiv:1301.3781"

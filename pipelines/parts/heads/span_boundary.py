@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 class SpanBoundaryHead(MaskedLMHead, name="span_boundary"):
-    """Transformers' own masked-LM network, with an additional small one that reads only the edges (Joshi et al. 2019,
-    §3.2).
+    """Transformers' own masked-LM network, with a small network that reads only span edges (Joshi et al. 2019, §3.2).
 
     Plain transformers loads the saved folder as the architecture's masked-LM network and reports the weights
     `boundary.*` as unused.

@@ -9,8 +9,10 @@ from pipelines.vocabulary import Signal
 
 
 class TaggingHead(WordTaggingHead, name="tagging"):
-    """A tag for every word, predicted independently at its first token. Words beyond the length of a row are tagged
-    `O`."""
+    """A tag for every word, predicted independently at its first token.
+
+    Words beyond the length of a row are tagged `O`.
+    """
 
     paper = "arXiv:1810.04805"
     provides = frozenset({Signal.TAG_LOGITS, Signal.HIDDEN_STATES})

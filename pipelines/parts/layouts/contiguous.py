@@ -11,12 +11,11 @@ from pipelines.vocabulary import Field
 
 
 class Contiguous(Layout, name="contiguous"):
-    """Row r of a step continues row r of the step before (Mikolov et al. 2010; Merity et al. 2017; Yang et al. 2019,
-    §2.4).
+    """Row r of a step continues row r of the step before (Merity et al. 2017; Yang et al. 2019, §2.4).
 
-    The stream is divided into as many equal parts as a batch has rows, and each row reads its own part from front to
-    back. Every epoch begins at a new random offset and with empty memory; fewer than two windows of each part are not
-    read.
+    First used by Mikolov et al. 2010. The stream is divided into as many equal parts as a batch has rows, and each row
+    reads its own part from front to back. Every epoch begins at a new random offset and with empty memory; fewer than
+    two windows of each part are not read.
     """
 
     paper = "arXiv:1708.02182"

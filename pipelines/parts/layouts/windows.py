@@ -11,8 +11,7 @@ from pipelines.parts.layouts.permuted_order import permuted_items
 
 
 class Windows(Layout, name="windows"):
-    """Windows of equal length across document boundaries (Liu et al. 2019, §4.2), cut at a new random offset each
-    epoch.
+    """Windows of equal length across documents (Liu et al. 2019, §4.2), cut at a new random offset each epoch.
 
     A window is moved to the start of a document that lies less than half a window before it. The order of an epoch is
     computed element by element, so that it takes no memory however long the stream is.

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 
 class Contrastive(Objective, name="contrastive"):
-    """InfoNCE: a row's vector must be closer, in cosine, to its partner's than to that of any other row of the other
-    half.
+    """InfoNCE: a row's vector must be closer, in cosine, to its partner's than to any other of the other half.
 
     Mean over rows with a partner of −log softmax(cos(v, ·) / temperature)[partner], where · runs over the rows of the
     other half of the batch that have partners. Added to masked language modelling it teaches a small encoder within

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 
 class Crf(Objective, name="crf"):
-    """Exact negative log-likelihood of the gold tag sequence over the words of each sentence (Lample et al. 2016,
-    §2.2).
+    """Exact negative log-likelihood of the gold tag sequence of each sentence (Lample et al. 2016, §2.2).
 
     Words are represented by their first tokens. In nats per word of the batch, comparable with `tag_cross_entropy`.
     """

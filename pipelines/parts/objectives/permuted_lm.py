@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 
 class PermutedLM(Objective, name="permuted_lm"):
-    """Cross-entropy of each predicted token given those before it in the row's order, mean over the batch's
-    predictions.
+    """Cross-entropy of each predicted token given those before it in the row's order, mean over predicted tokens.
 
     The network must hide a token from its own prediction: the logits must come from a query stream. Term:
     `permuted_lm`, in nats per predicted token.

@@ -21,13 +21,12 @@ SHARED = ("word_embeddings", "position_embeddings", "token_type_embeddings")
 
 
 class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
-    """A generator that trains too replaces masked tokens by samples; the network predicts for every token whether it is
-    one.
+    """A generator replaces masked tokens by samples; the network predicts for every token whether it was replaced.
 
-    Terms: the generator's masked-LM loss, mean over masked positions, and `discriminator` times the binary
-    cross-entropy of the network, mean over all tokens. No gradient passes through the sampling. The generator has the
-    network's architecture and depth at a share of its widths, and shares its embeddings (§3.2); later stages start from
-    the network alone.
+    The generator trains too. Terms: the generator's masked-LM loss, mean over masked positions, and `discriminator`
+    times the binary cross-entropy of the network, mean over all tokens. No gradient passes through the sampling. The
+    generator has the network's architecture and depth at a share of its widths, and shares its embeddings (§3.2); later
+    stages start from the network alone.
     """
 
     paper = "arXiv:2003.10555"

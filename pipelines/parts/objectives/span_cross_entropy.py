@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 
 class SpanCrossEntropy(Objective, name="span_cross_entropy"):
-    """Cross-entropy of the first and of the last token of the answer among the tokens of a row (Devlin et al. 2018,
-    §4.2).
+    """Cross-entropy of the first and of the last token of the answer (Devlin et al. 2018, §4.2).
 
     In nats: the mean of the two, averaged over the batch.
     """

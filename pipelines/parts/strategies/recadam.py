@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
 
 class RecAdam(Strategy, name="recadam"):
-    """Shift the objective from staying near the initial weights to the task along a sigmoid of the step; the head is
-    free.
+    """Shift the objective from staying near the initial weights to the task, along a sigmoid of the step.
 
-    A step of the backbone is λ(t) times Adam's plus 1 − λ(t) times a pull to the initial weights, where
-    λ(t) = 1 / (1 + exp(−k · (t − t₀))) (§3.2, 3.3).
+    The head is not pulled. A step of the backbone is λ(t) times Adam's plus 1 − λ(t) times a pull to the initial
+    weights, where λ(t) = 1 / (1 + exp(−k · (t − t₀))) (§3.2, 3.3).
     """
 
     paper = "arXiv:2004.12651"

@@ -20,11 +20,10 @@ SPACE = "▁"
 
 
 class Characters(Tokenizer, name="characters"):
-    """One token per character, for the most frequent ones; all others are `[UNK]`. A text is `[CLS] A [SEP]`, as in
-    BERT.
+    """One token per character, for the most frequent ones; all others are `[UNK]`.
 
-    Text is normalised to NFKC, and runs of spaces to one space. In Chinese, a segmentation can be combined with it to
-    mark the characters of one word.
+    Special tokens are as in BERT: `[CLS] A [SEP]`. Text is normalised to NFKC, and runs of spaces to one space. In
+    Chinese, a segmentation can be combined with it to mark the characters of one word.
     """
 
     paper = "arXiv:1905.05526"
