@@ -17,8 +17,8 @@ from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
 from pipelines.parts.tokenizers import Tokenizer
 from pipelines.task_families import Row, Task, TaskFamily
-from pipelines.task_families.encoding import Encoded
-from pipelines.training.assembly.assemble import body_prefix
+from pipelines.task_families.encoding import EncodedExamples
+from pipelines.training.assembly.assemble import backbone_prefix
 from pipelines.training.batches.plain_text import PlainBatches
 from pipelines.vocabulary import Field, Signal
 from tests.contracts.families import build, members
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LENGTH, EXAMPLES = 96, 6
 discover("pipelines.parts.backbones")
 BODIES = {
-    body.described: body for member in Backbone.members.values() for body in cast("type[Backbone]", member).kinds()
+    body.label: body for member in Backbone.members.values() for body in cast("type[Backbone]", member).variants()
 }
 HEADS = {name: cast("Head", build(member)) for name, member in members("heads").items()}
 REFUSED = {("continuation", "awd_lstm")}
@@ -43,14 +43,14 @@ ON_PLAIN_TEXT = [
     for name, head in HEADS.items()
     if not head.reads
     for body in BODIES
-    if head.needs_body <= BODIES[body].offers
+    if head.needs_abilities <= BODIES[body].offers
 ]
 ON_LABELS = [
     (name, family, body)
     for name, head in HEADS.items()
     for family in sorted(head.reads)
     for body in BODIES
-    if head.needs_body <= BODIES[body].offers and head.unfit(TaskFamily.model_validate(family)) is None
+    if head.needs_abilities <= BODIES[body].offers and head.unfit(TaskFamily.model_validate(family)) is None
 ]
 
 
@@ -61,7 +61,7 @@ def tokenizer_of(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
 
 def tokenizer_for(body: str) -> PreTrainedTokenizerFast:
     """The tokenizer with which a recipe uses a kind of body."""
-    used = (stage for stage in stages().values() if stage.backbone is not None and stage.backbone.described == body)
+    used = (stage for stage in stages().values() if stage.backbone is not None and stage.backbone.label == body)
     return tokenizer_of(next(stage.tokenizer for stage in used if stage.tokenizer is not None))
 
 
@@ -81,7 +81,7 @@ def tensors(arrays: dict[Field, Any]) -> dict[Field, torch.Tensor]:
 def check_signals(head: Head, body: str, network: PreTrainedModel, batch: dict[Field, torch.Tensor]) -> None:
     """All that the head says of this body is said, in the shapes of the vocabulary, and finite."""
     abilities = BODIES[body].offers
-    wanted = {one for one in head.provides if head.needs_body_for.get(one) in (None, *abilities)}
+    wanted = {one for one in head.provides if head.needs_ability_for.get(one) in (None, *abilities)}
     said = head.signals(network, batch, frozenset(wanted))
     assert wanted <= said.keys()
     rows, length = batch[Field.INPUT_IDS].shape
@@ -124,7 +124,7 @@ def test_a_head_on_plain_text_says_what_it_provides(name: str, body: str) -> Non
     built = network(head, body, tokenizer, None)
     check_signals(head, body, built, batch)
     with pytest.raises(NotImplementedError, match="plain text"):
-        head.encode([], Task(TaskFamily.usually(), ()), tokenizer, LENGTH)
+        head.encode([], Task(TaskFamily.default(), ()), tokenizer, LENGTH)
 
 
 @cache
@@ -151,7 +151,7 @@ def test_a_head_encodes_and_answers_every_example(name: str, family: str, body: 
             network(head, body, tokenizer, task)
         return
     built = network(head, body, tokenizer, task)
-    assert any(key.startswith(body_prefix(built)) for key in built.state_dict()), "the body is not found in it"
+    assert any(key.startswith(backbone_prefix(built)) for key in built.state_dict()), "the body is not found in it"
     check_signals(head, body, built, tensors(known))
     answers = head.answer(built, unknown, heard(head, built, unknown), task, tokenizer)
     gold = [task.family.gold(row) for row in rows]
@@ -161,7 +161,7 @@ def test_a_head_encodes_and_answers_every_example(name: str, family: str, body: 
 
 
 def heard(
-    head: Head, network: PreTrainedModel, encoded: Encoded
+    head: Head, network: PreTrainedModel, encoded: EncodedExamples
 ) -> Iterator[tuple[NDArray[np.int64], dict[Field, torch.Tensor], dict[Signal, Any]]]:
     """What `network` says of all items, last items first."""
     for chosen in np.array_split(np.arange(len(encoded))[::-1], 3):

@@ -1,4 +1,4 @@
-"""What a stage saves opens without this house: `transformers` alone finds every weight of the body, and the tokenizer."""
+"""What a stage saves opens without this project: transformers alone finds the backbone's weights and the tokenizer."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def firsts(own: bool) -> dict[str, str]:
     for name, stage in stages().items():
         if stage.backbone is None or not stage.trains or stage.kind not in (Kind.PRETRAIN, Kind.FINETUNE):
             continue
-        if (stage.backbone.described == stage.backbone.name) is own:
-            found.setdefault(f"{stage.backbone.described} {stage.kind}", name)
+        if (stage.backbone.label == stage.backbone.name) is own:
+            found.setdefault(f"{stage.backbone.label} {stage.kind}", name)
     return found
 
 

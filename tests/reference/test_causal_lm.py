@@ -115,7 +115,7 @@ def test_a_recurrent_body_goes_on_from_its_memory_and_says_its_output_before_dro
     torch.manual_seed(0)
     body = HEAD.build(AwdLstm().tiny().config(tokenizer, 48), None).eval()
     ids, wanted = batch[Field.INPUT_IDS][:, :32], frozenset({Signal.NEXT_LOGITS, Signal.MEMORY, Signal.ACTIVATIONS})
-    assert wanted - {Signal.NEXT_LOGITS} == set(HEAD.needs_body_for) and ids.shape[1] == 32
+    assert wanted - {Signal.NEXT_LOGITS} == set(HEAD.needs_ability_for) and ids.shape[1] == 32
     whole = HEAD.signals(body, {Field.INPUT_IDS: ids}, wanted)
     first = HEAD.signals(body, {Field.INPUT_IDS: ids[:, :20]}, wanted)
     assert all(not memory.requires_grad for memory in first[Signal.MEMORY])

@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from pipelines.parts.backbones.transformer import Transformer
-from pipelines.parts.heads.replaced_tokens import ReplacedTokens
+from pipelines.parts.heads.replaced_tokens import ReplacedTokensHead
 from pipelines.parts.objectives import Batch, Companion, TrainingStep
 from pipelines.parts.objectives.replaced_token_detection import ReplacedTokenDetection
 from pipelines.vocabulary import Field, Signal
@@ -31,7 +31,7 @@ def batch(tokenizer: PreTrainedTokenizerFast) -> dict[Field, Tensor]:
 @pytest.fixture
 def electra(tokenizer: PreTrainedTokenizerFast) -> tuple[PreTrainedModel, Companion]:
     """A discriminator and the generator beside it."""
-    network = build(ReplacedTokens(), "electra", tokenizer)
+    network = build(ReplacedTokensHead(), "electra", tokenizer)
     companions = ReplacedTokenDetection(generator_size=0.5).companions(Beside(network))
     assert list(companions) == ["generator"]
     return network, companions["generator"]
@@ -39,9 +39,9 @@ def electra(tokenizer: PreTrainedTokenizerFast) -> tuple[PreTrainedModel, Compan
 
 def rewritten(network: PreTrainedModel, generator: Companion, batch: Batch) -> TrainingStep:
     """The step as it stands when the loss is asked for."""
-    step = TrainingStep(batch, {}, network, lambda name, batch, wanted: generator.ask(batch, wanted))
+    step = TrainingStep(batch, {}, network, lambda name, batch, wanted: generator.forward(batch, wanted))
     step.batch = ReplacedTokenDetection().rewrite(step)
-    step.signals = ReplacedTokens().signals(network, step.batch, ReplacedTokens.provides)
+    step.signals = ReplacedTokensHead().signals(network, step.batch, ReplacedTokensHead.provides)
     return step
 
 
@@ -143,7 +143,7 @@ def test_the_generator_is_narrower_and_as_deep(
     size: float, expected: tuple[int, int, int], tokenizer: PreTrainedTokenizerFast
 ) -> None:
     part = Transformer(architecture="electra", dims={"num_hidden_layers": 1})  # ELECTRA-small's widths
-    network = ReplacedTokens().build(part.config(tokenizer, 8), None)
+    network = ReplacedTokensHead().build(part.config(tokenizer, 8), None)
     config = ReplacedTokenDetection(generator_size=size).companions(Beside(network))["generator"].network.config
     assert (config.hidden_size, config.num_attention_heads, config.intermediate_size) == expected
     assert config.num_hidden_layers == 1 and config.embedding_size == network.config.embedding_size == 128

@@ -67,5 +67,5 @@ def test_position_ids_count_from_zero_in_every_architecture(
 
 
 def test_masked_lm_names_the_architectures_that_it_knows(tokenizer: PreTrainedTokenizerFast) -> None:
-    with pytest.raises(RecipeError, match="'gpt2'; known: bert, electra, roberta, xlnet"):
+    with pytest.raises(RecipeError, match="'gpt2'; supported: bert, electra, roberta, xlnet"):
         build(MaskedLMHead(), "gpt2", tokenizer)

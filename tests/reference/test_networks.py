@@ -17,17 +17,17 @@ from transformers import (
 )
 
 from pipelines.judging.evaluations.metrics import accuracy, macro_f1
-from pipelines.models.opening import Record, open_model, put_together
+from pipelines.models.opening import ModelRecord, build_network, open_model
 from pipelines.parts.compressions.select_layers import SelectLayers
 from pipelines.parts.corruptions import TokenIds
 from pipelines.parts.corruptions.token_mask import TokenMask
 from pipelines.parts.heads.masked_lm import MaskedLMHead
-from pipelines.parts.heads.sequence_classification import SequenceClassification
+from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
 from pipelines.task_families import Task, TaskFamily
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 
-TASK = Task(TaskFamily.usually(), ("asyncio", "email", "xml"))
+TASK = Task(TaskFamily.default(), ("asyncio", "email", "xml"))
 
 
 def classifier(pooling: str = "mean", layers: int = 2) -> PreTrainedModel:
@@ -36,8 +36,8 @@ def classifier(pooling: str = "mean", layers: int = 2) -> PreTrainedModel:
     )
     config._attn_implementation = "eager"
     torch.manual_seed(0)
-    head = SequenceClassification(pooling=pooling)
-    network = put_together(Record(head=head, family=TASK.family, labels=TASK.labels), config)
+    head = SequenceClassificationHead(pooling=pooling)
+    network = build_network(ModelRecord(head=head, family=TASK.family, labels=TASK.labels), config)
     network.eval()
     return network
 

@@ -13,7 +13,7 @@ from transformers.trainer_pt_utils import LabelSmoother
 
 from pipelines.errors import DataError
 from pipelines.parts.heads.sequence_to_sequence import SequenceToSequenceHead
-from pipelines.parts.heads.text_to_text import TextToText, end_of
+from pipelines.parts.heads.text_to_text import TextToTextHead, end_of
 from pipelines.parts.objectives import TrainingStep
 from pipelines.parts.objectives.sequence_to_sequence import SequenceToSequence
 from pipelines.task_families import Task, TaskFamily
@@ -48,7 +48,9 @@ def network(
     torch.manual_seed(0)
     sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2}
     ids = {"pad_token_id": tokenizer.pad_token_id, "decoder_start_token_id": tokenizer.pad_token_id}
-    built = TextToText().build(T5Config(vocab_size=vocabulary, eos_token_id=end_of(tokenizer), **sizes, **ids), None)
+    built = TextToTextHead().build(
+        T5Config(vocab_size=vocabulary, eos_token_id=end_of(tokenizer), **sizes, **ids), None
+    )
     assert isinstance(built, T5ForConditionalGeneration)
     if attentive:
         with torch.no_grad():  # new weights hardly look at the source
@@ -58,11 +60,11 @@ def network(
     return built.eval()
 
 
-def encoded(family: str, tokenizer: PreTrainedTokenizerFast, head: TextToText | None = None) -> Any:
+def encoded(family: str, tokenizer: PreTrainedTokenizerFast, head: TextToTextHead | None = None) -> Any:
     rows = EXAMPLES[family]
     kind = TaskFamily.model_validate(family)
     task = Task(kind, tuple(kind.labels(rows)))
-    return task, (head or TextToText()).encode(rows, task, tokenizer, 48)
+    return task, (head or TextToTextHead()).encode(rows, task, tokenizer, 48)
 
 
 def batch_of(items: Any) -> dict[Field, Tensor]:
@@ -108,15 +110,15 @@ def test_every_family_is_a_source_and_an_answer_that_reads_back(
         wanted = target[target != IGNORED].tolist()
         assert wanted[-1] == end_of(tokenizer) and end_of(tokenizer) not in wanted[:-1]
         assert "".join(tokenizer.decode(wanted[:-1]).split()) == "".join(task.family.answer_text(row).lower().split())
-    assert set(batch) == TextToText.needs
+    assert set(batch) == TextToTextHead.needs
     unlabelled = [{key: value for key, value in row.items() if key not in task.family.target} for row in items.examples]
-    bare = TextToText().encode(unlabelled, task, tokenizer, 48, answers=False)
+    bare = TextToTextHead().encode(unlabelled, task, tokenizer, 48, answers=False)
     assert Field.TARGET_IDS not in bare.collate(np.arange(1))
     assert np.array_equal(bare.collate(np.arange(len(bare)))[Field.INPUT_IDS], batch[Field.INPUT_IDS].numpy())
 
 
 def written(
-    head: TextToText, body: T5ForConditionalGeneration, items: Any, task: Task, tokenizer: PreTrainedTokenizerFast
+    head: TextToTextHead, body: T5ForConditionalGeneration, items: Any, task: Task, tokenizer: PreTrainedTokenizerFast
 ) -> list[Any]:
     halves = np.array_split(np.arange(len(items))[::-1], min(2, len(items)))
     heard = (
@@ -127,7 +129,7 @@ def written(
 
 @torch.no_grad()
 def test_one_beam_writes_the_likeliest_token_each_time(tokenizer: PreTrainedTokenizerFast) -> None:
-    head = TextToText(longest=6)
+    head = TextToTextHead(longest=6)
     task, items = encoded("text_classification", tokenizer)
     body = network(tokenizer, vocabulary=576, attentive=True)
     expected = []
@@ -158,13 +160,13 @@ def test_enough_beams_find_the_likeliest_text_of_all(tokenizer: PreTrainedTokeni
         texts[end] = chances[0, 0, end]
         first, second = divmod(int(texts.argmax()), size)
         expected.append(tokenizer.decode([first, second], skip_special_tokens=True).strip())
-    assert written(TextToText(longest=2, beams=size), body, items, task, tokenizer) == expected
-    assert written(TextToText(longest=2), body, items, task, tokenizer) != expected, "greedy writing finds them too"
+    assert written(TextToTextHead(longest=2, beams=size), body, items, task, tokenizer) == expected
+    assert written(TextToTextHead(longest=2), body, items, task, tokenizer) != expected, "greedy writing finds them too"
 
 
 def test_a_small_network_learns_to_write_the_labels(tokenizer: PreTrainedTokenizerFast) -> None:
     task, items = encoded("text_classification", tokenizer)
-    batch, body, head = batch_of(items), network(tokenizer), TextToText()
+    batch, body, head = batch_of(items), network(tokenizer), TextToTextHead()
     optimizer = torch.optim.AdamW(body.parameters(), lr=3e-3)
     for _ in range(60):
         said = head.signals(body, batch, frozenset({Signal.TARGET_LOGITS}))
@@ -180,9 +182,9 @@ def test_an_answer_of_a_closed_set_must_fit_and_an_open_one_is_cut_without_an_en
 ) -> None:
     with pytest.raises(
         DataError,
-        match=r"row 0: its answer 'email' takes \d+ tokens, and text_to_text writes at most 1; raise `longest`",
+        match=r"row 0: its answer 'email' has \d+ tokens, more than the 1 that text_to_text generates; raise `longest`",
     ):
-        encoded("text_classification", tokenizer, TextToText(longest=1))
-    _, items = encoded("text_generation", tokenizer, TextToText(longest=2))
+        encoded("text_classification", tokenizer, TextToTextHead(longest=1))
+    _, items = encoded("text_generation", tokenizer, TextToTextHead(longest=2))
     (target,) = batch_of(items)[Field.TARGET_IDS]
     assert (target != IGNORED).sum() == 2 and end_of(tokenizer) not in target

@@ -14,7 +14,7 @@ from transformers import (
 )
 
 from pipelines.parts.heads.masked_lm import MaskedLMHead
-from pipelines.parts.heads.span_boundary import SpanBoundary
+from pipelines.parts.heads.span_boundary import SpanBoundaryHead
 from pipelines.parts.objectives import TrainingStep
 from pipelines.parts.objectives.span_boundary import SpanBoundaryObjective
 from pipelines.vocabulary import Field, Signal
@@ -46,7 +46,7 @@ def spans(batch: dict[Field, Tensor]) -> dict[Field, Tensor]:
 def test_boundary_logits_are_the_papers_equation(
     architecture: str, spans: dict[Field, Tensor], tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    head = SpanBoundary(places=3, place_size=5)
+    head = SpanBoundaryHead(positions=3, position_size=5)
     network = build(head, architecture, tokenizer)
     said = head.signals(network, spans, head.provides)
     weights = {name: value.double().numpy() for name, value in network.state_dict().items()}
@@ -64,7 +64,7 @@ def test_boundary_logits_are_the_papers_equation(
     for (before, after), place in zip(
         spans[Field.SPAN_EDGES].tolist(), spans[Field.SPAN_OFFSETS].tolist(), strict=True
     ):
-        p = weights["boundary.places.weight"][place]
+        p = weights["boundary.position_embeddings.weight"][place]
         x = np.concatenate([top[before // width, before % width], top[after // width, after % width], p])
         expected.append(embeddings @ layer(layer(x, "first"), "second") + weights["boundary.bias"])
     ours = said[Signal.BOUNDARY_LOGITS].double().numpy()
@@ -81,7 +81,7 @@ def test_boundary_logits_are_the_papers_equation(
 def test_the_edges_alone_decide_and_far_places_share_the_last(
     spans: dict[Field, Tensor], tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    head = SpanBoundary(places=3, place_size=5)
+    head = SpanBoundaryHead(positions=3, position_size=5)
     network = build(head, "bert", tokenizer)
     said = head.signals(network, spans, head.provides)
     # the first span's three tokens are read from the same edges and differ in their place only
@@ -95,7 +95,7 @@ def test_the_edges_alone_decide_and_far_places_share_the_last(
 def test_spanbert_opens_as_plain_bert(
     spans: dict[Field, Tensor], tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
-    head = SpanBoundary()
+    head = SpanBoundaryHead()
     network = build(head, "bert", tokenizer)
     network.save_pretrained(tmp_path)
     opened, unmatched = AutoModelForMaskedLM.from_pretrained(
