@@ -124,8 +124,8 @@ def latest_model(root: Path) -> str:
     final = final_model([LineageStep.read(step) for step in _latest_execution(root)])
     if final is None:
         raise CursusError(
-            "there is no execution yet, or the latest one has no fine-tuned model: start one with `cursus run`, or name "
-            "a model with --model"
+            "there is no execution yet, or the latest one has no fine-tuned model: start one with `cursus run`, or "
+            "name a model with --model"
         )
     return final.fingerprint
 
