@@ -71,14 +71,14 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
         return "start", "only a pretrain stage starts from a checkpoint; let this stage start from that pretrain stage"
     elif isinstance(stage.start, Checkpoint) and stage.backbone is not None:
         try:
-            held = backbone_of(stage.start.checkpoint)
+            loaded = backbone_of(stage.start.checkpoint)
         except RecipeError as error:
             return "start", str(error)
-        if (held.described, held.longest) != (stage.backbone.described, stage.backbone.longest):
+        if (loaded.label, loaded.max_length) != (stage.backbone.label, stage.backbone.max_length):
             return (
                 "backbone",
-                f"the backbone of the checkpoint is {_size(held)}, but this stage says {_size(stage.backbone)}; remove "
-                "backbone",
+                f"the backbone of the checkpoint is {_size(loaded)}, but this stage says "
+                f"{_size(stage.backbone)}; remove backbone",
             )
     if stage.teacher is not None:
         resolve(stage.teacher)
@@ -86,7 +86,7 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
 
 
 def _size(backbone: Backbone) -> str:
-    return f"{backbone.described}, {backbone.longest or 'any number of'} positions"
+    return f"{backbone.label}, {backbone.max_length or 'any number of'} positions"
 
 
 def _check_corpus(stage: Stage) -> Problem | None:
@@ -162,35 +162,35 @@ def _check_backbone(stage: Stage) -> Problem | None:
     if lacking := stage.head.needs_abilities - stage.backbone.offers:
         return (
             "head",
-            f"{stage.head.name} needs a backbone that is {listed(lacking)}, and this one ({stage.backbone.described}) "
+            f"{stage.head.name} needs a backbone that is {listed(lacking)}, and this one ({stage.backbone.label}) "
             "is "
             f"{listed(stage.backbone.offers)}; backbones that fit: "
-            f"{', '.join(stage.backbone.fitting(stage.head.needs_abilities))}",
+            f"{', '.join(stage.backbone.names_offering(stage.head.needs_abilities))}",
         )
     if stage.kind.reads_plain_text and (lacking := stage.layout.needs_abilities - stage.backbone.offers):
         return (
             "layout",
             f"{stage.layout.name} needs a backbone that is {listed(lacking)}, and this one "
-            f"({stage.backbone.described}) "
-            f"is not; backbones that fit: {', '.join(stage.backbone.fitting(stage.layout.needs_abilities))}",
+            f"({stage.backbone.label}) "
+            f"is not; backbones that fit: {', '.join(stage.backbone.names_offering(stage.layout.needs_abilities))}",
         )
     for objective in stage.objective:
         for signal in sorted(objective.needs_signals):
             ability = stage.head.needs_ability_for.get(signal)
             if ability is not None and ability not in stage.backbone.offers:
-                fits = ", ".join(stage.backbone.fitting(frozenset({ability})))
+                fits = ", ".join(stage.backbone.names_offering(frozenset({ability})))
                 return (
                     "objective",
                     f"{objective.name} needs {signal}, which {stage.head.name} provides on a backbone that is "
                     f"{ability}, "
-                    f"and this one ({stage.backbone.described}) is not; backbones that fit: {fits}",
+                    f"and this one ({stage.backbone.label}) is not; backbones that fit: {fits}",
                 )
     # rows of labelled examples are padded to a multiple
     width = stage.budget.length if stage.kind.reads_plain_text else -(-stage.budget.length // MULTIPLE) * MULTIPLE
-    if stage.backbone.longest is not None and width > stage.backbone.longest:
+    if stage.backbone.max_length is not None and width > stage.backbone.max_length:
         return (
             "budget",
-            f"length: rows of {width} tokens do not fit the {stage.backbone.longest} positions of the "
+            f"length: rows of {width} tokens do not fit the {stage.backbone.max_length} positions of the "
             "backbone; raise backbone.positions or lower length",
         )
     return None

@@ -52,7 +52,7 @@ def backbone_of(reference: str) -> Backbone:
     recognised = (member.recognise(config) for member in members)
     backbone = next((one for one in recognised if one is not None), None)
     if backbone is None:
-        known = ", ".join(kind.described for member in members for kind in member.kinds())
+        known = ", ".join(kind.label for member in members for kind in member.variants())
         raise RecipeError(
             f"checkpoint {reference!r}: the architecture {config.get('model_type')!r} is not supported; supported: "
             f"{known}"

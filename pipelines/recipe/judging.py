@@ -83,7 +83,7 @@ def _unfit(evaluation: Evaluation, judged: Stage) -> str | None:
     if judged.head is not None and (lacking := evaluation.needs_signals - judged.head.provides):
         providers = matching_members(Head, lambda head: lacking <= head.provides)
         return f"its head {judged.head.name} does not provide {listed(lacking)}; heads that do: {listed(providers)}"
-    limit, longest = judged.backbone.longest if judged.backbone else None, evaluation.longest_row
+    limit, longest = judged.backbone.max_length if judged.backbone else None, evaluation.longest_row
     if limit is not None and longest is not None and longest > limit:
         return (
             f"rows of up to {longest} tokens do not fit its {limit} positions; "

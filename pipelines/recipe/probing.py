@@ -37,10 +37,11 @@ def check_probing(stage: Stage, resolve: Callable[[str], Stage], family: str | N
             if unfit := _unfit(probe, probed):
                 return "probes", f"{probe.name} cannot probe stage {subject!r}: {unfit}"
         width = -(-stage.budget.length // MULTIPLE) * MULTIPLE
-        if probed.backbone is not None and probed.backbone.longest is not None and width > probed.backbone.longest:
+        limit = probed.backbone.max_length if probed.backbone is not None else None
+        if limit is not None and width > limit:
             return (
                 "budget",
-                f"length: rows of {width} tokens do not fit the {probed.backbone.longest} positions of stage "
+                f"length: rows of {width} tokens do not fit the {limit} positions of stage "
                 f"{subject!r}; "
                 "lower it",
             )
@@ -62,10 +63,11 @@ def _unfit(probe: Probe, probed: Stage) -> str | None:
     backbone = probed.backbone
     for ability, instead in probe.incompatible_abilities.items():
         if ability in backbone.offers:
-            return f"its backbone ({backbone.described}) has {instead}"
+            return f"its backbone ({backbone.label}) has {instead}"
     if lacking := probe.needs_abilities - backbone.offers:
+        fits = ", ".join(backbone.names_offering(probe.needs_abilities))
         return (
-            f"it needs a backbone that is {listed(lacking)}, and this one ({backbone.described}) is "
-            f"{listed(backbone.offers)}; backbones that fit: {', '.join(backbone.fitting(probe.needs_abilities))}"
+            f"it needs a backbone that is {listed(lacking)}, and this one ({backbone.label}) is "
+            f"{listed(backbone.offers)}; backbones that fit: {fits}"
         )
     return None

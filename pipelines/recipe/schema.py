@@ -32,9 +32,8 @@ class Budget(StrictModel):
     """Passes over the corpus; an upper bound when `patience` is set."""
     batch_tokens: PositiveInt = 8192
     """Tokens in a batch of plain text."""
-    grains: PositiveInt = 8
-    """Parts of a batch of plain text that are corrupted each by itself: so many ranks, or accumulated steps, can share
-    it."""
+    corruption_shards: PositiveInt = 8
+    """Independently corrupted slices of a batch of plain text; ranks · accumulation steps must divide their number."""
     batch_texts: PositiveInt = 32
     """Examples in a batch of a labelled task."""
     labelled: PositiveInt | None = None

@@ -37,7 +37,7 @@ def from_checkpoint(folder: Path, **parts: str) -> str:
 def test_a_checkpoint_that_fits_is_taken(tmp_path: Path) -> None:
     recipe = from_checkpoint(checkpoint(tmp_path / "theirs", BERT))
     stage = library_of(tmp_path, meeting=recipe).load("meeting").stages["general"]
-    assert stage.backbone is not None and stage.backbone.longest == 64
+    assert stage.backbone is not None and stage.backbone.max_length == 64
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_checkpoint_of_another_shape_is_refused(
 def test_a_checkpoint_that_is_pickled_or_damaged_is_refused(tmp_path: Path) -> None:
     pickled = checkpoint(tmp_path / "pickled", BERT, weights="pytorch_model.bin")
     message = refusal(tmp_path, from_checkpoint(pickled), Setting())
-    assert "pytorch_model.bin: a pickle, which can run code when it is read" in message
+    assert "pytorch_model.bin: a pickle, which can execute code when it is read" in message
     assert "Convert the model with save_pretrained first" in message
     (pickled / "pytorch_model.bin").unlink()
     assert "no model.safetensors" in refusal(tmp_path, from_checkpoint(pickled), Setting())
@@ -81,6 +81,6 @@ def test_a_checkpoint_that_is_pickled_or_damaged_is_refused(tmp_path: Path) -> N
     (damaged / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header at all")
     assert "is damaged or not a safetensors file" in refusal(tmp_path, from_checkpoint(damaged), Setting())
     (damaged / "config.json").write_text("{", encoding="utf-8")
-    assert "config.json: is not JSON" in refusal(tmp_path, from_checkpoint(damaged), Setting())
+    assert "config.json: not readable as JSON" in refusal(tmp_path, from_checkpoint(damaged), Setting())
     absent = refusal(tmp_path, from_checkpoint(tmp_path / "nowhere"), Setting())
     assert "no config.json" in absent and ":6: stages.general.start.checkpoint" in absent

@@ -52,7 +52,7 @@ def test_the_code_of_an_attack_is_code_of_the_stage_that_names_it(tmp_path: Path
     ("suite", "setting", "says"),
     [
         ("{name: robustness, attacks: [homophones]}", Setting(language="en"), "homophones is for zh"),
-        ("{name: robustness, attacks: [distractor]}", Setting("text_classification"), "distractor could change the right answer"),
+        ("{name: robustness, attacks: [distractor]}", Setting("text_classification"), "could change the right answer"),
         ("{name: robustness, attacks: [letter_case, letter_case]}", Setting(), "letter_case is given twice"),
         ("calibration", Setting("pair_classification"), "calibration is defined for text_classification; this"),
         ("pseudo_perplexity", Setting(), "stage 'classify' answers a task, but no evaluation here judges task models"),

@@ -76,7 +76,8 @@ def test_one_seed_is_refused_with_the_reason() -> None:
 
 def test_a_recipe_without_stages_before_fine_tuning_is_refused(tmp_path: Path) -> None:
     text = "stages:\n  general: {kind: pretrain, corpus: general, tokenizer: wordpiece, backbone: transformer,\n"
-    text += "            head: masked_lm, corruption: token_mask, objective: masked_lm, strategy: full, budget: {tokens: 1000}}\n"
+    text += "            head: masked_lm, corruption: token_mask, objective: masked_lm,\n"
+    text += "            strategy: full, budget: {tokens: 1000}}\n"
     with pytest.raises(RecipeError, match="no stage whose effect could be measured"):
         lattice_of(library_of(tmp_path, alone=text).load("alone"))
     with pytest.raises(RecipeError, match="'clasify' is not a fine-tuned stage.*Did you mean 'classify'"):
