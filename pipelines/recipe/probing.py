@@ -41,9 +41,7 @@ def check_probing(stage: Stage, resolve: Callable[[str], Stage], family: str | N
         if limit is not None and width > limit:
             return (
                 "budget",
-                f"length: rows of {width} tokens do not fit the {limit} positions of stage "
-                f"{subject!r}; "
-                "lower it",
+                f"length: rows of {width} tokens do not fit the {limit} positions of stage {subject!r}; lower it",
             )
     for probe in stage.probes:
         if family is not None and probe.reads is not None and family not in probe.reads:
