@@ -21,7 +21,7 @@ from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.context import EvaluationContext
 from pipelines.judging.subjects import JudgingJob
-from pipelines.lineage.disk import write_whole, written_whole
+from pipelines.lineage.disk import atomic_write, write_text_atomically
 from pipelines.lineage.results import Result
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ def evaluate(job: EvaluateJob) -> Result:
     document = {"dataset": _counts(context), "sections": sections}
     job.out.mkdir(parents=True, exist_ok=True)
     _write_predictions(context, job.out / PREDICTIONS)
-    write_whole(job.out / EVALUATION, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    write_text_atomically(job.out / EVALUATION, text + "\n")
     return Result(metrics=headline)
 
 
@@ -124,7 +125,7 @@ def _write_predictions(context: EvaluationContext, path: Path) -> None:
         # classes of the columns of `probabilities`, in order
         metadata={"labels": json.dumps(context.labels, ensure_ascii=False)},
     )
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         parquet.write_table(pyarrow.table(columns, schema=schema), temporary)
 
 

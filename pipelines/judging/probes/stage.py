@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pipelines.judging.probes.examples import Examples
 from pipelines.judging.subjects import JudgingJob, Subject
-from pipelines.lineage.disk import write_whole, written_whole
+from pipelines.lineage.disk import atomic_write, write_text_atomically
 from pipelines.lineage.results import PROBES, Result
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _write(
         for (stage, seed), observation in models.items()
         for name, statistics in observation.statistics.items()
     }
-    with written_whole(job.out / STATISTICS) as temporary:
+    with atomic_write(job.out / STATISTICS) as temporary:
         save_file(arrays, temporary)
     document = {"dataset": {"language": job.language, "family": job.family.name}, "sections": rounded(sections)}
-    write_whole(job.out / PROBES, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text_atomically(job.out / PROBES, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")

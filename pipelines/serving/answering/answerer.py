@@ -1,4 +1,4 @@
-"""Examples in, answers out, from the folder of any stage that answers a task.
+"""Answers of a finished model to examples of its task, from the folder of any stage that answers a task.
 
 Answerer(folder).answer([{"tokens": ["Ada", "wrote", "it"]}])        # [["B-PER", "O", "O"]]
 """
@@ -31,9 +31,11 @@ BATCH = 32
 
 
 class Answerer:
-    """A finished model that answers the examples of its task family; torch, or the runtime for which the folder has a form.
+    """A finished model that answers examples of its task family, on torch or on the runtime that the folder was
+    exported for.
 
-    With `compute`, that computes the network instead. Raises DataError when the folder is not a model that answers a task.
+    With `compute`, that function computes the network instead. Raises DataError if the folder is not a model that
+    answers a task.
     """
 
     def __init__(self, folder: Path, threads: int = 1, compute: Compute | None = None) -> None:
@@ -43,7 +45,7 @@ class Answerer:
         self._served = load_predictor(folder, threads) if compute is None and (folder / ONNX).is_file() else None
         if self._served is None:
             try:
-                self._opened = open_model(folder, "cpu") if compute is None else _computed_by(compute, folder)
+                self._opened = open_model(folder, "cpu") if compute is None else _with_compute(compute, folder)
             except RecipeError as error:
                 raise DataError(str(error)) from None
             task = self._opened.record.task
@@ -54,11 +56,11 @@ class Answerer:
             self.task: Task = task
 
     def answer(self, rows: Sequence[Row]) -> list[Answer]:
-        """The answer to each of `rows`, in their order. Raises DataError naming a row that cannot be shown to the model."""
+        """The answer to each of `rows`, in order. Raises DataError with the row if the model cannot read it."""
         if not rows:
             return []
         if self._served is not None:
-            # the only form without torch is that of a classifier of texts
+            # text classifiers are the only models that are served without torch
             chosen = self._served.predict([str(row["text"]) for row in rows], BATCH).argmax(axis=1)
             return [self._served.labels[index] for index in chosen]
         import torch
@@ -68,10 +70,11 @@ class Answerer:
         length = int(opened.tokenizer.model_max_length)
         encoded = opened.record.head.encode(rows, self.task, opened.tokenizer, length, answers=False)
         with torch.inference_mode():
-            heard = self._heard(encoded)
-            return opened.record.head.answer(opened.network, encoded, heard, self.task, opened.tokenizer)
+            outputs = self._outputs(encoded)
+            return opened.record.head.answer(opened.network, encoded, outputs, self.task, opened.tokenizer)
 
-    def _heard(self, encoded: EncodedExamples) -> Iterator[tuple[NDArray[np.int64], Batch, Signals]]:
+    def _outputs(self, encoded: EncodedExamples) -> Iterator[tuple[NDArray[np.int64], Batch, Signals]]:
+        """Row indices, batch and signals of the network, by ascending length."""
         import torch
 
         head, network = self._opened.record.head, self._opened.network
@@ -82,10 +85,10 @@ class Answerer:
             yield chosen, batch, head.signals(network, batch, head.answers_from) if head.answers_from else {}
 
 
-def _computed_by(compute: Compute, folder: Path) -> OpenedModel:
+def _with_compute(compute: Compute, folder: Path) -> OpenedModel:
     """The model in `folder`, its network computed by `compute`."""
     record = ModelRecord.read(open_config(folder))
     if record is None:
-        raise DataError(f"{folder}: its config.json does not say which head it was trained with, so it answers no task")
-    # the heads that are exported only call it
+        raise DataError(f"{folder}: its config.json names no head that it was trained with, so it answers no task")
+    # heads of exported models only call the network
     return OpenedModel(record, cast("PreTrainedModel", ServedNetwork(compute)), open_tokenizer(folder))

@@ -1,4 +1,4 @@
-"""Examples from outside: JSON objects with a task family's columns, its answer left out.
+"""Unlabelled examples in JSON: objects with a task family's columns, without its answer.
 
 {"question": "Who wrote it?", "context": "Ada wrote it."}      →  {"answer": "Ada"}
 """
@@ -25,35 +25,35 @@ KINDS: dict[str, tuple[str, tuple[type, ...], type | None]] = {
     "list<list<string>>": ("a list of lists of texts", (list,), list),
     "list<list<int64>>": ("a list of lists of whole numbers", (list,), list),
 }
-"""What a column holds → in words, the types of JSON that are that, and of a list's members."""
+"""Column type → its description, the matching Python types of parsed JSON, and the type of list elements."""
 
 
 def family_of(folder: Path) -> TaskFamily:
-    """The task that the model in `folder` answers; of a folder that does not say, the usual one.
+    """The task family of the model in `folder`; the default family for a folder that records none.
 
-    Raises DataError when it was trained on plain text, and answers none.
+    Raises DataError if it was trained on plain text, and answers no task.
     """
-    noted = read_json(folder / "config.json").get(CONFIG_KEY)
-    if noted is None:
+    recorded = read_json(folder / "config.json").get(CONFIG_KEY)
+    if recorded is None:
         return TaskFamily.default()
-    if noted.get("family") is None:
+    if recorded.get("family") is None:
         raise DataError(f"{folder}: trained on plain text, it answers no task; name a finetune or compress stage")
-    return TaskFamily.model_validate(noted["family"])
+    return TaskFamily.model_validate(recorded["family"])
 
 
 def input_columns(family: TaskFamily) -> dict[str, str]:
-    """The columns of an example whose answer is not known."""
+    """The columns of an example without its answer."""
     return {name: kind for name, kind in family.columns.items() if name not in family.target}
 
 
 def parse_example(family: TaskFamily, given: Any, where: str) -> Row:
-    """`given` as an example of `family`; further keys are dropped, the right answer's among them.
+    """`given` as an example of `family`; other keys are dropped, including that of the answer.
 
-    Raises DataError, naming `where` and the column, for one that is missing, empty or of another type.
+    Raises DataError, with `where` and the column, for a column that is missing, empty or of another type.
     """
     columns = input_columns(family)
     if not isinstance(given, Mapping):
-        raise DataError(f"{where}: not a JSON object; an example of {family.name} has {_listed(columns)}")
+        raise DataError(f"{where}: expected a JSON object; an example of {family.name} has {_listed(columns)}")
     for name, kind in columns.items():
         words, types, inside = KINDS[kind]
         if name not in given:
@@ -65,23 +65,23 @@ def parse_example(family: TaskFamily, given: Any, where: str) -> Row:
         if not sound or (inside is not None and not all(isinstance(one, inside) for one in value)):
             raise DataError(f"{where}: the column {name!r} holds {_short(value)}, expected {words}")
     if not family.text({name: given[name] for name in columns}).strip():
-        raise DataError(f"{where}: its texts are empty, there is nothing to answer")
+        raise DataError(f"{where}: all texts of the example are empty; fill in at least one")
     return {name: given[name] for name in columns}
 
 
 def parse_examples(family: TaskFamily, lines: Iterable[str]) -> Iterator[Row]:
-    """An example of each line of JSON that is not blank. Raises DataError naming the line."""
+    """One example per non-blank line of JSON. Raises DataError with the line number."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 given = json.loads(line)
             except ValueError as error:
-                raise DataError(f"line {number}: not JSON ({error}); write one object a line") from None
+                raise DataError(f"line {number}: not JSON ({error}); write one object per line") from None
             yield parse_example(family, given, f"line {number}")
 
 
 def as_json(answer: Answer) -> Any:
-    """An answer as JSON has it: null for a number that is none."""
+    """An answer as a JSON value: null for a number that is not finite."""
     return None if isinstance(answer, float) and not math.isfinite(answer) else answer
 
 
@@ -90,5 +90,5 @@ def _listed(columns: Mapping[str, str]) -> str:
 
 
 def _short(value: Any) -> str:
-    told = json.dumps(value, ensure_ascii=False)
-    return told if len(told) <= 60 else f"{told[:59]}…"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,9 +1,9 @@
-"""Texts in, class probabilities out, from any served folder.
+"""Class probabilities of texts, or their vectors, from any served folder.
 
     load_predictor(folder, threads=1).predict(["a text", "another"])        # float32 [2, C]
 
-A folder that `cursus export` wrote is answered by the runtime that was chosen there; one with `model.onnx` by ONNX Runtime
-without importing torch; one with `model.safetensors` by torch. Nothing here unpickles: a folder that holds only pickled weights
+A folder written by `cursus export` is computed by the runtime chosen there; one with `model.onnx` by ONNX Runtime,
+without importing torch; one with `model.safetensors` by torch. Nothing is unpickled: a folder with pickled weights only
 is refused.
 """
 
@@ -34,34 +34,34 @@ class Predictor(Protocol):
     """The classes, in the order of the probabilities' columns."""
 
     def predict(self, texts: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
-        """Probabilities [N, C] of `texts`, in their order; each row sums to one."""
+        """Probabilities [N, C] of `texts`, in order; each row sums to one."""
 
 
 def load_predictor(folder: Path, threads: int = 1) -> Predictor:
-    """The classifier in `folder`, computing on `threads` CPU threads.
+    """The classifier in `folder`, computed on `threads` CPU threads.
 
-    Raises DataError when the folder lacks its configuration, its tokenizer, or weights that can be read safely, and when it
-    was exported for a runtime that is not installed here.
+    Raises DataError when the folder lacks its configuration, its tokenizer, or weights that can be read safely, and
+    when it was exported for a runtime that is not installed here.
     """
     encoder, labels = TextEncoder(folder), _labels(folder)
     if output_kind(folder) is OutputKind.VECTOR:
-        raise DataError(f"{folder}: an encoder that answers with a vector; open it with load_vectors")
+        raise DataError(f"{folder}: an encoder that returns vectors; open it with load_vectors")
     return ServedClassifier(encoder, labels, open_compute(folder, threads))
 
 
 def load_vectors(folder: Path, threads: int = 1) -> VectorEncoder:
-    """The encoder in `folder`, computing on `threads` CPU threads. Raises DataError as `load_predictor` does."""
+    """The vector encoder in `folder`, computed on `threads` CPU threads. Raises DataError as `load_predictor` does."""
     if output_kind(folder) is not OutputKind.VECTOR:
-        raise DataError(f"{folder}: answers a task rather than with a vector; open it with load_predictor")
+        raise DataError(f"{folder}: a model that answers a task, not a vector encoder; open it with load_predictor")
     return VectorEncoder(TextEncoder(folder), open_compute(folder, threads))
 
 
 def open_compute(folder: Path, threads: int) -> Compute:
-    """The network of `folder` at work in the runtime that its form asks for."""
+    """The network of `folder` as a function, in the runtime of its file format."""
     if (folder / EXPORT).is_file():
         return open_export(folder, threads)
     forms = {runtime.opens: runtime for runtime in runtimes_by_name().values() if runtime.opens}
-    # where both lie, the graph was converted from the weights
+    # if both exist, the graph was converted from the weights
     for file in (ONNX, SAFETENSORS):
         if (folder / file).is_file():
             return forms[file].open(folder, threads)
@@ -71,11 +71,11 @@ def open_compute(folder: Path, threads: int) -> Compute:
         raise DataError(
             f"{folder}: holds {pickled[0]}, a pickle, which can run code when read; save the model as {SAFETENSORS}"
         )
-    raise DataError(f"{folder}: holds neither {ONNX} nor {SAFETENSORS}, so there is nothing to predict with")
+    raise DataError(f"{folder}: holds neither {ONNX} nor {SAFETENSORS}, so it has no weights to load")
 
 
 class ServedClassifier:
-    """Batches texts, asks for scores, restores the order."""
+    """A classifier of texts: batches them by length and restores their order."""
 
     def __init__(self, encoder: TextEncoder, labels: list[str], compute: Compute) -> None:
         self.encoder, self.labels, self._compute = encoder, labels, compute
@@ -88,34 +88,35 @@ class ServedClassifier:
 
 
 class VectorEncoder:
-    """A finished encoder: the mean of the last hidden states over a text's tokens."""
+    """A vector encoder: the mean of the last hidden states over a text's tokens."""
 
     def __init__(self, encoder: TextEncoder, compute: Compute) -> None:
         self.encoder, self._compute = encoder, compute
 
     def encode(self, texts: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
-        """Vectors [N, H] of `texts`, in their order; [0, 0] of none."""
-        found: list[NDArray[np.float32] | None] = [None] * len(texts)
+        """Vectors [N, H] of `texts`, in order; [0, 0] for no texts."""
+        vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
         for rows, tokens, mask in self.encoder.batches(texts, batch_size):
             for row, vector in zip(rows, self._compute(tokens, mask), strict=True):
-                found[row] = vector
-        return np.stack([vector for vector in found if vector is not None]) if found else np.zeros((0, 0), np.float32)
+                vectors[row] = vector
+        return np.stack([one for one in vectors if one is not None]) if vectors else np.zeros((0, 0), np.float32)
 
 
 def has_class_probabilities(folder: Path) -> bool:
-    """Whether the model in `folder` gives each class a probability; one that writes its answers names no classes."""
+    """Whether the model in `folder` gives each class a probability; models that generate answers have no class
+    names."""
     return bool(read_json(folder / "config.json").get("id2label"))
 
 
 def _labels(folder: Path) -> list[str]:
     named = read_json(folder / "config.json").get("id2label")
     if not named:
-        raise DataError(f"{folder / 'config.json'}: names no classes (id2label), so this is not a classifier")
+        raise DataError(f"{folder / 'config.json'}: has no class names (id2label), so this is not a classifier")
     return [str(named[key]) for key in sorted(named, key=int)]
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Probabilities [N, C] of scores [N, C]."""
+    """Probabilities [N, C] of logits [N, C]."""
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     result: NDArray[np.float32] = shifted / shifted.sum(axis=1, keepdims=True)
     return result

@@ -1,1 +1,2 @@
-"""A model folder in the form that a machine computes fastest: conversion, comparison, timing, and the record of all three."""
+"""Export of a model folder: conversion to the fastest runtime of a machine, comparison of answers, timing, and their
+record."""

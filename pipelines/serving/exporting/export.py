@@ -1,8 +1,8 @@
-"""A model folder in the form that this machine computes fastest: every runtime is tried, checked, timed, and one is kept.
+"""Export of a model to the runtime that is fastest on this machine: every runtime is converted, checked and timed.
 
-convert ─▶ open ─▶ the same answers as float32? ─▶ the same score? ─▶ latency, in turns ─▶ the fastest that passed
+convert ─▶ open ─▶ same answers as float32? ─▶ same score? ─▶ latency, interleaved ─▶ the fastest that passed
 
-export(folder, Path("served"), material, Limits())        # served/ opens with load_predictor
+export(folder, Path("served"), data, ExportLimits())        # served/ opens with load_predictor
 """
 
 from __future__ import annotations
@@ -39,40 +39,40 @@ FEWEST_TEXTS = 8
 
 @dataclass(frozen=True)
 class ExportData:
-    """Real texts of an export, as batches of one example, and how what a runtime answers to labelled ones is scored."""
+    """Texts of an export, as batches of one example, and the scoring of labelled examples."""
 
     described: str
-    """Where they are from, in words."""
+    """Source of the texts, in words."""
     calibration: Sequence[ModelInputs]
-    """Texts that 8-bit scales are fitted to."""
+    """Texts that 8-bit scales are calibrated on."""
     checked: Sequence[ModelInputs]
     """Other texts, on which answers are compared."""
     score: Callable[[Compute], float] | None = None
-    """The task's first metric on labelled examples; None where there are none."""
+    """The task's first metric on labelled examples; None if there are none."""
     metric: str = ""
-    """Its name."""
+    """Name of that metric."""
 
 
 @dataclass(frozen=True)
 class ExportLimits:
-    """What a runtime must keep of float32 to be chosen, and how it is timed."""
+    """Limits on the deviation from float32 for a runtime to be chosen, and how runtimes are timed."""
 
     least_cosine: float = 0.997
-    """Between the answers to a text before and after: of the checked texts, the least."""
+    """Smallest allowed cosine between an answer and that of float32, over the checked texts."""
     most_lost: float = 0.005
-    """Of the task's metric."""
+    """Largest allowed loss of the task's metric."""
     threads: int = 1
     rounds: int = 30
-    """Timed calls with one example; a fifth as many with many."""
+    """Timed calls with one example; a fifth as many with larger batches."""
     batch: int | None = None
-    """Examples of the batches that decide; None: all shapes do."""
+    """Batch size whose speed decides; None: all shapes do."""
     only: tuple[str, ...] = ()
-    """Runtimes to choose from; all when empty."""
+    """Runtimes to choose from; all if empty."""
     shapes: Sequence[tuple[int, int]] = field(default=SHAPES)
 
     @property
     def rule(self) -> str:
-        """How the choice is made, in words."""
+        """The rule of the choice, in words."""
         over = "over all shapes" if self.batch is None else f"with {self.batch} examples at a time"
         return (
             f"the highest geometric mean of speed-ups over {reference_runtime()} {over}, among those within the limits"
@@ -82,34 +82,36 @@ class ExportLimits:
 def export(
     source: Path,
     destination: Path,
-    material: ExportData,
+    data: ExportData,
     limits: ExportLimits,
     *,
     model: str = "",
     fingerprint: str = "",
-    say: Callable[[str], None] = lambda line: None,
+    report_progress: Callable[[str], None] = lambda line: None,
 ) -> Export:
-    """Write `source` into `destination` in the form of the fastest runtime that answers like it; the record of that.
+    """Write `source` into `destination` in the format of the fastest runtime whose answers agree, and return the
+    record.
 
-    `say` is told what is being done. The folder appears whole or not at all. Raises DataError when the model cannot be
-    served by a runtime, when `destination` holds something else, or when none of `limits.only` may be chosen.
+    `report_progress` receives one line per step. The folder is written atomically. Raises DataError when the model
+    cannot be served by a runtime, when `destination` contains something else, or when none of `limits.only` may be
+    chosen.
     """
     output, destination = output_kind(source), destination.absolute()
     _refuse_occupied(destination)
-    runtimes = _wanted(limits.only)
-    if len(material.checked) < FEWEST_TEXTS:
-        raise DataError(f"{len(material.checked)} texts to compare answers on; give {FEWEST_TEXTS} or more (--texts)")
+    runtimes = _requested_runtimes(limits.only)
+    if len(data.checked) < FEWEST_TEXTS:
+        raise DataError(f"{len(data.checked)} texts to compare answers on; give {FEWEST_TEXTS} or more (--texts)")
     longest = min(max_row_length(source), TextEncoder(source).length)
     shapes = list(dict.fromkeys((rows, min(tokens, longest)) for rows, tokens in limits.shapes))
     left_out = {name: lacking for name, runtime in runtimes.items() if (lacking := runtime.missing())}
-    with _aside(destination) as scratch:
-        original = SourceModel(source, scratch, material.calibration)
-        computes, opened_in = _opened(runtimes, left_out, original, limits, material.checked, say)
+    with _scratch_folder(destination) as scratch:
+        original = SourceModel(source, scratch, data.calibration)
+        computes, opened_in = _opened(runtimes, left_out, original, limits, data.checked, report_progress)
         for name, why in left_out.items():
-            say(f"{name}: left out, {why}")
-        checks = _checks(computes, material, output, limits, say)
-        say(f"timing {', '.join(computes)} in turns")
-        tokens = np.concatenate([rows[0].ravel() for rows in material.checked])
+            report_progress(f"{name}: left out, {why}")
+        checks = _checks(computes, data, output, limits, report_progress)
+        report_progress(f"timing {', '.join(computes)} in turns")
+        tokens = np.concatenate([rows[0].ravel() for rows in data.checked])
         timed = time_interleaved(computes, reference_runtime(), tokens, shapes, limits.rounds, rows_per_example(source))
         measured = {name: _measured(checks[name], timed[name], opened_in[name], scratch / name) for name in computes}
         chosen = _chosen(measured, limits, left_out)
@@ -122,10 +124,10 @@ def export(
             output=output,
             machine=_machine(runtimes, limits.threads),
             checked={
-                "texts": len(material.checked),
-                "from": material.described,
+                "texts": len(data.checked),
+                "from": data.described,
                 "least_cosine": limits.least_cosine,
-                "metric": material.metric or None,
+                "metric": data.metric or None,
                 "most_lost": limits.most_lost,
             },
             measured=measured,
@@ -143,19 +145,20 @@ def export(
 
 
 @contextmanager
-def _aside(destination: Path) -> Iterator[Path]:
-    """An empty folder beside `destination`, of this process alone, removed afterwards; what a killed export left there goes."""
+def _scratch_folder(destination: Path) -> Iterator[Path]:
+    """An empty folder next to `destination`, exclusive to this process and removed afterwards; also removes that of a
+    killed export."""
     destination.parent.mkdir(parents=True, exist_ok=True)
-    place = destination.parent / f".{destination.name}.exporting"
-    lock = Lock.take(place.with_name(f"{place.name}.lock"))
+    scratch = destination.parent / f".{destination.name}.exporting"
+    lock = Lock.take(scratch.with_name(f"{scratch.name}.lock"))
     if lock is None:
-        raise DataError(f"{destination}: another export is writing this folder; wait for it, or name another")
+        raise DataError(f"{destination}: another export is writing this folder; wait for it, or name another folder")
     try:
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
-        yield place
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        yield scratch
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
         lock.release(forget=True)
 
 
@@ -165,13 +168,13 @@ def _opened(
     original: SourceModel,
     limits: ExportLimits,
     checked: Sequence[ModelInputs],
-    say: Callable[[str], None],
+    report_progress: Callable[[str], None],
 ) -> tuple[dict[str, Compute], dict[str, float]]:
-    """Every runtime at work, and the seconds from its files to its first answer; one that fails joins those `left_out`."""
+    """Every runtime opened, and the seconds from its files to its first answer; failures are added to `left_out`."""
     computes: dict[str, Compute] = {}
     seconds: dict[str, float] = {}
     for name in [name for name in runtimes if name not in left_out]:
-        say(f"{name}: converting")
+        report_progress(f"{name}: converting")
         out = original.scratch / name
         out.mkdir()
         for file in CONFIGURATION:
@@ -184,62 +187,62 @@ def _opened(
             served_answers(compute, checked[:1], original.output)
         except OSError:
             raise
-        except Exception as error:  # converters raise whatever their libraries do; one that fails is no reason to stop
+        except Exception as error:  # converters raise any exception of their libraries; the other runtimes go on
             if name == reference_runtime():
                 raise
-            told = str(error).strip().splitlines() or [""]
-            left_out[name] = f"it failed: {type(error).__name__}: {told[0][:300]}"
+            lines = str(error).strip().splitlines() or [""]
+            left_out[name] = f"it failed: {type(error).__name__}: {lines[0][:300]}"
         else:
             computes[name], seconds[name] = compute, time.perf_counter() - begun
     return computes, seconds
 
 
-def _wanted(only: Sequence[str]) -> dict[str, ServingRuntime]:
-    """The runtimes to try, that with which the others are compared first."""
+def _requested_runtimes(only: Sequence[str]) -> dict[str, ServingRuntime]:
+    """The runtimes to try, the reference runtime first."""
     known = runtimes_by_name()
     for name in only:
         if name not in known:
-            raise DataError(f"no runtime is called {name!r}.{did_you_mean(name, known)}")
+            raise DataError(f"there is no runtime {name!r}.{did_you_mean(name, known)}")
     chosen = [name for name in known if not only or name in only]
     return {name: known[name] for name in dict.fromkeys([reference_runtime(), *chosen])}
 
 
 def _checks(
     computes: Mapping[str, Compute],
-    material: ExportData,
+    data: ExportData,
     output: OutputKind,
     limits: ExportLimits,
-    say: Callable[[str], None],
+    report_progress: Callable[[str], None],
 ) -> dict[str, ExportMeasurement]:
-    """What each runtime answers, beside the reference, and why it may not be chosen."""
-    expected = served_answers(computes[reference_runtime()], material.checked, output)
-    wanted = material.score(computes[reference_runtime()]) if material.score else None
-    found = {}
+    """Agreement of each runtime with the reference, and why it may not be chosen."""
+    expected = served_answers(computes[reference_runtime()], data.checked, output)
+    reference_score = data.score(computes[reference_runtime()]) if data.score else None
+    measurements = {}
     for name, compute in computes.items():
-        say(f"{name}: comparing answers")
-        given = expected if name == reference_runtime() else served_answers(compute, material.checked, output)
+        report_progress(f"{name}: comparing answers")
+        given = expected if name == reference_runtime() else served_answers(compute, data.checked, output)
         alike = cosines(expected, given)
-        score = wanted if name == reference_runtime() or material.score is None else material.score(compute)
+        score = reference_score if name == reference_runtime() or data.score is None else data.score(compute)
         refused = []
         least = round(float(alike.min()), 6)
         if name != reference_runtime() and least < limits.least_cosine:
             refused.append(
                 f"cosine {least:.4f} with float32 on one of {len(given)} texts, less than {limits.least_cosine}"
             )
-        if score is not None and wanted is not None and wanted - score > limits.most_lost:
+        if score is not None and reference_score is not None and reference_score - score > limits.most_lost:
             refused.append(
-                f"{material.metric} {score:.4f} where float32 has {wanted:.4f}, more than {limits.most_lost} less"
+                f"{data.metric} {score:.4f}, float32 has {reference_score:.4f}: a loss of more than {limits.most_lost}"
             )
-        found[name] = ExportMeasurement(
+        measurements[name] = ExportMeasurement(
             cosine_least=least,
             cosine_mean=round(float(alike.mean()), 6),
             score=score,
-            score_float32=wanted,
+            score_float32=reference_score,
             bytes=0,
             seconds_to_open=0,
             refused="; ".join(refused) or None,
         )
-    return found
+    return measurements
 
 
 def _measured(
@@ -251,23 +254,29 @@ def _measured(
 
 def _chosen(measured: Mapping[str, ExportMeasurement], limits: ExportLimits, left_out: Mapping[str, str]) -> str:
     allowed = [
-        name for name, found in measured.items() if not found.refused and (not limits.only or name in limits.only)
+        name
+        for name, measurement in measured.items()
+        if not measurement.refused and (not limits.only or name in limits.only)
     ]
     if not allowed:
-        why = [f"{name}: {found.refused}" for name, found in measured.items() if found.refused and name in limits.only]
+        why = [
+            f"{name}: {measurement.refused}"
+            for name, measurement in measured.items()
+            if measurement.refused and name in limits.only
+        ]
         why += [f"{name}: {reason}" for name, reason in left_out.items() if name in limits.only]
         raise DataError(f"none of {', '.join(limits.only)} may be chosen. {'; '.join(why)}. Nothing was written")
     return max(allowed, key=lambda name: overall(measured[name].latency, limits.batch))
 
 
 def _refuse_occupied(destination: Path) -> None:
-    """An earlier export may be replaced; anything else is somebody's work."""
+    """Raise DataError unless `destination` is absent, empty, or an earlier export, which may be replaced."""
     if (
         destination.exists()
         and not (destination / EXPORT).is_file()
         and (not destination.is_dir() or any(destination.iterdir()))
     ):
-        raise DataError(f"{destination}: holds something that is no export; name a folder that does not exist yet")
+        raise DataError(f"{destination}: contains files that are not an export; name a folder that does not exist yet")
 
 
 def _file_digest(path: Path) -> FileDigest:
@@ -280,11 +289,11 @@ def _digest(source: Path) -> str:
 
 
 def _machine(runtimes: Mapping[str, ServingRuntime], threads: int) -> Machine:
-    asked = {name for runtime in runtimes_by_name().values() for name in runtime.instructions}
+    useful = {name for runtime in runtimes_by_name().values() for name in runtime.instructions}
     packages = {name for runtime in runtimes.values() for name in runtime.packages if runtime.missing() is None}
     return Machine(
         processor=described("cpu"),
-        instructions=tuple(sorted(asked & extensions())),
+        instructions=tuple(sorted(useful & extensions())),
         threads=threads,
         versions={name: importlib.metadata.version(name) for name in sorted(packages)},
     )

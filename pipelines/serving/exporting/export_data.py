@@ -20,15 +20,16 @@ from pipelines.task_families.encoding import FieldArrays
 from pipelines.vocabulary import Field
 
 CALIBRATED = 128
-"""Texts that 8-bit scales are fitted to, at most."""
+"""Maximum number of texts that 8-bit scales are calibrated on."""
 CHECKED = 256
-"""Texts on which answers are compared, at most."""
+"""Maximum number of texts on which answers are compared."""
 SCORED = 1000
-"""Labelled examples that are scored, at most: what a runtime loses shows on them, and the whole table takes long in float32."""
+"""Maximum number of labelled examples that are scored: enough to show a runtime's loss; the whole table takes long in
+float32."""
 
 
 def task_of(folder: Path) -> Task | None:
-    """The task that the model in `folder` was trained to answer, where it says so."""
+    """The task that the model in `folder` was trained to answer; None if it records none."""
     record = ModelRecord.read(open_config(folder))
     return None if record is None else record.task
 
@@ -36,16 +37,19 @@ def task_of(folder: Path) -> Task | None:
 def export_data(
     folder: Path, described: str, calibration: Sequence[Row], checked: Sequence[Row], labelled: Sequence[Row] = ()
 ) -> ExportData:
-    """Of examples of the task of `folder`, or of rows with a `text` where it has none; `labelled` ones are scored too.
+    """Data of an export, from examples of the task of `folder`, or rows with a `text` if it has none; `labelled` ones
+    are scored.
 
-    What is more than is needed is passed over, evenly. Raises DataError for an example that cannot be shown to the model.
+    Surplus rows are dropped at even intervals. Raises DataError for an example that the model cannot read.
     """
-    task, scored = task_of(folder), _thinned(labelled, SCORED)
-    found = ExportData(
-        described, _rows(folder, _thinned(calibration, CALIBRATED)), _rows(folder, _thinned(checked, CHECKED))
+    task, scored = task_of(folder), _evenly_spaced(labelled, SCORED)
+    data = ExportData(
+        described,
+        _rows(folder, _evenly_spaced(calibration, CALIBRATED)),
+        _rows(folder, _evenly_spaced(checked, CHECKED)),
     )
     if task is None or not scored:
-        return found
+        return data
 
     def score(compute: Compute) -> float:
         given = Answerer(folder, compute=compute).answer(scored)
@@ -53,22 +57,22 @@ def export_data(
         statistics = family.statistics([family.gold(row) for row in scored], given, task.labels)
         return round(family.scores(statistics)[family.metrics[0]], 6)
 
-    told = f"{described}, {len(scored)} of them scored"
-    return replace(found, described=told, score=score, metric=task.family.metrics[0])
+    description = f"{described}, {len(scored)} of them scored"
+    return replace(data, described=description, score=score, metric=task.family.metrics[0])
 
 
 def alternating(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
-    """Rows to calibrate on and others to check: every second one each, all of both where they are few."""
+    """Rows to calibrate on and rows to check: alternate rows, or all rows for both if they are few."""
     return (rows[::2], rows[1::2]) if len(rows) >= 2 * CALIBRATED else (rows, rows)
 
 
-def _thinned(rows: Sequence[Row], most: int) -> list[Row]:
-    places = np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)
-    return [rows[place] for place in places]
+def _evenly_spaced(rows: Sequence[Row], most: int) -> list[Row]:
+    indices = np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)
+    return [rows[index] for index in indices]
 
 
 def _rows(folder: Path, rows: Sequence[Row]) -> list[ModelInputs]:
-    """Each of `rows` as the model in `folder` reads it."""
+    """Each of `rows` as inputs of the model in `folder`."""
     record = ModelRecord.read(open_config(folder))
     if record is None or record.task is None:
         texts = [str(row["text"]) for row in rows]
@@ -84,7 +88,7 @@ def _rows(folder: Path, rows: Sequence[Row]) -> list[ModelInputs]:
 def _one(fields: FieldArrays) -> ModelInputs:
     mask = fields[Field.ATTENTION_MASK]
     if not mask.any():
-        raise DataError("a text in which the tokenizer finds no token cannot be compared; take it out")
+        raise DataError("a text without any token cannot be compared; remove it from the texts")
     width = int(mask.sum(axis=1).max())
     types = fields.get(Field.TOKEN_TYPE_IDS)
     return fields[Field.INPUT_IDS][:, :width], mask[:, :width], None if types is None else types[:, :width]

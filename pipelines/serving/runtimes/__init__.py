@@ -1,9 +1,10 @@
-"""Runtimes: how a finished network is computed on a processor, in which precision.
+"""Serving runtimes: how a finished network is computed on a processor, and in which precision.
 
-    float32 folder ─▶ convert ─▶ the runtime's own files ─▶ open ─▶ compute(input_ids, attention_mask) ─▶ one array a text
+    float32 folder ─▶ convert ─▶ the runtime's own files ─▶ open ─▶ compute(input_ids, mask) ─▶ one array per text
 
-A runtime serves networks that answer a text with one array (`pipelines.models.text_network`). Which of them is fastest hangs on the
-machine, so `cursus export` measures them (`pipelines.serving.exporting`); the folder that it writes is opened here.
+A runtime serves networks that return one array per text (`pipelines.models.text_network`). Which one is fastest depends
+on the machine, so `cursus export` measures them (`pipelines.serving.exporting`); the folder that it writes is opened
+here.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Compute(Protocol):
-    """A network at work, on a batch of rows."""
+    """A network as a function of a batch of rows."""
 
     def __call__(
         self,
@@ -32,26 +33,29 @@ class Compute(Protocol):
         token_type_ids: NDArray[np.int64] | None = None,
         /,
     ) -> NDArray[np.float32]:
-        """[B, D] of rows [B, L]; [B / 2, D] where two rows are one example. Of which text a token is may be told where
-        the network asks for it; else all are of the first."""
+        """Outputs [B, D] of rows [B, L]; [B / 2, D] if two rows are one example.
+
+        `token_type_ids` are optional for networks that read them; the default is 0.
+        """
 
 
 class ServingRuntime(Component):
     """A library that computes networks on a processor, in one precision."""
 
     is_reference: ClassVar[bool] = False
-    """Whether it is the one with which all others are compared; of the runtimes one is."""
+    """Whether all others are compared with it; true of exactly one runtime."""
     packages: ClassVar[tuple[str, ...]]
-    """Distributions it needs to convert and to serve, by the names under which they are imported."""
+    """Import names of the packages that converting and serving need."""
     extra: ClassVar[str] = ""
-    """The extra of this project that installs them; empty where every installation has them."""
+    """The extra of this project that installs them; empty if every installation has them."""
     instructions: ClassVar[tuple[str, ...]] = ()
-    """Processor extensions, as Linux names them, without any of which its arithmetic is slow; empty where any will do."""
+    """Processor extensions, by their Linux names, one of which it needs to be fast; empty if it needs none."""
     opens: ClassVar[str] = ""
-    """The file that says a folder without the record of an export is this runtime's; empty for a form that only exports have."""
+    """The file by which a folder without an export record belongs to this runtime; empty for a format that only exports
+    have."""
 
     def missing(self) -> str | None:
-        """What it lacks on this machine and how to get it, as the end of a sentence; None when it can run."""
+        """What it lacks on this machine and how to get it, as the end of a sentence; None if it can run."""
         absent = [name for name in self.packages if importlib.util.find_spec(name) is None]
         if not absent:
             return None
@@ -60,11 +64,12 @@ class ServingRuntime(Component):
 
     @abstractmethod
     def convert(self, original: SourceModel, out: Path) -> None:
-        """Write into the folder `out` the form of `original` that `open` reads, beside copies of its configuration."""
+        """Write `original` into the folder `out` in the format that `open` reads; `out` already has copies of its
+        configuration."""
 
     @abstractmethod
     def open(self, folder: Path, threads: int) -> Compute:
-        """The network of a folder that `convert` wrote, on `threads` threads. Raises DataError when it cannot be read."""
+        """The network of a folder that `convert` wrote, on `threads` threads. Raises DataError if it cannot be read."""
 
 
 def runtimes_by_name() -> dict[str, ServingRuntime]:
@@ -74,6 +79,6 @@ def runtimes_by_name() -> dict[str, ServingRuntime]:
 
 
 def reference_runtime() -> str:
-    """The name of the runtime with which all others are compared."""
-    (found,) = [name for name, runtime in runtimes_by_name().items() if runtime.is_reference]
-    return found
+    """Name of the runtime with which all others are compared."""
+    (name,) = [name for name, runtime in runtimes_by_name().items() if runtime.is_reference]
+    return name

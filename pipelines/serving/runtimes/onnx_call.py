@@ -1,4 +1,4 @@
-"""Arrays into an ONNX graph and out of it."""
+"""Calls of ONNX graphs with NumPy arrays."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pipelines.serving.runtimes.model_inputs import select_inputs
 
 
 def onnx_compute(path: Path, threads: int) -> Compute:
-    """The graph in `path` under ONNX Runtime. Raises DataError when it cannot be read."""
+    """The graph in `path` under ONNX Runtime. Raises DataError if it cannot be read."""
     opened = open_onnx(path, threads)
-    asked = [entry.name for entry in opened.get_inputs()]
+    inputs = [entry.name for entry in opened.get_inputs()]
 
     def compute(
         ids: NDArray[np.int64], mask: NDArray[np.int64], types: NDArray[np.int64] | None = None, /
     ) -> NDArray[np.float32]:
-        said = opened.run(None, select_inputs(asked, (ids, mask, types)))[0]
-        return np.asarray(said, dtype=np.float32)
+        outputs = opened.run(None, select_inputs(inputs, (ids, mask, types)))[0]
+        return np.asarray(outputs, dtype=np.float32)
 
     return compute

@@ -1,4 +1,4 @@
-"""ONNX Runtime with 8-bit matrices, activations quantized as they come."""
+"""ONNX Runtime with 8-bit matrices and dynamic quantization of activations."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FILE = "model.onnx"
 
 
 class OnnxRuntimeInt8(ServingRuntime, name="onnxruntime_int8"):
-    """ONNX Runtime on 8-bit matrices and embeddings, one scale a channel; activations are quantized at run time.
+    """ONNX Runtime on 8-bit matrices and embeddings, one scale per channel; activations are quantized at run time.
 
-    A quarter of the size. Serves without torch; an activation's scale is that of its batch, so a text's answer moves a
-    little with its neighbours.
+    A quarter of the size. Serves without torch; an activation's scale is that of its batch, so a text's answer varies
+    slightly with the other texts of the batch.
     """
 
     paper = "arXiv:1910.06188"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class OpenVinoBf16(ServingRuntime, name="openvino_bf16"):
-    """OpenVINO, matrix products in bfloat16. Nothing is calibrated. Weights are kept in 16 bits."""
+    """OpenVINO with matrix products in bfloat16, without calibration. Weights are stored in 16 bits."""
 
     packages: ClassVar[tuple[str, ...]] = ("openvino",)
     extra: ClassVar[str] = "openvino"

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class OpenVinoInt8(ServingRuntime, name="openvino_int8"):
-    """OpenVINO, weights and activations in 8 bits: scales calibrated on real texts, outliers smoothed (Xiao et al. 2023).
+    """OpenVINO, weights and activations in 8 bits: scales calibrated on real texts, outliers smoothed (Xiao et al.
+    2023).
 
-    What stays in floating point is computed in bfloat16 where the processor does that.
+    Operations that stay in floating point are computed in bfloat16 if the processor supports it.
     """
 
     paper = "arXiv:2211.10438"
@@ -31,7 +32,7 @@ class OpenVinoInt8(ServingRuntime, name="openvino_int8"):
 
         nncf = quiet_import("nncf")
         nncf.set_log_level("ERROR")
-        # one text at a time: padding is no activation that scales should fit
+        # one text at a time, so that scales are not calibrated on padding
         texts = [select_inputs(original.inputs, rows) for rows in original.calibration]
         with redirect_stdout(StringIO()):  # progress bars
             quantized = nncf.quantize(

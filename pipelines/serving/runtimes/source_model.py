@@ -1,4 +1,4 @@
-"""The network that an export begins with, and what conversions share: it is traced once, whoever asks."""
+"""The float32 model of an export, and what conversions share: it is traced only once."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceModel:
-    """A float32 model folder on its way to other forms."""
+    """A float32 model folder to be converted."""
 
     folder: Path
     scratch: Path
-    """An empty folder for what conversions share."""
+    """An empty folder for files that conversions share."""
     calibration: Sequence[ModelInputs]
-    """Real texts, for runtimes that look at activations before they fix their scales."""
+    """Real texts, for runtimes that calibrate the scales of activations."""
 
     @cached_property
     def network(self) -> Module:
-        """As `open_text_network` has it."""
+        """The network, from `open_text_network`."""
         return open_text_network(self.folder)
 
     @property

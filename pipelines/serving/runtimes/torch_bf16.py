@@ -1,4 +1,4 @@
-"""torch in bfloat16, compiled, its weights frozen into the code."""
+"""torch in bfloat16, compiled, with frozen weights."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ COMPILERS = ("g++", "clang++", "c++")
 
 
 class TorchBf16(ServingRuntime, name="torch_bf16"):
-    """torch in bfloat16, compiled by Inductor once for all shapes, its weights frozen into the code.
+    """torch in bfloat16, compiled by Inductor once for all shapes, with weights frozen into the code.
 
-    Compiling takes a minute when the first text is answered, and again for the first batch of several; later processes of
-    the same user find both in a cache. That lies outside of the folder: compiled code is never read from a folder, which may
-    have come from elsewhere.
+    Compilation takes a minute at the first text, and again at the first batch of several; later processes of the same
+    user find both in a cache. The cache is outside the folder: compiled code is never read from a folder, which may be
+    from an untrusted source.
     """
 
     packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
@@ -65,32 +65,32 @@ class TorchBf16(ServingRuntime, name="torch_bf16"):
         with _compiling(cache):
             compiled = torch.compile(network, dynamic=True, options={"freezing": True})
         run = torch_compute(compiled, input_names(folder), threads)
-        known: set[bool] = set()
+        compiled_sizes: set[bool] = set()
 
         def compute(
             ids: NDArray[np.int64], mask: NDArray[np.int64], types: NDArray[np.int64] | None = None, /
         ) -> NDArray[np.float32]:
-            single = len(ids) == 1  # torch compiles a size of one apart from all others
-            if single in known:
+            single = len(ids) == 1  # torch compiles batches of size one separately
+            if single in compiled_sizes:
                 return run(ids, mask, types)
             with _compiling(cache):
-                said = run(ids, mask, types)
-            known.add(single)
-            return said
+                outputs = run(ids, mask, types)
+            compiled_sizes.add(single)
+            return outputs
 
         return compute
 
 
 @contextmanager
 def _compiling(cache: Path) -> Iterator[None]:
-    """While this lasts, what Inductor compiles is kept in `cache`."""
+    """Context in which Inductor caches compiled code in `cache`."""
     name = "TORCHINDUCTOR_CACHE_DIR"
     before = os.environ.get(name)
     cache.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.environ[name] = str(cache)
     try:
         with warnings.catch_warnings():
-            # of what torch still uses in itself
+            # torch itself still uses this
             warnings.filterwarnings("ignore", message=".*torch.jit.* is deprecated", category=DeprecationWarning)
             yield
     finally:
@@ -101,7 +101,7 @@ def _compiling(cache: Path) -> Iterator[None]:
 
 
 def _cache(folder: Path) -> Path:
-    """Where the code that is compiled of a folder's network is kept: of this user, and of these very weights."""
+    """Cache folder for the compiled code of a folder's network: per user, and per digest of the weights."""
     from pipelines.lineage.fingerprint import digest_file
 
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

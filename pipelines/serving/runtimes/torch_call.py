@@ -1,4 +1,4 @@
-"""Arrays into a torch module and out of it, on a number of threads."""
+"""Calls of torch modules with NumPy arrays, on a number of threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipelines.serving.runtimes.model_inputs import select_inputs
 
 
 def torch_compute(module: Callable[..., Any], inputs: Sequence[str], threads: int) -> Compute:
-    """`module`, whose arguments are `inputs`, on `threads` threads of torch."""
+    """`module`, whose arguments are `inputs`, on `threads` torch threads."""
     import torch
 
     def compute(
@@ -22,9 +22,9 @@ def torch_compute(module: Callable[..., Any], inputs: Sequence[str], threads: in
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
         given = [torch.from_numpy(value) for value in select_inputs(inputs, (ids, mask, types)).values()]
-        # not inference_mode: what is compiled and frozen under no_grad would be compiled again
+        # not inference_mode: code compiled and frozen under no_grad would be compiled again
         with torch.no_grad():
-            said: torch.Tensor = module(*given)
-        return np.asarray(said.float().numpy(), dtype=np.float32)
+            outputs: torch.Tensor = module(*given)
+        return np.asarray(outputs.float().numpy(), dtype=np.float32)
 
     return compute

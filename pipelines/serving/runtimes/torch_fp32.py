@@ -1,4 +1,4 @@
-"""torch as it is, in float32: what every other runtime is compared with."""
+"""torch in float32, without compilation: the reference of all other runtimes."""
 
 from __future__ import annotations
 

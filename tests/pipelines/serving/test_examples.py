@@ -1,4 +1,4 @@
-"""Examples from outside, of every family: what is asked for, and what is said of one that is not right."""
+"""Unlabelled examples in JSON, for every task family: the required columns, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def test_lines_become_examples_without_their_answers() -> None:
             r"line 1: the column 'context' is missing; .*'question' \(a text\)",
         ),
         ("span_extraction", '{"question": "Who?", "context": null}', r"'context' holds null, expected a text"),
-        ("span_extraction", '{"question": "", "context": " "}', r"line 1: its texts are empty"),
+        ("span_extraction", '{"question": "", "context": " "}', r"line 1: all texts of the example are empty"),
         ("tagging", '{"tokens": "Ada wrote it"}', r"'tokens' holds \"Ada wrote it\", expected a list of texts"),
         ("tagging", '{"tokens": ["Ada", 1]}', r"expected a list of texts"),
         ("text_classification", "a text", r"line 1: not JSON"),
-        ("text_classification", '["a text"]', r"line 1: not a JSON object; .*'text' \(a text\)"),
+        ("text_classification", '["a text"]', r"line 1: expected a JSON object; .*'text' \(a text\)"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(name: str, line: str, said: str) -> None:

@@ -129,7 +129,10 @@ def test_calibration_is_zhaos_diagonal_matrix() -> None:
 
 
 def test_prompts_longer_than_the_positions_are_refused_with_numbers(untrained: Path) -> None:
-    message = r"4 shots make prompts of up to \d+ tokens, and stage 'general' reads at most 96; at most [1-3] shots fit. Lower"
+    message = (
+        r"4 shots make prompts of up to \d+ tokens, and stage 'general' reads at most 96; "
+        r"at most [1-3] shots fit. Lower"
+    )
     with pytest.raises(RecipeError, match=message):
         PromptingEvaluation(tokens=16).answers(untrained, FAMILY, TRAIN, TEST, seed=0, stage="general")
     with pytest.raises(RecipeError, match="even a prompt without examples does not fit"):

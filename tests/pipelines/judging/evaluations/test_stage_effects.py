@@ -1,4 +1,4 @@
-"""Factorial effects (`stage_effects`): those of a regression on ±1 columns, certain where they are large, honest where not."""
+"""Factorial effects (`stage_effects`): equal to those of a regression on ±1 columns, with honest verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipelines.judging.evaluations.stage_effects import StageEffectsEvaluation
 from pipelines.reports.elements.path_costs import factor_costs, path_costs
 from pipelines.reports.sections.lattice import LatticeSection, settled_by
 from pipelines.task_families.text_classification import TextClassification
-from pipelines.training.batches.few_labels import LEAST, fewer
+from pipelines.training.batches.few_labels import MIN_EXAMPLES, subsample
 
 FACTORS = ("general", "domain", "task")
 SUBSETS = [kept for size in range(4) for kept in combinations(FACTORS, size)]
@@ -145,11 +145,11 @@ def test_what_would_settle_a_question_in_words() -> None:
 
 def test_fewer_labels_have_one_of_each_and_as_many_updates() -> None:
     rows = [{"text": str(number), "label": "rare" if number == 7 else "common"} for number in range(500)]
-    first, again, other = (fewer(rows, 10, seed, "label") for seed in (0, 0, 1))
+    first, again, other = (subsample(rows, 10, seed, "label") for seed in (0, 0, 1))
     assert first == again != other
-    assert len(first) == LEAST
+    assert len(first) == MIN_EXAMPLES
     assert len({row["text"] for row in first}) == 10
     assert {row["label"] for row in first} == {"rare", "common"}
-    assert first[:10] * (LEAST // 10) == first, "in turn, so that each is shown as often as any"
-    assert fewer(rows, 300, 0, None) != rows[:300] and len(fewer(rows, 300, 0, None)) == 300
-    assert len(fewer(rows[:30], 100, 0, "label")) == 30, "no more than there are"
+    assert first[:10] * (MIN_EXAMPLES // 10) == first, "in turn, so that each is shown as often as any"
+    assert subsample(rows, 300, 0, None) != rows[:300] and len(subsample(rows, 300, 0, None)) == 300
+    assert len(subsample(rows[:30], 100, 0, "label")) == 30, "no more than there are"

@@ -1,4 +1,4 @@
-"""A model exported on this machine answers as it did, is opened by whoever opens models, and appears whole or not at all."""
+"""An export made on this machine gives the same answers, opens wherever models open, and is written atomically."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STRICT = ExportLimits(rounds=1, shapes=((1, 16), (1, 32)), least_cosine=0.9999)
 NEAR = {"torch_fp32": 1 - 1e-6, "onnxruntime_fp32": 1 - 1e-6, "torch_bf16": 0.995, "openvino_bf16": 0.995}
 """Least cosine of the answers of each."""
 EIGHT = 0.9
-"""Mean cosine of the answers of the 8-bit ones: what a network this small says of one text hangs on the processor's rounding."""
+"""Mean cosine of 8-bit answers: in so small a network, a single answer depends on the processor's rounding."""
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,4 +1,4 @@
-"""The runtimes of OpenVINO, in a process of their own: what they leave in one brings down a DataLoader with workers later."""
+"""The OpenVINO runtimes, in a process of their own: their libraries break later DataLoaders with worker processes."""
 
 from __future__ import annotations
 

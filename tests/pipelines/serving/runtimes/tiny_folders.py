@@ -17,7 +17,7 @@ TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 
 
 def of_pairs(classifier: Path, out: Path, family: str, head: dict[str, object]) -> Path:
-    """An untrained model of pairs, large enough weights that its answers differ, whose tokenizer tells two texts apart."""
+    """An untrained model of pairs with weights large enough that its answers differ, and a tokenizer of two texts."""
     labels = ("other", "same") if family == "pair_classification" else ()
     record = ModelRecord(head=Head.model_validate(head), family=TaskFamily.model_validate(family), labels=labels)
     torch.manual_seed(1)
