@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,15 +27,26 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what `-m` does not ask for, and xdist reads the groups
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what `-m` does not ask for
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put every test into its tier and its group, and the groups into the order in which they begin."""
+    """Put every test into its tier, and the groups into the order in which they begin."""
     modules = {item: item.nodeid.partition("::")[0] for item in items}
     for item, module in modules.items():
-        item.add_marker(pytest.mark.xdist_group(tiers.group_of(module)))
         if tiers.slow(module):
             item.add_marker(tiers.SLOW)
     items.sort(key=lambda item: tiers.turn_of(modules[item]))
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest runs without xdist, too
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep groups together. Marks would not do it: pytest 9.2 ignores the names that xdist writes them into (#1386)."""
+    from xdist.scheduler.loadgroup import LoadGroupScheduling
+
+    class Groups(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return tiers.group_of(nodeid.partition("::")[0])
+
+    return Groups(config, log)
 
 
 @pytest.fixture(scope="session")
