@@ -103,7 +103,7 @@ def fill(store: Store, count: int) -> list[str]:
 def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
     """Lookups in a store, by name."""
     from tasks.models.ancestry import ancestry, lineage
-    from tasks.records.reports import records_of
+    from tasks.records.reports import provenance_records
 
     library = Library(ROOT / "recipes")
     recipe = library.load("bert")
@@ -135,7 +135,7 @@ def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
         "store claim": claimed,
         "planning bert": planned,
         "cursus lineage": ancestors,
-        "a report's records": lambda: records_of(store, [one() for _ in range(20)]),
+        "a report's records": lambda: provenance_records(store, [one() for _ in range(20)]),
         "what MLflow misses, by name": lambda: list(store.all(store.fingerprints() - set(names[1:]))),
     }
 

@@ -19,7 +19,7 @@ from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
-    from tasks.decisions.record import Judge, Promotion
+    from tasks.decisions.record import ManualDecision, Promotion
 
 COLOURS = {"met": "green", "missed": "red", "undecided": "yellow", "not asked": "dim"}
 NOT_PROMOTED = 1
@@ -105,9 +105,9 @@ def promote(
     _show_decision(root, promotion, later)
 
 
-def read_decision(decide: Decide | None, reason: str | None, name: str | None, promotion: Promotion) -> Judge:
+def read_decision(decide: Decide | None, reason: str | None, name: str | None, promotion: Promotion) -> ManualDecision:
     """A person's decision: from the options, or read from the terminal. Raises CursusError when there is neither."""
-    from tasks.decisions.record import Judge
+    from tasks.decisions.record import ManualDecision
 
     if decide is None and not sys.stdin.isatty():
         raise CursusError(
@@ -120,7 +120,7 @@ def read_decision(decide: Decide | None, reason: str | None, name: str | None, p
         decide = "promote" if promoted else "reject"
     reason = (reason or "").strip() or typer.prompt("Reason")
     name = (name or "").strip() or typer.prompt("Your name", default=getpass.getuser())
-    return Judge(decision=decide, reason=reason, name=name)
+    return ManualDecision(decision=decide, reason=reason, name=name)
 
 
 def show(promotion: Promotion) -> None:

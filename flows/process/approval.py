@@ -18,8 +18,8 @@ from prefect.input.run_input import keyset_from_base_key
 from prefect.runtime import flow_run
 from pydantic import Field, ValidationError
 
-from tasks.decisions.record import Judge, Promotion
-from tasks.promotion.page import described
+from tasks.decisions.record import ManualDecision, Promotion
+from tasks.promotion.page import promotion_markdown
 
 POLL_SECONDS = 5
 """Interval at which the state of the paused run is polled."""
@@ -36,7 +36,7 @@ class DecisionForm(RunInput):
     name: str = Field(title="Name", min_length=1, description="Your name: recorded on the model version.")
 
 
-def await_decision(promotion: Promotion, page: Path, wait_hours: float) -> Judge | None:
+def await_decision(promotion: Promotion, page: Path, wait_hours: float) -> ManualDecision | None:
     """Wait for a person's decision in Prefect's UI; None when there is none within `wait_hours`.
 
     A form with an empty required field is shown again.
@@ -45,7 +45,7 @@ def await_decision(promotion: Promotion, page: Path, wait_hours: float) -> Judge
     print(
         f"{promotion.sentence}\nwaiting for a person: {flow_run.ui_url or 'the run’s page in Prefect'}", file=sys.stderr
     )
-    text, turn = described(promotion, page), 0
+    text, turn = promotion_markdown(promotion, page), 0
     while (left := deadline - time.monotonic()) > 0:
         turn += 1
         form, key = DecisionForm.with_initial_data(description=text), f"decision-{turn}"
@@ -57,12 +57,12 @@ def await_decision(promotion: Promotion, page: Path, wait_hours: float) -> Judge
                 # a run that waits for days must survive a restart of the server
                 answer = _resumed(form, key, deadline)
             decision: Literal["promote", "reject"] = "promote" if answer.promote else "reject"
-            return Judge(decision=decision, reason=answer.reason, name=answer.name)
+            return ManualDecision(decision=decision, reason=answer.reason, name=answer.name)
         except FlowPauseTimeout:
             return None
         except ValidationError as error:
             first = error.errors()[0]
-            text = f"**Rejected: {first['loc'][0]}: {first['msg']}**\n\n{described(promotion, page)}"
+            text = f"**Rejected: {first['loc'][0]}: {first['msg']}**\n\n{promotion_markdown(promotion, page)}"
     return None
 
 

@@ -30,7 +30,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class Judge(BaseModel):
+class ManualDecision(BaseModel):
     """A person's decision on a verdict that was left open, with the reason and the person's name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

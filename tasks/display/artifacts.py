@@ -1,7 +1,8 @@
-"""Artifacts of runs in Prefect's UI: progress, links, tables. Published by a thread, so that no caller waits for the server.
+"""Artifacts of runs in Prefect's UI: progress, links, tables. Published by a thread, so that no caller waits for the
+server.
 
-While the server is unavailable, only the latest version of each artifact is kept: a progress bar needs no history. What cannot
-be published in the end is missing from Prefect's page and from nowhere else.
+While the server is unavailable, only the latest version of each artifact is kept: a progress bar needs no history. What
+cannot be published in the end is missing from Prefect's page and from nowhere else.
 """
 
 from __future__ import annotations

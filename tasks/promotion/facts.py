@@ -18,7 +18,7 @@ from tasks.models.ancestry import label
 from tasks.reproduction.record import proof
 
 
-def overlaps(prepared: Prepared, lineage: dict[str, Provenance]) -> LeakageEvidence:
+def leakage_evidence(prepared: Prepared, lineage: dict[str, Provenance]) -> LeakageEvidence:
     """The overlaps in the leakage ledger of a prepared dataset. Raises DataError when there is no ledger."""
     from pyarrow import parquet
 
@@ -49,7 +49,7 @@ def overlaps(prepared: Prepared, lineage: dict[str, Provenance]) -> LeakageEvide
     )
 
 
-def descent(store: Store, model: str) -> LineageEvidence:
+def lineage_evidence(store: Store, model: str) -> LineageEvidence:
     """Verify the lineage of an artifact: every file of every ancestor is compared with its published digest."""
     flaws: list[str] = []
     commits: dict[str, str | None] = {}

@@ -15,10 +15,10 @@ from pipelines.judging.gate.verdict import verdict
 from pipelines.lineage.store import Artifact, Store
 from tasks.datasets.prepared import Prepared
 from tasks.decisions.journal import AliasState, PromotionJournal
-from tasks.decisions.record import GATE, Action, Contestant, Judge, Promotion, PromotionDecision, now
+from tasks.decisions.record import GATE, Action, Contestant, ManualDecision, Promotion, PromotionDecision, now
 from tasks.models.ancestry import label
 from tasks.promotion.contest import Contest, Side
-from tasks.promotion.facts import descent, overlaps
+from tasks.promotion.facts import leakage_evidence, lineage_evidence
 from tasks.promotion.settings import PromotionSettings
 from tasks.tracking.champions import champion_state, former, report_decisions
 
@@ -39,14 +39,14 @@ def judge(
 ) -> Promotion:
     """Judge every criterion, write the record into reports/ and return it. `judged` is the judging step's artifact."""
     document = json.loads((judged.folder / EVALUATION).read_text(encoding="utf-8"))
-    leakage = overlaps(prepared, dict(contest.candidate.lineage))
+    leakage = leakage_evidence(prepared, dict(contest.candidate.lineage))
     evidence = Evidence(
         metrics=contest.candidate.family.metrics,
         examples=leakage.tested,
         champion=contest.champion is not None,
         sections=tuple(document["sections"].values()),
         leakage=leakage,
-        lineage=descent(store, contest.candidate.record.fingerprint),
+        lineage=lineage_evidence(store, contest.candidate.record.fingerprint),
     )
     outcomes = [criterion.judge(evidence) for criterion in settings.criteria]
     not_required = [
@@ -80,7 +80,7 @@ def contestant(side: Side) -> Contestant:
 
 
 def conclude(
-    root: Path, store: Store, promotion: Promotion, by: Judge | None, left: str | None = None
+    root: Path, store: Store, promotion: Promotion, by: ManualDecision | None, left: str | None = None
 ) -> tuple[Promotion, str | None]:
     """Record the decision, then move the alias; return the record, and why MLflow is updated later, if it is.
 

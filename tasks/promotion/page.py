@@ -12,13 +12,13 @@ from tasks.datasets.prepared import Prepared
 from tasks.decisions.record import Promotion
 from tasks.display.artifacts import ARTIFACTS
 from tasks.models.ancestry import ancestry
-from tasks.records.reports import records_of
+from tasks.records.reports import provenance_records
 
 ARTIFACT = "gate"
 """Key of the artifact in Prefect's UI."""
 
 
-def described(promotion: Promotion, page: Path | None) -> str:
+def promotion_markdown(promotion: Promotion, page: Path | None) -> str:
     """The promotion as Markdown: the verdict, the models, and one line per criterion."""
     against = promotion.champion
     opponent = f"the {promotion.alias} {against.label} {against.fingerprint[:8]}" if against else "no champion"
@@ -44,7 +44,7 @@ def described(promotion: Promotion, page: Path | None) -> str:
 
 def show(promotion: Promotion, page: Path | None) -> None:
     """Publish the criteria and their reasons as artifacts of the flow run."""
-    ARTIFACTS.text(ARTIFACT, described(promotion, page), promotion.sentence)
+    ARTIFACTS.text(ARTIFACT, promotion_markdown(promotion, page), promotion.sentence)
     rows = [{"criterion": one.criterion, "outcome": one.outcome, "reason": one.reason} for one in promotion.outcomes]
     ARTIFACTS.table(f"{ARTIFACT}-criteria", rows, f"{promotion.model}: {promotion.verdict}")
 
@@ -76,7 +76,7 @@ def write_page(root: Path, store: Store, promotion: Promotion, prepared: Prepare
         "promotion": recorded,
         "criteria": recorded["outcomes"],
     }
-    records = records_of(store, ancestry(store, record.fingerprint))
+    records = provenance_records(store, ancestry(store, record.fingerprint))
     render_report(execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html")
     return folder / f"{GateSection.name}.html"
 

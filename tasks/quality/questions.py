@@ -32,13 +32,13 @@ class QualityQuestion:
 
 def questions(table: str, settings: DatasetSettings, accepted: Mapping[str, Any] | None) -> list[QualityQuestion]:
     """All questions for a table; `accepted` is the profile of its last accepted version."""
-    suite = [*of_any_table(table, settings), *of_overlap(table, settings), *of_language(settings)]
+    suite = [*table_questions(table, settings), *overlap_questions(table, settings), *language_questions(settings)]
     if table in LABELLED:
-        suite += of_examples(settings)
-    return suite + of_drift(table, settings, accepted) + of_tokens(settings)
+        suite += example_questions(settings)
+    return suite + drift_questions(table, settings, accepted) + token_questions(settings)
 
 
-def of_any_table(table: str, settings: DatasetSettings) -> list[QualityQuestion]:
+def table_questions(table: str, settings: DatasetSettings) -> list[QualityQuestion]:
     """Columns and their types; no missing, empty or overlong texts."""
     kinds = columns_of(table, settings.task.family)
     return [
@@ -61,7 +61,7 @@ def of_any_table(table: str, settings: DatasetSettings) -> list[QualityQuestion]
     ]
 
 
-def of_overlap(table: str, settings: DatasetSettings) -> list[QualityQuestion]:
+def overlap_questions(table: str, settings: DatasetSettings) -> list[QualityQuestion]:
     """No duplicates and no overlap with the evaluation; only warnings if the settings keep overlaps."""
     limits = settings.decontaminate
     stays = limits.action == "warn" if table in CORPORA else limits.inside == "keep"
@@ -95,7 +95,7 @@ def of_overlap(table: str, settings: DatasetSettings) -> list[QualityQuestion]:
     return suite
 
 
-def of_language(settings: DatasetSettings) -> list[QualityQuestion]:
+def language_questions(settings: DatasetSettings) -> list[QualityQuestion]:
     """The share of the language; no question for a language that the identifier does not know."""
     language, share = settings.language, settings.quality.language_share
     if language not in KNOWN_LANGUAGES:
@@ -104,7 +104,7 @@ def of_language(settings: DatasetSettings) -> list[QualityQuestion]:
     return [QualityQuestion("ExpectLanguageShare", {"language": language, "at_least": share}, meaning)]
 
 
-def of_examples(settings: DatasetSettings) -> list[QualityQuestion]:
+def example_questions(settings: DatasetSettings) -> list[QualityQuestion]:
     """The family's own checks of its rows, no labels absent from training, and the balance of labels."""
     family, rules = settings.task.family, settings.quality
     invalid = " ".join((inspect.getdoc(family.problem) or "").split()).rstrip(".")
@@ -128,7 +128,7 @@ def of_examples(settings: DatasetSettings) -> list[QualityQuestion]:
     return suite
 
 
-def of_drift(table: str, settings: DatasetSettings, accepted: Mapping[str, Any] | None) -> list[QualityQuestion]:
+def drift_questions(table: str, settings: DatasetSettings, accepted: Mapping[str, Any] | None) -> list[QualityQuestion]:
     """Drift of text lengths, and of answers or collections, against the last accepted version."""
     most = settings.quality.drift
     columns = {
@@ -146,7 +146,7 @@ def of_drift(table: str, settings: DatasetSettings, accepted: Mapping[str, Any] 
     ]
 
 
-def of_tokens(settings: DatasetSettings) -> list[QualityQuestion]:
+def token_questions(settings: DatasetSettings) -> list[QualityQuestion]:
     """Tokenization of a sample of the table by a tokenizer trained on a sample of the unlabelled tables."""
     rules, name = settings.quality, settings.quality.tokenizer.name
     unit = "character" if settings.language in UNSPACED else "word"

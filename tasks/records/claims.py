@@ -16,7 +16,7 @@ from pipelines.lineage.store import Store
 from pipelines.recipe.claims import COMPARISON, claim_of
 from pipelines.recipe.plan import Plan
 from tasks.datasets.prepared import Prepared
-from tasks.records.measurements import cost_of, data_of, read_records, write_record
+from tasks.records.measurements import cost_record, dataset_record, read_records, write_record
 
 RECORDS = Path("docs/claims")
 PAGE = Path("docs/claims.md")
@@ -64,7 +64,7 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
         "paper": plan.recipe.paper,
         "says": claim.says,
         "published": claim.published,
-        "data": data_of(prepared, examples),
+        "data": dataset_record(prepared, examples),
         "metric": metric,
         "at_least": claim.at_least,
         "seeds": len(sides["system"]["fingerprints"]),
@@ -74,7 +74,7 @@ def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prep
         "baseline": sides["baseline"],
         "system": sides["system"],
         "commit": comparison.provenance.environment.commit,
-        "cost": cost_of([artifact.provenance.environment.seconds for artifact in everything], len(everything) - 1),
+        "cost": cost_record([artifact.provenance.environment.seconds for artifact in everything], len(everything) - 1),
     }
     path = root / RECORDS / f"{plan.recipe.name}.{name}.{prepared.name}.json"
     write_record(record, path, root / PAGE, lambda: render_page(root))

@@ -22,8 +22,8 @@ from pipelines.reports.elements.path_costs import factor_costs, path_costs
 from pipelines.reports.elements.wording import capital, difference, measured_in, metric_name, score, span
 from pipelines.reports.sections.lattice import settled_by
 from tasks.datasets.prepared import Prepared
-from tasks.records.measurements import cost_of, data_of, read_records, write_record
-from tasks.records.reports import records_of
+from tasks.records.measurements import cost_record, dataset_record, read_records, write_record
+from tasks.records.reports import provenance_records
 
 RECORDS = Path("docs/lattices")
 PAGE = Path("docs/lattices.md")
@@ -41,20 +41,20 @@ def record_lattice(root: Path, variants: Sequence[str], plan: Plan, store: Store
     document = json.loads((evaluation.folder / EVALUATION).read_text(encoding="utf-8"))
     section = next(one for one in document["sections"].values() if "paths" in one)
     baselines = [row for one in document["sections"].values() for row in one.get("baselines", ())]
-    records = records_of(store, [step.fingerprint for step in plan.steps])
+    records = provenance_records(store, [step.fingerprint for step in plan.steps])
     steps = [{"stage": step.name, "fingerprint": step.fingerprint} for step in plan.steps]
     costs = path_costs([path["stage"] for path in section["paths"]], steps, records)
     record = {
         "recipe": plan.recipe.name,
         "variants": list(variants),
-        "data": data_of(prepared, document["dataset"]["texts"]),
+        "data": dataset_record(prepared, document["dataset"]["texts"]),
         "measured": {key: value for key, value in section.items() if key not in ("headline", "stages")},
         "baselines": [{"name": row["name"], section["metric"]: row.get(section["metric"])} for row in baselines],
         "costs": {stage: asdict(cost) for stage, cost in costs.items()},
         "factor_costs": {name: asdict(cost) for name, cost in factor_costs(section["paths"], steps, records).items()},
         "fingerprint": evaluated.fingerprint,
         "commit": evaluation.provenance.environment.commit,
-        "cost": cost_of([one["environment"]["seconds"] for one in records.values()], len(plan.steps) - 1),
+        "cost": cost_record([one["environment"]["seconds"] for one in records.values()], len(plan.steps) - 1),
     }
     path = root / RECORDS / f"{'-'.join((plan.recipe.name, *variants))}.{prepared.name}.json"
     write_record(record, path, root / PAGE, lambda: render_page(root))

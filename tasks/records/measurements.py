@@ -13,7 +13,7 @@ from pipelines.lineage.disk import write_text_atomically
 from tasks.datasets.prepared import Prepared
 
 
-def data_of(prepared: Prepared, examples: Mapping[str, int]) -> dict[str, Any]:
+def dataset_record(prepared: Prepared, examples: Mapping[str, int]) -> dict[str, Any]:
     """The dataset of a measurement, with the number of `examples` in its tables."""
     return {
         "dataset": prepared.name,
@@ -24,7 +24,7 @@ def data_of(prepared: Prepared, examples: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def cost_of(seconds: Sequence[float], models: int) -> dict[str, Any]:
+def cost_record(seconds: Sequence[float], models: int) -> dict[str, Any]:
     """The cost of a measurement: the sum of the steps' `seconds`, the number of `models`, and the machine."""
     return {
         "seconds": round(sum(seconds), 1),

@@ -59,7 +59,7 @@ def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: 
 
     folder = root / "reports" / execution["id"]
     folder.mkdir(parents=True, exist_ok=True)
-    records = records_of(store, [step["fingerprint"] for step in execution["steps"]])
+    records = provenance_records(store, [step["fingerprint"] for step in execution["steps"]])
     page = render_report(
         execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html", read_anchors(root)
     )
@@ -72,7 +72,7 @@ def write_report(root: Path, execution: dict[str, Any], store: Store, prepared: 
     return page
 
 
-def records_of(store: Store, fingerprints: Iterable[str]) -> dict[str, dict[str, Any]]:
+def provenance_records(store: Store, fingerprints: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The records of those artifacts that are in the store, by fingerprint.
 
     No other record is read: stores are large.

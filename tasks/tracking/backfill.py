@@ -18,16 +18,16 @@ PATIENCE = 30.0
 """Seconds that another execution is given to log a step that it has published."""
 
 
-def run_of(recorder: Recorder, provenance: Provenance, folder: Path, experiment: str | None = None) -> str:
+def ensure_run(recorder: Recorder, provenance: Provenance, folder: Path, experiment: str | None = None) -> str:
     """The id of the run in which a finished step was computed; logged from its record when MLflow has no such run.
 
     An execution publishes a step a moment before it logs it, so this waits for an execution that is about to.
     """
     deadline = time.monotonic() + PATIENCE
-    while (run := recorder.recorded(provenance.fingerprint)) is None:
+    while (run := recorder.finished_run(provenance.fingerprint)) is None:
         if provenance.fingerprint not in steps_under_way(recorder.root) or time.monotonic() > deadline:
             # look again: the run may have been logged, and its journal deleted, in between
-            return recorder.recorded(provenance.fingerprint) or recorder.record(provenance, folder, experiment)
+            return recorder.finished_run(provenance.fingerprint) or recorder.record(provenance, folder, experiment)
         time.sleep(0.2)
     return run
 

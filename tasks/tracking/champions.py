@@ -134,7 +134,7 @@ def _version(registry: Registry, store: Store, model: str, fingerprint: str) -> 
     if (known := registry.version_of(model, fingerprint)) is not None:
         return known
     try:
-        return registry.version(model, Provenance.read(store.folder(fingerprint)), store)
+        return registry.ensure_version(model, Provenance.read(store.folder(fingerprint)), store)
     except StoreError as lost:
         log.warning("%s: %s is in neither MLflow nor the store (%s)", model, fingerprint[:8], lost)
         return None

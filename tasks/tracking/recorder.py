@@ -140,7 +140,7 @@ class Recorder:
             models=[LoggedModelInput(model) for model in models],
         )
 
-    def attempt(self, fingerprint: str, experiments: Sequence[str]) -> Run | None:
+    def unfinished_run(self, fingerprint: str, experiments: Sequence[str]) -> Run | None:
         """The latest run of an unfinished attempt at a step that no process is working on."""
         computed = _computed(fingerprint)
         unfinished = self.client.search_runs(list(experiments), f"{computed} and attributes.status != 'FINISHED'")
@@ -212,7 +212,7 @@ class Recorder:
         begun = round(datetime.fromisoformat(provenance.environment.started).timestamp() * 1000)
         ended = begun + round(provenance.environment.seconds * 1000)
         step, last_steps = TrackedStep.of(provenance), dict[str, int]()
-        attempt = self.attempt(step.fingerprint, self.experiments())
+        attempt = self.unfinished_run(step.fingerprint, self.experiments())
         if attempt is None:
             more = {"cursus.projected": "true"}
             run_id = self.open_run(step, more=more, experiment=experiment, begun=begun)
@@ -234,7 +234,7 @@ class Recorder:
         new = [point for point in metrics if point.step > last_steps.get(point.key, -1)]
         self.client.log_batch(run_id, metrics=new)
 
-    def recorded(self, fingerprint: str) -> str | None:
+    def finished_run(self, fingerprint: str) -> str | None:
         """The id of the finished run that computed an artifact; None when MLflow has none."""
         finished = f"{_computed(fingerprint)} and attributes.status = 'FINISHED'"
         runs = self.client.search_runs(self.experiments(), finished, max_results=1)

@@ -29,7 +29,7 @@ from pipelines.serving.answering.examples import family_of, input_columns
 from pipelines.serving.answering.inference import has_class_probabilities
 from pipelines.vocabulary import Ability
 from tasks.environment import state_folder
-from tasks.tracking.backfill import run_of
+from tasks.tracking.backfill import ensure_run
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.tracked_values import TrackedStep
 
@@ -62,7 +62,7 @@ DESCRIPTIONS = {
 COLUMNS = {"string": "string", "double": "double", "int64": "long"}
 """Column type of pyarrow → data type of MLflow."""
 SERVING = ("mlflow", "numpy", "pandas", "pydantic", "tokenizers", "transformers")
-"""Packages that every served model requires, beside onnxruntime or torch."""
+"""Packages that every served model requires, in addition to onnxruntime or torch."""
 REFERENCE = re.compile(r"(?:models:/)?(?P<name>[^/@]+)(?:/(?P<version>\d+)|@(?P<alias>[^/@]+))?")
 
 
@@ -90,13 +90,13 @@ class Registry:
 
     def register(self, name: str, provenance: Provenance, store: Store, scores: Mapping[str, float]) -> str:
         """Register an artifact as the candidate of `name` and return its version."""
-        version = self.version(name, provenance, store)
+        version = self.ensure_version(name, provenance, store)
         for score, value in scores.items():
             self.recorder.client.set_model_version_tag(name, version, f"cursus.score.{score}", f"{value:.4f}")
         self.recorder.client.set_registered_model_alias(name, CANDIDATE, version)
         return version
 
-    def version(self, name: str, provenance: Provenance, store: Store) -> str:
+    def ensure_version(self, name: str, provenance: Provenance, store: Store) -> str:
         """The version of `name` for an artifact, created if there is none yet. No alias moves."""
         client = self.recorder.client
         folder = store.root / provenance.fingerprint
@@ -105,7 +105,7 @@ class Registry:
             client.create_registered_model(name, description=description(name))
         version = self.version_of(name, provenance.fingerprint)
         if version is None:
-            run = run_of(self.recorder, provenance, folder)
+            run = ensure_run(self.recorder, provenance, folder)
             if provenance.kind in ANSWERING_KINDS:
                 model = self._pack(name, provenance, folder, run)
             else:

@@ -14,7 +14,7 @@ from pipelines.errors import StoreError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from pipelines.reports.elements.table import TABLES
-from tasks.tracking.backfill import run_of
+from tasks.tracking.backfill import ensure_run
 from tasks.tracking.journal import (
     Entry,
     ExecutionBegan,
@@ -114,7 +114,9 @@ class MLflowWriter:
 
     def _begin_step(self, entry: StepBegan) -> None:
         step, parent = entry.step, self._parent()
-        run = self._find(_run_of(step.fingerprint)) or self.recorder.attempt(step.fingerprint, [self._experiment])
+        run = self._find(_run_of(step.fingerprint)) or self.recorder.unfinished_run(
+            step.fingerprint, [self._experiment]
+        )
         if run is not None and run.info.status == "FINISHED":
             return
         if run is None:
@@ -167,7 +169,7 @@ class MLflowWriter:
         known = self._find(_run_of(step.fingerprint, cached=True))
         if known is not None and known.info.status == "FINISHED":
             return
-        original = run_of(self.recorder, provenance, entry.folder, self._experiment)
+        original = ensure_run(self.recorder, provenance, entry.folder, self._experiment)
         more = {"cursus.original_run": original}
         run = known.info.run_id if known else self.recorder.open_run(step, parent, more, cached=True, begun=entry.when)
         self.recorder.client.log_batch(run, metrics=final_points(provenance, entry.when))

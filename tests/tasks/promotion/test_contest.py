@@ -20,7 +20,7 @@ from tasks.datasets.prepared import Prepared
 from tasks.decisions.journal import PromotionJournal
 from tasks.decisions.record import PromotionDecision, now
 from tasks.promotion.contest import Contest, check_predictions, judging, open_contest, refuse_other_items
-from tasks.promotion.facts import descent
+from tasks.promotion.facts import lineage_evidence
 from tasks.promotion.settings import PromotionSettings
 from tasks.tracking.registry import CLASSIFIER
 from tests.tasks.conftest import LABELS, TEXTS, Builder
@@ -150,16 +150,16 @@ def test_the_judging_step_is_identified_by_what_it_compares(
 def test_a_lineage_with_a_hole_or_a_flipped_bit_is_told(builder: Builder) -> None:
     made = builder.regime()
     model = made["int8"].fingerprint
-    whole = descent(builder.store, model)
+    whole = lineage_evidence(builder.store, model)
     assert not whole.flaws and whole.steps == 6 and set(whole.commits.values()) == {"0123abc"}
     weights = made["small"].folder / "model.safetensors"
     data = weights.read_bytes()
     weights.unlink()  # it may be a hard link
     weights.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    assert "differs from what was published" in descent(builder.store, model).flaws[0]
+    assert "differs from what was published" in lineage_evidence(builder.store, model).flaws[0]
     shutil.rmtree(made["domain"].folder)
-    assert len(descent(builder.store, model).flaws) == 1, "what lies behind the damage was believed"
+    assert len(lineage_evidence(builder.store, model).flaws) == 1, "what lies behind the damage was believed"
     weights.write_bytes(data)
-    assert descent(builder.store, model).flaws == (
+    assert lineage_evidence(builder.store, model).flaws == (
         f"the ancestor {made['domain'].fingerprint[:12]} is not in the store",
     )

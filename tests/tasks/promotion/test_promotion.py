@@ -17,8 +17,8 @@ import pytest
 from pipelines.errors import CursusError, RecipeError
 from pipelines.judging.gate import CriterionOutcome
 from pipelines.lineage.store import Artifact
-from tasks.decisions.journal import PromotionJournal, AliasState
-from tasks.decisions.record import Contestant, Judge, Promotion
+from tasks.decisions.journal import AliasState, PromotionJournal
+from tasks.decisions.record import Contestant, ManualDecision, Promotion
 from tasks.models.upkeep import removable
 from tasks.promotion.judgement import conclude, roll_back
 from tasks.promotion.settings import PromotionSettings
@@ -104,7 +104,7 @@ def test_go_moves_the_alias_no_go_leaves_it_and_a_person_may_overrule(
     assert concluded.decision.reason == "nobody came"
     assert on(root) == first.fingerprint
 
-    by = Judge(decision="promote", reason=" wider coverage ", name="Ada")
+    by = ManualDecision(decision="promote", reason=" wider coverage ", name="Ada")
     conclude(root, store, promotion(second, first, "INCONCLUSIVE", 3), by)
     assert (on(root), on(root, "former_champion")) == (second.fingerprint, first.fingerprint)
     tags = Registry(Recorder(root)).recorder.client.get_model_version_by_alias(MODEL, ALIAS).tags
@@ -186,7 +186,7 @@ def test_an_alias_moved_by_hand_is_taken_over_and_one_that_was_lost_comes_back(
     first, second, _ = models
     store, registry = builder.store, Registry(Recorder(root))
     conclude(root, store, promotion(first, None, "GO"), None)
-    by_hand = registry.version(MODEL, second.provenance, store)
+    by_hand = registry.ensure_version(MODEL, second.provenance, store)
     registry.recorder.client.set_registered_model_alias(MODEL, ALIAS, by_hand)
     assert champion_state(root, store, MODEL, ALIAS) == AliasState(second.fingerprint, first.fingerprint)
     assert PromotionJournal(store).decisions()[-1].action == "adopted"

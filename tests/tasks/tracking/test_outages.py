@@ -114,7 +114,7 @@ def test_a_killed_server_misses_nothing_once_it_is_back(
         assert set(runs) == {"bert e1", "bert e2", "general", "classify@0"}
         assert runs["bert e1"].data.metrics == {"seconds": 5.0}
         for artifact in (general, tuned):
-            run = recorder.recorded(artifact.fingerprint)
+            run = recorder.finished_run(artifact.fingerprint)
             assert run is not None and curve(recorder, run) == WHOLE, "no gap, no repeat"
             assert recorder.model_of(artifact.fingerprint) is not None
 
@@ -137,6 +137,6 @@ def test_a_locked_database_is_waited_for_by_nobody_and_told_when_it_is_free(root
             connection.execute("BEGIN IMMEDIATE")
         assert "PostgreSQL" in tracker.recorder.advice(str(refused.value))
     tracker.finish_execution("FINISHED", {})
-    run = tracker.recorder.recorded(general.fingerprint)
+    run = tracker.recorder.finished_run(general.fingerprint)
     assert run is not None and curve(tracker.recorder, run) == WHOLE
     assert not has_pending(root)

@@ -18,7 +18,7 @@ def test_a_database_is_asked_for_what_a_server_would_answer(root: Path, builder:
     assert recorded_fingerprints(recorder) == query_database(recorder) == query_server(recorder) == every
 
     client = recorder.client
-    gone, failed, linked = (recorder.recorded(made[name].fingerprint) for name in ("general", "small", "report"))
+    gone, failed, linked = (recorder.finished_run(made[name].fingerprint) for name in ("general", "small", "report"))
     assert gone is not None and failed is not None and linked is not None
     client.delete_run(gone)
     client.update_run(failed, "FAILED")

@@ -13,9 +13,9 @@ from mlflow.entities import Run
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.store import Store
 from tasks.environment import state_folder
+from tasks.tracking.backfill import TrackingBackfill
 from tasks.tracking.executions import Tracker
 from tasks.tracking.journal import has_pending
-from tasks.tracking.backfill import TrackingBackfill
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.tracked_values import TrackedStep, key, parameters, points
 from tests.tasks.conftest import Builder, executing
@@ -169,7 +169,7 @@ def test_what_was_half_told_is_completed(root: Path, builder: Builder) -> None:
     half = recorder.open_run(TrackedStep.of(general.provenance), more={"cursus.projected": "true"})
     recorder.log_points(half, points(LINES[:1], 1, 2), {})
     assert TrackingBackfill(recorder, builder.store).record_missing() == 1
-    assert recorder.recorded(general.fingerprint) == half
+    assert recorder.finished_run(general.fingerprint) == half
     assert curve(recorder, half) == [(10, 5.0), (20, 4.0)]
     assert TrackingBackfill(recorder, builder.store).record_missing() == 0
 
