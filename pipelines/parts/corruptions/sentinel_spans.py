@@ -83,8 +83,8 @@ def _with_sentinels(
 ) -> NDArray[np.int64]:
     """int64 [B, n]: the tokens of `ids` [B, L] that stay, and a sentinel in place of each that is `replaced`."""
     result = ids.copy()
-    number = np.cumsum(replaced, axis=1)[replaced] - 1
-    result[replaced] = np.asarray(tokens.sentinels, dtype=np.int64)[number]
+    index = np.cumsum(replaced, axis=1)[replaced] - 1
+    result[replaced] = np.asarray(tokens.sentinels, dtype=np.int64)[index]
     return result[stays | replaced].reshape(len(ids), -1)
 
 

@@ -120,6 +120,6 @@ def _frame(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int], in
     fast.no_truncation()
     fast.no_padding()
     pair = fast.encode("a", "a")
-    first, second = ([at for at, text in enumerate(pair.sequence_ids) if text == number] for number in (0, 1))
+    first, second = ([at for at, sequence in enumerate(pair.sequence_ids) if sequence == one] for one in (0, 1))
     behind = pair.ids[second[-1] + 1 :]
     return pair.ids[: first[0]], pair.ids[first[-1] + 1 : second[0]], behind[0] if behind else end_of(tokenizer)

@@ -39,10 +39,10 @@ class PermutedOrder:
             elements[outside] = self._encrypted(elements[outside])
         return elements.astype(np.int64).reshape(indices.shape)
 
-    def _encrypted(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def _encrypted(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
         # each half in turn is XORed with a hash of the other
         small, large = self._masks
-        low, high = numbers & small, numbers >> self._low
+        low, high = values & small, values >> self._low
         for at in range(0, ROUNDS, 2):
             low ^= _hashed(high ^ self._keys[at]) & small
             high ^= _hashed(low ^ self._keys[at + 1]) & large
@@ -50,14 +50,14 @@ class PermutedOrder:
         return result
 
 
-def _hashed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A hash of each number, computed in place, whose lower bits each depend on all bits of the number. Two
-    multiplications, since the upper half of a single product changes by a constant when the number changes by one."""
-    numbers *= FACTOR
-    numbers ^= numbers >> np.uint64(32)
-    numbers *= FACTOR
-    numbers >>= np.uint64(32)
-    return numbers
+def _hashed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A hash of each value, computed in place, whose lower bits each depend on all bits of the value. Two
+    multiplications, since the upper half of a single product changes by a constant when the value changes by one."""
+    values *= FACTOR
+    values ^= values >> np.uint64(32)
+    values *= FACTOR
+    values >>= np.uint64(32)
+    return values
 
 
 def permuted_items(key: tuple[int, ...], count: int, step: int, size: int) -> NDArray[np.int64]:

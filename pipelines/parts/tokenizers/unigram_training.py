@@ -95,10 +95,10 @@ class SortedEdges:
         order = np.lexsort((target, depth))
         return cls(source[order], target[order], pieces[order], depth[order])
 
-    def keep(self, stays: NDArray[np.bool_], numbers: NDArray[np.int32]) -> SortedEdges:
-        """The edges of the pieces that stay, with their new ids `numbers`."""
+    def keep(self, stays: NDArray[np.bool_], new_ids: NDArray[np.int32]) -> SortedEdges:
+        """The edges of the pieces that stay, with the piece ids `new_ids`."""
         edges = stays[self.pieces]
-        return SortedEdges(self.source[edges], self.target[edges], numbers[self.pieces[edges]], self.depth[edges])
+        return SortedEdges(self.source[edges], self.target[edges], new_ids[self.pieces[edges]], self.depth[edges])
 
     def run(
         self, scores: NDArray[np.float64], start: NDArray[np.int64], nodes: int, combine: np.ufunc
@@ -139,8 +139,8 @@ class SegmentationLattice:
 
     def keep(self, stays: NDArray[np.bool_]) -> SegmentationLattice:
         """The lattice of the pieces that stay."""
-        numbers = (np.cumsum(stays) - 1).astype(np.int32)
-        return SegmentationLattice(self.sizes, self.forward.keep(stays, numbers), self.backward.keep(stays, numbers))
+        new_ids = (np.cumsum(stays) - 1).astype(np.int32)
+        return SegmentationLattice(self.sizes, self.forward.keep(stays, new_ids), self.backward.keep(stays, new_ids))
 
     def expected(self, scores: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64 [pieces]: expected count of each piece over all segmentations, where word w occurs `counts[w]`
@@ -176,10 +176,10 @@ def _seeds(
     levels = []
     for length in range(1, LONGEST + 1):
         _, first, ids = np.unique(ids, return_index=True, return_inverse=True)
-        seen = np.bincount(ids, weights=weight[at])
-        levels.append((at, ids, at[first], seen))
+        frequencies = np.bincount(ids, weights=weight[at])
+        levels.append((at, ids, at[first], frequencies))
         # extensions of a rare substring are rare too
-        longer = (seen[ids] >= 2) & (left[at] > length)
+        longer = (frequencies[ids] >= 2) & (left[at] > length)
         at = at[longer]
         ids = ids[longer] * (int(signs.max()) + 1) + signs[at + length]
         if len(at) == 0:
@@ -189,12 +189,12 @@ def _seeds(
     worth = np.where(lengths == 1, np.inf, np.where(totals >= 2, totals * lengths, 0))
     order = np.lexsort((firsts, lengths, -worth))
     chosen = order[(worth[order] > 0)][: max(SEED_FACTOR * size, len(levels[0][2]))]
-    numbers = np.full(len(lengths), -1, dtype=np.int32)
-    numbers[chosen] = np.arange(len(chosen))
+    piece_ids = np.full(len(lengths), -1, dtype=np.int32)
+    piece_ids[chosen] = np.arange(len(chosen))
     begins, spans, pieces = [], [], []
     passed = 0
     for length, (at, ids, first, _) in enumerate(levels, 1):
-        piece = numbers[passed : passed + len(first)][ids]
+        piece = piece_ids[passed : passed + len(first)][ids]
         fits = piece >= 0
         # each word has one more node than characters
         begins.append((at + word[at])[fits].astype(np.int32))
@@ -208,15 +208,15 @@ def _seeds(
 
 def _lattice_of_pieces(pieces: Sequence[str]) -> SegmentationLattice:
     """The segmentations of each piece into other pieces."""
-    numbers = {piece: number for number, piece in enumerate(pieces)}
+    ids = {piece: piece_id for piece_id, piece in enumerate(pieces)}
     edges: list[tuple[int, int, int]] = []
     node = 0
     for piece in pieces:
         for begin in range(len(piece)):
             for end in range(begin + 1, len(piece) + 1):
-                number = numbers.get(piece[begin:end])
-                if number is not None and end - begin < len(piece):
-                    edges.append((node + begin, end - begin, number))
+                piece_id = ids.get(piece[begin:end])
+                if piece_id is not None and end - begin < len(piece):
+                    edges.append((node + begin, end - begin, piece_id))
         node += len(piece) + 1
     begins, lengths, others = np.asarray(edges, dtype=np.int32).reshape(-1, 3).T
     return SegmentationLattice.of(np.asarray([len(piece) for piece in pieces], dtype=np.int64), begins, lengths, others)
