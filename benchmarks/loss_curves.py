@@ -15,7 +15,7 @@ from benchmarks.masked_lm import RATE, SIZES, STEP_TOKENS, recipe, trainer
 from benchmarks.peers.trainer import LOG_EVERY, read_curve
 from pipelines.models.opening import open_tokenizer
 from pipelines.recipe.job import Job
-from pipelines.training.loop.fit import batches_of
+from pipelines.training.loop.inputs import batches_of
 from pipelines.vocabulary import Field
 
 LENGTH, SEEDS, STEPS = 128, (0, 1, 2), 240

@@ -141,7 +141,7 @@ class OtherObjectives(Benchmark):
 
 
 def _taken(setting: Setting, name: str, system: System, text: dict[str, Path]) -> Paces:
-    from pipelines.training.loop.fit import batches_of
+    from pipelines.training.loop.inputs import batches_of
 
     recipe = RECIPE.format(
         name=name, vocabulary=2048 if setting.quick else 30522, step_tokens=STEP_TOKENS, length=LENGTH,

@@ -22,7 +22,7 @@ def main(order: Path) -> int:
     from pipelines.parts.objectives import TrainingStep
     from pipelines.recipe.job import Job
     from pipelines.training.assembly.assemble import assemble, set_dropout
-    from pipelines.training.loop.fit import batches_of
+    from pipelines.training.loop.inputs import batches_of
     from pipelines.vocabulary import Field
 
     job = Job.model_validate_json(order.read_bytes())

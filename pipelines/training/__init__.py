@@ -1,12 +1,9 @@
 """One training loop for every recipe.
 
-worker.py     the process a launcher starts: jobs in, results out
-run.py        run(job): dispatch on the kind of stage
-fit.py        a stage that trains: tokenizer ▸ batches ▸ network ▸ Lightning ▸ Hugging Face folder
-windows.py    plain text as batches of fixed-length rows
-texts.py      short texts, with or without labels, as length-bucketed batches
-assemble.py   the network a stage starts from, every weight accounted for
-module.py     the one LightningModule
-reporting.py  metrics.jsonl
-resume.py     the point an interrupted stage continues from
+ranks/          processes that compute a job: worker, ranks, collective operations, errors passed to the launcher
+loop/           fit(job), the one LightningModule, validation, resuming and stopping
+batches/        token streams and encoded examples as batches: a pure function of data, seed and step
+assembly/       the network a stage starts from, its vocabulary, companions and parameter groups, and the export
+checkpoints/    checkpoints that are whole or absent, and the best weights of a stage
+metrics_log.py  metrics.jsonl
 """

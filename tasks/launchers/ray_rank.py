@@ -40,4 +40,4 @@ def run_rank(config: dict[str, str]) -> None:
 def _listen(stop: Path) -> None:
     while not stop.exists():
         time.sleep(POLL_SECONDS)
-    stopping.ask()
+    stopping.request_stop()

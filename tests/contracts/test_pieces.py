@@ -12,8 +12,8 @@ from pipelines.models.opening import open_tokenizer
 from pipelines.parts.objectives import Companion, Objective, TrainingStep
 from pipelines.training.assembly.assemble import assemble
 from pipelines.training.assembly.companions import CompanionFactory
-from pipelines.training.batches.micro_batches import Cut, Piece, Pieces
-from pipelines.training.loop.fit import batches_of, task_of
+from pipelines.training.batches.micro_batches import MicroBatch, MicroBatches, Partition
+from pipelines.training.loop.inputs import batches_of, task_of
 from pipelines.vocabulary import Field, Signal
 from tests.contracts.families import members
 from tests.contracts.trials import job_for, tried, where_used
@@ -37,16 +37,18 @@ def test_pieces_by_their_counts_are_the_batch(name: str) -> None:
     for one in (network, *(companion.network for companion in companions.values())):
         one.eval()
     batches = batches_of(job, task, tokenizer)
-    (whole,) = [one for one, _ in zip(Pieces(batches, Cut(), job.stage, network), range(1), strict=False)]
+    (whole,) = [one for one, _ in zip(MicroBatches(batches, Partition(), job.stage, network), range(1), strict=False)]
     expected = terms(objective, whole, network, companions, trial.stage.head)
     assert set(objective.counts(fields(whole), network)) == set(expected)
     found = dict.fromkeys(expected, 0.0)
     totals: dict[str, int] = {}
     for rank in range(2):
-        for piece in list(zip(Pieces(batches, Cut(rank, 2, 2), job.stage, network), range(2), strict=False)):
-            assert piece[0].own is not None
+        for piece in list(
+            zip(MicroBatches(batches, Partition(rank, 2, 2), job.stage, network), range(2), strict=False)
+        ):
+            assert piece[0].term_counts is not None
             for term, value in terms(objective, piece[0], network, companions, trial.stage.head).items():
-                count = piece[0].own[term]
+                count = piece[0].term_counts[term]
                 totals[term] = totals.get(term, 0) + count
                 found[term] += value * count if count else 0.0
     for term, value in expected.items():
@@ -63,10 +65,10 @@ def test_a_rank_without_rows_counts_only_what_is_the_whole_batchs(name: str) -> 
     tokenizer, task = open_tokenizer(trial.folder), task_of(job)
     network = assemble(job.stage, job.start, tokenizer, task, "cpu")
     batches = OnlyTheLast(batches_of(job, task, tokenizer))
-    idle, busy = (next(iter(Pieces(batches, Cut(rank, 2, 1), job.stage, network))) for rank in range(2))
-    assert (idle.counts, busy.counts) == (False, True)
+    idle, busy = (next(iter(MicroBatches(batches, Partition(rank, 2, 1), job.stage, network))) for rank in range(2))
+    assert (idle.counted, busy.counted) == (False, True)
     compares = any(isinstance(one, Objective) and one.compares_rows for one in trial.stage.objective)
-    assert idle.own == (busy.own if compares else dict.fromkeys(busy.own or {}, 0))
+    assert idle.term_counts == (busy.term_counts if compares else dict.fromkeys(busy.term_counts or {}, 0))
 
 
 class OnlyTheLast:
@@ -80,21 +82,21 @@ class OnlyTheLast:
     def __len__(self) -> int:
         return 1
 
-    def piece(self, step: int, number: int, of: int) -> dict[str, Any]:
-        return self.batches.piece(step, 0, 1) if number == of - 1 else {}
+    def micro_batch(self, step: int, number: int, of: int) -> dict[str, Any]:
+        return self.batches.micro_batch(step, 0, 1) if number == of - 1 else {}
 
 
 @torch.no_grad()
 def terms(
-    objective: Objective, piece: Piece, network: Any, companions: dict[str, Companion], head: Any
+    objective: Objective, piece: MicroBatch, network: Any, companions: dict[str, Companion], head: Any
 ) -> dict[str, float]:
     """The objective's terms on one piece."""
     wanted: frozenset[Signal] = objective.needs_signals
-    step = TrainingStep(fields(piece), {}, network, lambda who, batch, w: companions[who].ask(batch, w), wanted)
+    step = TrainingStep(fields(piece), {}, network, lambda who, batch, w: companions[who].forward(batch, w), wanted)
     step.batch = objective.rewrite(step)
     step.signals = head.signals(network, step.batch, wanted)
     return {name: float(value) for name, value in objective.loss(step).items()}
 
 
-def fields(piece: Piece) -> dict[Field, Any]:
+def fields(piece: MicroBatch) -> dict[Field, Any]:
     return {Field(name): value for name, value in piece.fields.items()}

@@ -1,4 +1,4 @@
-"""Networks beside the trained one: a teacher that is asked, a generator that trains along."""
+"""Companion networks of the trained one: a frozen teacher, or a generator that trains along."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import RecipeError
-from pipelines.models.opening import COMPANIONS, Record, choose_attention, open_model, put_together, read_weights
+from pipelines.models.opening import COMPANIONS, ModelRecord, build_network, choose_attention, open_model, read_weights
 from pipelines.parts.heads import Head
 from pipelines.parts.objectives import Batch, Companion
 from pipelines.vocabulary import Signal
@@ -18,39 +18,46 @@ if TYPE_CHECKING:
 
 
 class CompanionFactory:
-    """What a stage's objectives may ask for when they make their companions."""
+    """Creates the companions of a stage's objectives."""
 
     def __init__(self, job: Job, network: PreTrainedModel) -> None:
         self.network = network
         self._job = job
 
     def teacher(self) -> Companion:
-        """The stage's teacher, frozen, under the head it was trained with."""
+        """The stage's teacher, frozen, with the head it was trained with."""
         import torch
 
         if self._job.teacher is None:
-            raise RecipeError(f"stage {self._job.stage_name}: an objective asks for a teacher and the stage names none")
+            raise RecipeError(
+                f"stage {self._job.stage_name}: an objective needs a teacher, but the stage names none; add `teacher: "
+                "<stage>`"
+            )
         opened = open_model(self._job.teacher, self._job.runtime.accelerator)
 
         @torch.no_grad()
-        def ask(batch: Batch, wanted: frozenset[Signal]) -> dict[Signal, Any]:
-            return opened.record.head.signals(opened.network, batch, wanted)
+        def forward(batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+            return opened.record.head.signals(opened.network, batch, requested)
 
-        return Companion(opened.network, ask)
+        return Companion(opened.network, forward)
 
     def trained(self, name: str, head: str, config: PretrainedConfig) -> Companion:
-        """A network of `config` under `head` that trains beside the stage's own, from where its last stage left it."""
+        """A network of `config` with `head` that trains along with the stage's own.
+
+        It starts from the companion `name` that the start of the stage was saved with, if any, else from random
+        weights.
+        """
         chosen = Head.model_validate(head)
         choose_attention(config, self._job.runtime.accelerator)
-        network = put_together(Record(head=chosen), config)
+        network = build_network(ModelRecord(head=chosen), config)
         if self._job.start is not None and (saved := self._job.start / COMPANIONS / name).is_dir():
-            _take_over(network, saved)
+            _load_weights(network, saved)
         network.train()
-        return Companion(network, lambda batch, wanted: chosen.signals(network, batch, wanted), trains=True)
+        return Companion(network, lambda batch, requested: chosen.signals(network, batch, requested), trains=True)
 
 
 def save_companions(companions: dict[str, Companion], out: Path) -> None:
-    """Write every companion that trained as a Hugging Face folder under `out`."""
+    """Write every companion that was trained as a Hugging Face folder under `out`."""
     for name, companion in companions.items():
         if companion.trains:
             companion.network.eval()
@@ -58,15 +65,15 @@ def save_companions(companions: dict[str, Companion], out: Path) -> None:
             companion.network.save_pretrained(out / COMPANIONS / name)
 
 
-def _take_over(network: PreTrainedModel, folder: Path) -> None:
+def _load_weights(network: PreTrainedModel, folder: Path) -> None:
     weights = read_weights(folder)
-    wanted = network.state_dict()
+    expected = network.state_dict()
     tied = set(getattr(network, "all_tied_weights_keys", None) or {})
-    unfit = [key for key, value in weights.items() if key not in wanted or wanted[key].shape != value.shape]
-    unfit += [key for key in wanted if key not in weights and key not in tied]
-    if unfit:
+    mismatched = [key for key, value in weights.items() if key not in expected or expected[key].shape != value.shape]
+    mismatched += [key for key in expected if key not in weights and key not in tied]
+    if mismatched:
         raise RecipeError(
-            f"{folder}: its weights are not those of this stage's companion, beginning with {unfit[0]}; keep the objective's "
+            f"{folder}: its weights do not match this stage's companion, first {mismatched[0]}; keep the objective's "
             "options as they were in the stage it continues"
         )
     network.load_state_dict(weights, strict=False)

@@ -1,14 +1,14 @@
-"""What a stage leaves behind: one whole network with its best weights, as a Hugging Face folder."""
+"""Export of a trained stage: one whole network with its best weights, as a Hugging Face folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.models.opening import Record, put_together
+from pipelines.models.opening import ModelRecord, build_network
 from pipelines.parts.distributions import Distribution
 from pipelines.training.checkpoints.folder import Checkpoints
-from pipelines.training.ranks import process_group as group
+from pipelines.training.ranks import process_group
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from pipelines.training.checkpoints.best_weights import BestWeights
 
 
-def finished(
+def final_network(
     network: PreTrainedModel, best: BestWeights | None, distribution: Distribution, checkpoints: Checkpoints
 ) -> PreTrainedModel:
-    """The whole network on the first rank, with its best weights where some were better than the last."""
-    last = distribution.whole(network) if distribution.divides else None
-    if group.rank() > 0:
+    """The whole network on rank 0, with the best weights of the validations, or the last ones without validation."""
+    last = distribution.full_state_dict(network) if distribution.shards_weights else None
+    if process_group.rank() > 0:
         return network
     weights = last if best is None else best.read(checkpoints)
     if last is not None:
-        record = Record.read(network.config)
+        record = ModelRecord.read(network.config)
         assert record is not None
-        network = put_together(record, network.config)
+        network = build_network(record, network.config)
     if weights is not None:
         network.load_state_dict(weights)
     return network
 
 
 def export(network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, length: int, out: Path) -> None:
-    """Write a Hugging Face folder. Weights are safetensors; the tokenizer cuts at the length that was trained on."""
+    """Write a Hugging Face folder. Weights are safetensors; the tokenizer truncates at the training length."""
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()

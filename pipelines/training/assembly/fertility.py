@@ -1,7 +1,7 @@
-"""How well a tokenizer suits a text: into how many tokens it cuts a word, and how much of the text it does not know.
+"""Fit of a tokenizer to a text: fertility (tokens per word), and the share of unknown tokens.
 
-Fertility is tokens for each word (Ács 2019; Rust et al. 2021, arXiv:2012.15613, §3.2), of languages without spaces tokens for
-each character. Both are measured on the beginning of a table, which is shuffled.
+Fertility is the number of tokens per word (Ács 2019; Rust et al. 2021, arXiv:2012.15613, §3.2), for languages without
+spaces per character. Both are measured on the beginning of a table, which is shuffled.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pipelines.errors import RecipeError
 from pipelines.parts.segmentations import UNSPACED
 from pipelines.parts.tokenizers import Tokenizer
-from pipelines.training.batches.reading_texts import beginning
+from pipelines.training.batches.reading_texts import read_beginning
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -23,34 +23,36 @@ if TYPE_CHECKING:
     from pipelines.recipe.schema import Stage
 
 SAMPLE_BYTES = 500_000
-"""UTF-8 bytes of a table that are looked at."""
+"""UTF-8 bytes of a table that are measured."""
 EXAMPLES = 5
-"""Unknown words that are shown to the user."""
+"""Number of unknown words in an error message."""
 
 
 @dataclass(frozen=True)
-class Suited:
-    """A tokenizer on a text."""
+class TokenizerStatistics:
+    """Counts of a tokenizer's tokens on a text."""
 
     tokens: int
     unknown: int
-    """Tokens that stand for what the tokenizer does not know."""
+    """Number of unknown tokens."""
     units: int
-    """Words, or characters where words are not spaced."""
+    """Number of words, or of characters in languages without spaces."""
     examples: tuple[tuple[str, int], ...]
-    """The unknown words seen most often, and how often."""
+    """The most frequent unknown words, with their counts."""
 
     @property
     def fertility(self) -> float:
+        """Tokens per word or character."""
         return self.tokens / max(1, self.units)
 
     @property
     def unknown_share(self) -> float:
+        """Share of the tokens that are unknown."""
         return self.unknown / max(1, self.tokens)
 
 
-def suited(table: Path, tokenizer: PreTrainedTokenizerFast, language: str) -> Suited:
-    """How `tokenizer` suits the beginning of `table`, a text of `language`."""
+def tokenizer_statistics(table: Path, tokenizer: PreTrainedTokenizerFast, language: str) -> TokenizerStatistics:
+    """Count the tokens of `tokenizer` on the beginning of `table`, a text of `language`."""
     from tokenizers import Tokenizer as Fast
 
     fast = Fast.from_str(tokenizer.backend_tokenizer.to_str())
@@ -59,45 +61,50 @@ def suited(table: Path, tokenizer: PreTrainedTokenizerFast, language: str) -> Su
     unknown_id = tokenizer.unk_token_id
     tokens = unknown = units = 0
     examples: Counter[str] = Counter()
-    for text in beginning([table], SAMPLE_BYTES):
+    for text in read_beginning([table], SAMPLE_BYTES):
         words = text.split()
         units += sum(map(len, words)) if language in UNSPACED else len(words)
         encoded = fast.encode(text, add_special_tokens=False)
         tokens += len(encoded.ids)
         if unknown_id in encoded.ids:
-            found = [
+            unknown_words = [
                 text[slice(*at)] for at, one in zip(encoded.offsets, encoded.ids, strict=True) if one == unknown_id
             ]
-            unknown += len(found)
-            examples.update(found)
+            unknown += len(unknown_words)
+            examples.update(unknown_words)
     shown = sorted(examples.items(), key=lambda one: (-one[1], one[0]))[:EXAMPLES]
-    return Suited(tokens, unknown, units, tuple(shown))
+    return TokenizerStatistics(tokens, unknown, units, tuple(shown))
 
 
-def check_suited(
+def check_tokenizer(
     stage: Stage, name: str, tables: Mapping[str, Path], tokenizer: PreTrainedTokenizerFast, language: str
 ) -> dict[str, float]:
-    """Fertility and unknown share of every table, as metrics. RecipeError where they exceed the limits of the stage `name`."""
+    """Fertility and unknown share of every table, as metrics.
+
+    Raises RecipeError where they exceed the limits of stage `name`.
+    """
     metrics: dict[str, float] = {}
     for table, path in tables.items():
-        found = suited(path, tokenizer, language)
-        metrics[f"fertility/{table}"] = round(found.fertility, 4)
-        metrics[f"unknown/{table}"] = round(found.unknown_share, 6)
+        measured = tokenizer_statistics(path, tokenizer, language)
+        metrics[f"fertility/{table}"] = round(measured.fertility, 4)
+        metrics[f"unknown/{table}"] = round(measured.unknown_share, 6)
         kind = stage.tokenizer.name if stage.tokenizer is not None else type(tokenizer).__name__
-        usual = (stage.tokenizer or Tokenizer).usually_unknown
-        most = stage.limits.unknown if stage.limits.unknown is not None else usual
-        if found.unknown_share > most:
-            examples = ", ".join(f"{word!r} ({count})" for word, count in found.examples)
+        default = (stage.tokenizer or Tokenizer).expected_unknown_share
+        limit = stage.limits.unknown if stage.limits.unknown is not None else default
+        if measured.unknown_share > limit:
+            examples = ", ".join(f"{word!r} ({count})" for word, count in measured.examples)
             raise RecipeError(
-                f"stage {name}: {found.unknown_share:.2%} of the tokens of {path} are unknown to its tokenizer ({kind}, "
-                f"{len(tokenizer)} tokens), at most {most:.2%} may be; most often {examples}. Train the tokenizer on text like "
-                "this or with a larger vocab_size, clean such text away, or allow more with `limits: {unknown: …}`"
+                f"stage {name}: {measured.unknown_share:.2%} of the tokens of {path} are unknown to its tokenizer "
+                f"({kind}, {len(tokenizer)} tokens), at most {limit:.2%} are allowed; most often {examples}. Train "
+                "the tokenizer on text like this or with a larger vocab_size, remove such text by cleaning, or allow "
+                "more with `limits: {unknown: …}`"
             )
-        if stage.limits.fertility is not None and found.fertility > stage.limits.fertility:
+        if stage.limits.fertility is not None and measured.fertility > stage.limits.fertility:
             unit = "character" if language in UNSPACED else "word"
             raise RecipeError(
                 f"stage {name}: its tokenizer ({kind}, {len(tokenizer)} tokens) cuts a {unit} of {path} into "
-                f"{found.fertility:.2f} tokens on average, at most {stage.limits.fertility:.2f} are allowed; train it on text "
-                "like this, add words of it with `vocabulary: {tokens: …}`, or raise `limits: {fertility: …}`"
+                f"{measured.fertility:.2f} tokens on average, at most {stage.limits.fertility:.2f} are allowed; train "
+                "it on text like this, add words of it with `vocabulary: {tokens: …}`, or raise `limits: {fertility: "
+                "…}`"
             )
     return metrics

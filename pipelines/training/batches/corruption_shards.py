@@ -1,7 +1,7 @@
-"""A batch is made of grains: equal parts that are corrupted each by itself, whoever needs them.
+"""Corruption shards: equal slices of a batch, each corrupted by a random generator of its own.
 
-What a rank reads at a time is one grain or several of them in a row. So the rows of a batch are the same for any number of
-ranks and of accumulated steps, and no rank makes more than it reads.
+A micro-batch is one shard or several consecutive ones. The rows of a batch are therefore the same for any number of
+ranks and of accumulation steps, and a rank corrupts only the shards it reads.
 """
 
 from __future__ import annotations
@@ -12,63 +12,62 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipelines.parts.corruptions import Arrays
-from pipelines.vocabulary import OF_MASKED, OF_WINDOWS, ROW_NUMBERS, TOKEN_NUMBERS, Field
+from pipelines.vocabulary import PER_MASKED_POSITION, PER_WINDOW, ROW_INDICES, TOKEN_INDICES, Field
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def parted(rows: Arrays, grains: int, segments: int) -> list[Arrays]:
-    """Rows [segments · windows, …] that no corruption has seen yet as `grains` equal parts, each laid out as the whole is."""
-    if grains == 1:
+def split_into_shards(rows: Arrays, shards: int, segments: int) -> list[Arrays]:
+    """Split uncorrupted rows [segments · windows, …] into `shards` equal parts, each with the layout of the whole."""
+    if shards == 1:
         return [rows]
     parts = {
         name: [
             part.reshape(-1, *value.shape[1:])
-            for part in np.split(value.reshape(segments, -1, *value.shape[1:]), grains, axis=1)
+            for part in np.split(value.reshape(segments, -1, *value.shape[1:]), shards, axis=1)
         ]
         for name, value in rows.items()
     }
-    return [{name: of_field[grain] for name, of_field in parts.items()} for grain in range(grains)]
+    return [{name: of_field[number] for name, of_field in parts.items()} for number in range(shards)]
 
 
-def joined(grains: Sequence[Arrays], segments: int) -> Arrays:
-    """One batch of several: where a window gives `segments` rows, first pieces of all windows come first, as in each grain."""
-    if len(grains) == 1:
-        return grains[0]
-    windows = [len(grain[Field.INPUT_IDS]) // segments for grain in grains]
-    total, length = sum(windows), grains[0][Field.INPUT_IDS].shape[1]
-    # the row of the batch that each row of each grain becomes
+def join_shards(shards: Sequence[Arrays], segments: int) -> Arrays:
+    """Join shards into one batch: first the first segments of all windows, then the second ones, …, as within each
+    shard."""
+    if len(shards) == 1:
+        return shards[0]
+    windows = [len(shard[Field.INPUT_IDS]) // segments for shard in shards]
+    total, length = sum(windows), shards[0][Field.INPUT_IDS].shape[1]
+    # for each shard, the row of the batch that each of its rows becomes
     rows = [
         (np.arange(segments)[:, None] * total + begin + np.arange(count)).ravel()
         for begin, count in zip(np.cumsum([0, *windows[:-1]]), windows, strict=True)
     ]
     order = np.argsort(np.concatenate(rows), kind="stable")
     result: Arrays = {}
-    for name in grains[0]:
-        values = [grain[name] for grain in grains]
-        if name in OF_WINDOWS:
+    for name in shards[0]:
+        values = [shard[name] for shard in shards]
+        if name in PER_WINDOW:
             result[name] = np.concatenate(values)
             continue
-        if name in ROW_NUMBERS:
-            values = [np.where(value >= 0, place[value], -1) for value, place in zip(values, rows, strict=True)]
-        elif name in TOKEN_NUMBERS:
-            values = [
-                place[value // length] * length + value % length for value, place in zip(values, rows, strict=True)
-            ]
-        if name not in OF_MASKED:
+        if name in ROW_INDICES:
+            values = [np.where(value >= 0, row[value], -1) for value, row in zip(values, rows, strict=True)]
+        elif name in TOKEN_INDICES:
+            values = [row[value // length] * length + value % length for value, row in zip(values, rows, strict=True)]
+        if name not in PER_MASKED_POSITION:
             result[name] = np.concatenate(values)[order]
-        elif Field.MASKED_POSITIONS in grains[0]:
+        elif Field.MASKED_POSITIONS in shards[0]:
             result[name] = np.concatenate(values)
         else:
-            flat = [value.reshape(len(place), -1) for value, place in zip(values, rows, strict=True)]
+            flat = [value.reshape(len(row), -1) for value, row in zip(values, rows, strict=True)]
             result[name] = np.concatenate(flat)[order].ravel()
-    return _ascending(result)
+    return _with_sorted_positions(result)
 
 
-def _ascending(batch: Arrays) -> Arrays:
-    """The predicted positions in the order in which they stand."""
+def _with_sorted_positions(batch: Arrays) -> Arrays:
+    """`batch` with its masked positions, and all fields per masked position, in ascending order of position."""
     if Field.MASKED_POSITIONS not in batch:
         return batch
     order: NDArray[np.int64] = np.argsort(batch[Field.MASKED_POSITIONS], kind="stable")
-    return {name: value[order] if name in OF_MASKED else value for name, value in batch.items()}
+    return {name: value[order] if name in PER_MASKED_POSITION else value for name, value in batch.items()}

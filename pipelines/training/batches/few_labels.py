@@ -1,4 +1,4 @@
-"""Fewer labelled examples than there are: learning curves."""
+"""Subsets of the labelled examples, for learning curves."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from pipelines.task_families import Row
 
-LEAST = 200
-"""Examples of an epoch. Fewer are shown again, so that few labels do not also mean few updates."""
+MIN_EXAMPLES = 200
+"""Minimum number of examples in an epoch. Fewer are repeated, so that few labels do not also mean few updates."""
 
 R = TypeVar("R", bound="Row")
 
 
-def fewer(rows: Sequence[R], number: int, seed: int, label: str | None) -> list[R]:
-    """`number` of `rows`, drawn by `seed`: one of each value of the column `label` first where it is given, then any.
+def subsample(rows: Sequence[R], number: int, seed: int, label: str | None) -> list[R]:
+    """Draw `number` of `rows` by `seed`: first one of each value of the column `label`, if given, then any.
 
-    Repeated in turn until there are `LEAST`, or as many as `rows` had.
+    The drawn rows are repeated in turn until there are MIN_EXAMPLES, or as many as in `rows`.
     """
     import numpy as np
 
@@ -29,4 +29,4 @@ def fewer(rows: Sequence[R], number: int, seed: int, label: str | None) -> list[
         ahead = set(first.values())
         order = [index for index in order if index in ahead] + [index for index in order if index not in ahead]
     chosen = order[:number]
-    return [rows[chosen[turn % len(chosen)]] for turn in range(max(len(chosen), min(LEAST, len(rows))))]
+    return [rows[chosen[turn % len(chosen)]] for turn in range(max(len(chosen), min(MIN_EXAMPLES, len(rows))))]

@@ -1,14 +1,15 @@
-"""What one rank reads of a stage's batches, a piece at a time, and how much each piece weighs in its batch.
+"""The micro-batches that one rank reads of a stage's batches, and the share of each in the loss of its batch.
 
-    batch of step n ──cut──▶ ranks · accumulated pieces ──▶ this rank's, one after the other
+    batch of step n ──partition──▶ ranks · accumulation steps ──▶ this rank's micro-batches, one after the other
 
-An objective's term is a mean over something that the pieces of a batch hold unequally: predicted tokens, words, pairs. A
-piece's mean therefore counts by its share of them, so that the sum over all pieces is the mean over the batch.
+A term of an objective is a mean over something that the micro-batches of a batch hold unequally: predicted tokens,
+words, pairs. The mean of a micro-batch is therefore weighted by its share of them, so that the sum over all
+micro-batches is the mean over the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -27,113 +28,128 @@ class Batches(Protocol):
     """The batches of a stage, for all ranks together."""
 
     start: int
-    """The first optimizer step that is still to be made."""
+    """First optimizer step that is still to be taken."""
 
     def __len__(self) -> int: ...
 
-    def piece(self, step: int, number: int, of: int) -> dict[str, Tensor]: ...
+    def micro_batch(self, step: int, number: int, of: int) -> dict[str, Tensor]: ...
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Into what a batch is cut."""
+class Partition:
+    """How a batch is divided into micro-batches."""
 
     rank: int = 0
     ranks: int = 1
     accumulated: int = 1
-    """Pieces that a rank reads before its optimizer makes a step."""
+    """Number of micro-batches that a rank reads per optimizer step (gradient accumulation)."""
 
     @property
-    def pieces(self) -> int:
-        """Of a batch."""
+    def size(self) -> int:
+        """Number of micro-batches in a batch, over all ranks."""
         return self.ranks * self.accumulated
 
 
-class Piece(NamedTuple):
-    """What a rank reads at a time."""
+class MicroBatch(NamedTuple):
+    """What one rank reads in one forward pass."""
 
     fields: dict[str, Tensor]
-    own: dict[str, int] | None = None
-    """How much of it each term of the loss is a mean over; None where the piece is a whole batch."""
-    of_rank: dict[str, int] | None = None
-    """The same of all that this rank reads of the batch."""
-    counts: bool = True
-    """False for what another rank reads too: ranks go forward and back together, and this one had nothing to read."""
+    term_counts: dict[str, int] | None = None
+    """Loss term → number of items in this micro-batch that it is a mean over; None where the micro-batch is the whole
+    batch."""
+    rank_counts: dict[str, int] | None = None
+    """The same for all micro-batches of this rank in the batch."""
+    counted: bool = True
+    """False for a copy of another rank's micro-batch: all ranks run forward and backward together, and this one has no
+    rows."""
 
 
-class Pieces:
-    """An iterable over this rank's pieces from `batches.start` on."""
+class MicroBatches:
+    """An iterable over this rank's micro-batches from `batches.start` on."""
 
-    def __init__(self, batches: Batches, cut: Cut, stage: Stage, network: PreTrainedModel) -> None:
-        self.batches, self.cut = batches, cut
+    def __init__(self, batches: Batches, partition: Partition, stage: Stage, network: PreTrainedModel) -> None:
+        self.batches, self.partition = batches, partition
         self._stage, self._network = stage, network
 
     def __len__(self) -> int:
-        return len(self.batches) * self.cut.accumulated
+        return len(self.batches) * self.partition.accumulated
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[MicroBatch]:
         for step in range(self.batches.start, len(self.batches)):
-            yield from self._of(step)
+            yield from self._of_step(step)
 
-    def _of(self, step: int) -> Iterator[Piece]:
-        cut = self.cut
-        if cut.pieces == 1:
-            yield Piece(self.batches.piece(step, 0, 1))
+    def _of_step(self, step: int) -> Iterator[MicroBatch]:
+        partition = self.partition
+        if partition.size == 1:
+            yield MicroBatch(self.batches.micro_batch(step, 0, 1))
             return
-        read: list[Piece] = []
-        for number in range(cut.accumulated):
-            fields = self.batches.piece(step, cut.rank * cut.accumulated + number, cut.pieces)
-            counts = bool(fields)
-            # the last piece of a batch is never empty
-            fields = fields or self.batches.piece(step, cut.pieces - 1, cut.pieces)
+        micro_batches: list[MicroBatch] = []
+        for turn in range(partition.accumulated):
+            number = partition.rank * partition.accumulated + turn
+            fields = self.batches.micro_batch(step, number, partition.size)
+            counted = bool(fields)
+            # the last micro-batch of a batch is never empty
+            fields = fields or self.batches.micro_batch(step, partition.size - 1, partition.size)
             named = {Field(name): value for name, value in fields.items()}
-            read.append(Piece(fields, counts_of(self._stage, named, self._network, read=counts), None, counts))
-        assert read[0].own is not None
-        of_rank = {name: sum(piece.own[name] for piece in read if piece.own is not None) for name in read[0].own}
-        for piece in read:
-            yield piece._replace(of_rank=of_rank)
+            counts = term_counts(self._stage, named, self._network, counted=counted)
+            micro_batches.append(MicroBatch(fields, counts, None, counted))
+        assert micro_batches[0].term_counts is not None
+        rank_counts = {
+            name: sum(one.term_counts[name] for one in micro_batches if one.term_counts is not None)
+            for name in micro_batches[0].term_counts
+        }
+        for one in micro_batches:
+            yield one._replace(rank_counts=rank_counts)
 
 
-def counts_of(
-    stage: Stage, batch: dict[Field, Tensor], network: PreTrainedModel, *, read: bool = True
+def term_counts(
+    stage: Stage, batch: dict[Field, Tensor], network: PreTrainedModel, *, counted: bool = True
 ) -> dict[str, int]:
-    """How much each term of the stage's objectives is a mean over, by the names of the terms.
+    """Loss term → number of items that it is a mean over, for all terms of the stage's objectives.
 
-    A rank that has not `read` the piece counts nothing of it, but for terms that are the whole batch's on every rank: their
-    gradient comes back as the sum over all ranks.
+    All counts are 0 for a micro-batch that is not `counted`, except for terms that every rank computes over the whole
+    batch: their gradient is the sum over all ranks.
     """
     result: dict[str, int] = {}
     for objective in stage.objective:
         counts = objective.counts(batch, network)
-        result |= counts if read or objective.compares_rows else dict.fromkeys(counts, 0)
+        result |= counts if counted or objective.compares_rows else dict.fromkeys(counts, 0)
     return result
 
 
-def cut_for(stage: Stage, *, rank: int, ranks: int, grains: int | None, tokens: int, device_tokens: int | None) -> Cut:
-    """How a batch of `tokens` tokens is shared by `ranks` ranks that take `device_tokens` at a time.
+def partition_for(
+    stage: Stage, *, rank: int, ranks: int, corruption_shards: int | None, tokens: int, device_tokens: int | None
+) -> Partition:
+    """The partition of a batch of `tokens` tokens over `ranks` ranks that read at most `device_tokens` in one forward
+    pass.
 
-    `grains` is what the pieces must divide; None where a batch can be cut anywhere. Raises RecipeError where it cannot be cut
-    so, or where an objective compares rows with each other that would not be read together.
+    The number of micro-batches must divide `corruption_shards`; None where a batch can be divided anywhere. Raises
+    RecipeError where no partition fits, or where an objective compares rows of a batch that would not be read together.
     """
-    if grains is not None and grains % ranks:
+    if corruption_shards is not None and corruption_shards % ranks:
         raise RecipeError(
-            f"training.devices: {ranks} ranks cannot share a batch of {grains} parts evenly; choose a divisor of {grains}, "
-            f"or a recipe with budget.grains: {ranks} and a batch_tokens that it divides"
+            f"training.devices: {ranks} ranks cannot evenly share a batch of {corruption_shards} corruption shards; "
+            f"choose a divisor of {corruption_shards}, or a recipe with budget.corruption_shards: {ranks} and a "
+            "batch_tokens that it divides"
         )
-    possible = (
-        range(1, 10**6) if grains is None else [n for n in range(1, grains // ranks + 1) if grains // ranks % n == 0]
-    )
-    wanted = tokens / ranks if device_tokens is None else device_tokens
-    fitting = next((number for number in possible if tokens / ranks / number <= wanted), None)
-    if fitting is None:
+    possible: Sequence[int]
+    if corruption_shards is None:
+        possible = range(1, 10**6)
+    else:
+        per_rank = corruption_shards // ranks
+        possible = [number for number in range(1, per_rank + 1) if per_rank % number == 0]
+    limit = tokens / ranks if device_tokens is None else device_tokens
+    accumulated = next((number for number in possible if tokens / ranks / number <= limit), None)
+    if accumulated is None:
         raise RecipeError(
-            f"training.device_tokens: {device_tokens}, and the smallest part of a batch has {tokens // (grains or tokens)} "
-            "tokens; choose more, or a recipe with a larger budget.grains"
+            f"training.device_tokens: {device_tokens}, but the smallest part of a batch has "
+            f"{tokens // (corruption_shards or tokens)} tokens; choose more, or a recipe with more "
+            "budget.corruption_shards"
         )
     comparing: list[Objective] = [objective for objective in stage.objective if objective.compares_rows]
-    if fitting > 1 and comparing:
+    if accumulated > 1 and comparing:
         raise RecipeError(
-            f"training.device_tokens: objective {comparing[0].name} compares the rows of a batch with each other, so they "
-            "cannot be read one part after the other; take device_tokens away, or more devices"
+            f"training.device_tokens: objective {comparing[0].name} compares the rows of a batch with each other, so "
+            "they cannot be read one part after the other; remove device_tokens, or use more devices"
         )
-    return Cut(rank, ranks, fitting)
+    return Partition(rank, ranks, accumulated)

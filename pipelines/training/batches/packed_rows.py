@@ -1,4 +1,4 @@
-"""Rows of several documents that do not see each other: what stands in them, and where each document begins."""
+"""Rows that pack segments of several documents, which do not attend to each other."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from pipelines.vocabulary import Field
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.parts.layouts import Placed
+    from pipelines.parts.layouts import RowSegments
     from pipelines.training.batches.token_stream import TokenStream
 
 
 def packed_rows(
     stream: TokenStream,
     starts: NDArray[np.int64],
-    placed: Placed,
+    placed: RowSegments,
     frame: tuple[list[int], list[int]],
     shape: tuple[int, int],
     pad: int,
 ) -> Arrays:
-    """Rows of `shape` [B, L] with the pieces of `placed`, each between the special tokens of `frame`, then `pad`.
+    """Rows of `shape` [B, L] with the segments `placed`, each between the special tokens of `frame`, then `pad`.
 
-    `starts` is where the documents of the stream begin, ascending. Positions are counted from 0 in every piece; padding behind
-    the pieces of a row is a piece of its own.
+    `starts` are the positions at which the documents of the stream begin, ascending. Position ids count from 0 in every
+    segment; the padding at the end of a row counts as a segment of its own.
     """
     assert placed.lengths is not None and placed.rows is not None
     before, after = frame
     (rows, length), framing = shape, len(before) + len(after)
     sizes = placed.lengths + framing
-    # where each piece begins in its row, and in the flattened rows
+    # begin of each segment within its row, and within the flattened rows
     behind = np.cumsum(sizes) - sizes
     first = placed.rows.searchsorted(np.arange(rows))
     begins = placed.rows * length + behind - behind[first][placed.rows]

@@ -1,7 +1,7 @@
-"""Plain text as batches of fixed-length rows: a pure function of (stream, seed, step).
+"""Batches of fixed-length rows of plain text: a pure function of (stream, seed, step).
 
-A layout says where the rows of each step begin, so that the batch of any step is found without walking through the ones
-before it.
+A layout computes where the rows of each step begin, so that the batch of any step is built without iterating over
+earlier ones.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from pipelines.errors import RecipeError
 from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
-from pipelines.parts.layouts import Ground
-from pipelines.training.batches.corruption_shards import joined, parted
+from pipelines.parts.layouts import StreamShape
+from pipelines.training.batches.corruption_shards import join_shards, split_into_shards
 from pipelines.training.batches.packed_rows import packed_rows
 from pipelines.training.batches.token_shards import end_of_document
 from pipelines.vocabulary import Field
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.parts.layouts import Layout, Placed
+    from pipelines.parts.layouts import Layout, RowSegments
     from pipelines.training.batches.token_stream import TokenStream
 
 PROBE = "a"
-"""A text whose encoding shows what a tokenizer puts before and after one."""
+"""A text whose encoding shows the special tokens that a tokenizer adds."""
 
 
 def frame(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int]]:
-    """The special tokens that a tokenizer puts before a text, and after it."""
+    """The ids of the special tokens that a tokenizer adds before a text, and after it."""
     fast = tokenizer.backend_tokenizer
     fast.no_truncation()
     fast.no_padding()
@@ -44,7 +44,7 @@ def frame(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int]]:
 
 
 def token_ids(tokenizer: PreTrainedTokenizerFast, counts: NDArray[np.int64]) -> TokenIds:
-    """What corruptions must know of a tokenizer, and of a text with each token so often."""
+    """The ids that corruptions need of a tokenizer, with `counts` [V], how often each token occurs in the text."""
     sentinels: list[int] = []
     while (sentinel := f"<extra_id_{len(sentinels)}>") in tokenizer.get_added_vocab():
         sentinels.append(tokenizer.get_added_vocab()[sentinel])
@@ -61,17 +61,17 @@ def token_ids(tokenizer: PreTrainedTokenizerFast, counts: NDArray[np.int64]) -> 
 
 
 class PlainBatches:
-    """The batches of a stage: an iterable over the steps from `start` on, and each step's batch by itself.
+    """The batches of a stage: an iterable over the steps from `start` on, with random access to the batch of any step.
 
-    Of several ranks each has its share of every batch's windows, in the order of the ranks: together they read what one
-    rank alone would. What corruptions draw is a rank's own. A loader with worker processes asks for whole batches by their
-    step, so that any number of workers gives the same ones:
+    With several ranks, each reads its share of every batch's windows, in the order of the ranks: together they read
+    what one rank alone would. Corruptions draw per corruption shard. A loader with worker processes indexes whole
+    batches by step, so that any number of workers gives the same batches:
 
         DataLoader(batches, batch_size=None, sampler=range(batches.start, len(batches)), num_workers=2)
     """
 
     items: None = None
-    """Rows are drawn from a stream."""
+    """None: rows come from a token stream, not from numbered items."""
 
     def __init__(
         self,
@@ -84,25 +84,25 @@ class PlainBatches:
         length: int,
         steps: int,
         seed: int,
-        grains: int = 1,
+        corruption_shards: int = 1,
     ) -> None:
         self.layout, self.corruptions = layout, corruptions
         self.length, self.steps, self.seed = length, steps, seed
         self.segments = max((corruption.segments for corruption in corruptions), default=1)
         self.windows = max(1, rows // self.segments)
-        self.grains = math.gcd(self.windows, grains)
-        """Into how many parts a batch can be cut."""
+        self.corruption_shards = math.gcd(self.windows, corruption_shards)
+        """Number of slices of a batch that are corrupted independently."""
         self.start = 0
         self.before, self.after = frame(tokenizer) if layout.framed else ([], [])
         self.inner = length - len(self.before) - len(self.after)
         self.width = self.segments * self.inner
         self.stream = stream
-        # a corpus shorter than one batch is read over and over: a tiny run is a valid run
+        # a corpus shorter than one batch is repeated, so that tiny runs are valid
         turns = max(1, -(-(self.windows + 2) * self.width // len(stream.tokens)))
         starts = stream.starts
         if turns > 1:
             starts = np.concatenate([stream.starts + turn * len(stream.tokens) for turn in range(turns)])
-        self._ground = Ground(
+        self._shape = StreamShape(
             starts,
             turns * len(stream.tokens),
             self.width,
@@ -113,11 +113,11 @@ class PlainBatches:
         self.ids = token_ids(tokenizer, stream.counts)
         has = {"mask": self.ids.mask >= 0, "sentinels": bool(self.ids.sentinels)}
         for corruption in corruptions:
-            # a tokenizer that came with a checkpoint is known only now
+            # the tokenizer of a checkpoint is known only at this point
             if lacking := sorted(need for need in corruption.needs_tokens if not has[need]):
                 raise RecipeError(
-                    f"corruption {corruption.name} needs a tokenizer with {', '.join(lacking)}, and the checkpoint's has none; "
-                    "use another corruption, or start from another checkpoint"
+                    f"corruption {corruption.name} needs a tokenizer with {', '.join(lacking)}, and the checkpoint's "
+                    "has none; use another corruption, or start from another checkpoint"
                 )
 
     @property
@@ -126,8 +126,8 @@ class PlainBatches:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Steps in which all of the text is read once."""
-        return self.layout.steps_per_epoch(self._ground)
+        """Number of steps in which all of the text is read once."""
+        return self.layout.steps_per_epoch(self._shape)
 
     def __len__(self) -> int:
         return self.steps
@@ -138,83 +138,85 @@ class PlainBatches:
 
     def __getitem__(self, step: int) -> dict[str, Tensor]:
         """The batch of optimizer step `step` as torch tensors, by field name."""
-        return self.piece(step, 0, 1)
+        return self.micro_batch(step, 0, 1)
 
-    def piece(self, step: int, number: int, of: int) -> dict[str, Tensor]:
-        """Part `number` of the batch of optimizer step `step`, cut into `of` parts, which must divide `grains`."""
+    def micro_batch(self, step: int, number: int, of: int) -> dict[str, Tensor]:
+        """Part `number` of `of` of the batch of optimizer step `step`; `of` must divide `corruption_shards`."""
         import torch
 
         return {str(name): torch.from_numpy(value) for name, value in self.batch(step, number, of).items()}
 
     def continues(self, step: int) -> bool:
         """Whether the rows of `step` continue those of the step before."""
-        return self.layout.continues(self._ground, step)
+        return self.layout.continues(self._shape, step)
 
     def batch(self, step: int, number: int = 0, of: int = 1) -> Arrays:
-        """Part `number` of `of` of the corrupted batch of optimizer step `step`: input_ids [windows / of · segments, length]
-        and what corruptions add."""
-        placed = self.layout.placed(self._ground, self.seed, step)
-        size, share = self.windows // self.grains, self.grains // of
+        """Part `number` of `of` of the corrupted batch of optimizer step `step`: input_ids [windows / of · segments,
+        length] and the fields that corruptions add."""
+        segments = self.layout.segments(self._shape, self.seed, step)
+        size, share = self.windows // self.corruption_shards, self.corruption_shards // of
         first = number * share
-        clean = self._clean(placed.within(first * size, (first + share) * size), share * size)
+        clean = self._clean(segments.select_rows(first * size, (first + share) * size), share * size)
         if not self.corruptions:
             return clean
-        made = [
-            self._corrupted(grain, step, nth) for nth, grain in enumerate(parted(clean, share, self.segments), first)
-        ]
-        return joined(made, self.segments)
+        shards = split_into_shards(clean, share, self.segments)
+        return join_shards(
+            [self._corrupted(shard, step, position) for position, shard in enumerate(shards, first)], self.segments
+        )
 
-    def _clean(self, placed: Placed, windows: int) -> Arrays:
-        if placed.lengths is None:
-            return self._windows(placed.begins)
+    def _clean(self, segments: RowSegments, windows: int) -> Arrays:
+        if segments.lengths is None:
+            return self._windows(segments.begins)
         frame = (self.before, self.after)
-        return packed_rows(self.stream, self._ground.starts, placed, frame, (windows, self.length), self.ids.pad)
+        return packed_rows(self.stream, self._shape.starts, segments, frame, (windows, self.length), self.ids.pad)
 
-    def _corrupted(self, grain: Arrays, step: int, number: int) -> Arrays:
+    def _corrupted(self, shard: Arrays, step: int, number: int) -> Arrays:
         random = np.random.default_rng([self.seed, 2, step, number])
         for corruption in self.corruptions:
-            grain = corruption.apply(grain, self.ids, random)
-        return grain
+            shard = corruption.apply(shard, self.ids, random)
+        return shard
 
     def _windows(self, begins: NDArray[np.int64]) -> Arrays:
-        rows = self._framed(self._pieces(self.stream.windows(begins, self.width)), self.before, self.after)
-        numbers = self._pieces(document_numbers(self._ground.starts, begins, self.width))
-        batch: Arrays = {Field.INPUT_IDS: rows, Field.ORIGINAL_IDS: rows, Field.DOCUMENTS: self._widened(numbers)}
+        rows = self._framed(self._split(self.stream.windows(begins, self.width)), self.before, self.after)
+        documents = self._split(document_ids(self._shape.starts, begins, self.width))
+        batch: Arrays = {Field.INPUT_IDS: rows, Field.ORIGINAL_IDS: rows, Field.DOCUMENTS: self._widened(documents)}
         if self.stream.word_bits is not None:
-            begins_word = self._pieces(self.stream.word_starts(begins, self.width))
+            begins_word = self._split(self.stream.word_starts(begins, self.width))
             batch[Field.WORD_STARTS] = self._framed(begins_word, [1] * len(self.before), [1] * len(self.after))
         return batch
 
-    def _pieces(self, windows: NDArray[np.generic]) -> NDArray[np.generic]:
-        """[windows, width] as [windows · segments, inner]: first pieces of all windows, then second pieces, …"""
+    def _split(self, windows: NDArray[np.generic]) -> NDArray[np.generic]:
+        """[windows, width] as [windows · segments, inner]: the first segments of all windows, then the second ones, …
+        """
         return windows.reshape(-1, self.segments, self.inner).swapaxes(0, 1).reshape(-1, self.inner)
 
-    def _widened(self, numbers: NDArray[np.generic]) -> NDArray[np.int64]:
-        """Rows with their first and last value repeated where the frame stands."""
-        rows = np.empty((len(numbers), self.length), dtype=np.int64)
+    def _widened(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
+        """Rows [.., length] whose first and last value are repeated at the special tokens."""
+        rows = np.empty((len(values), self.length), dtype=np.int64)
         end = len(self.before) + self.inner
-        rows[:, len(self.before) : end] = numbers
-        rows[:, : len(self.before)] = numbers[:, :1]
-        rows[:, end:] = numbers[:, -1:]
+        rows[:, len(self.before) : end] = values
+        rows[:, : len(self.before)] = values[:, :1]
+        rows[:, end:] = values[:, -1:]
         return rows
 
-    def _framed(self, pieces: NDArray[np.generic], before: list[int], after: list[int]) -> NDArray[np.int64]:
-        rows = np.empty((len(pieces), self.length), dtype=np.int64)
+    def _framed(self, values: NDArray[np.generic], before: list[int], after: list[int]) -> NDArray[np.int64]:
+        """Rows [.., length]: `values` between the special tokens `before` and `after`."""
+        rows = np.empty((len(values), self.length), dtype=np.int64)
         rows[:, : len(before)] = before
-        rows[:, len(before) : len(before) + self.inner] = pieces
+        rows[:, len(before) : len(before) + self.inner] = values
         rows[:, len(before) + self.inner :] = after
         return rows
 
 
-def document_numbers(starts: NDArray[np.int64], begins: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """int64 [rows, width]: which document each token belongs to, of rows that begin at `begins` [rows] of a stream whose
+def document_ids(starts: NDArray[np.int64], begins: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """int64 [rows, width]: the document of each token, for rows that begin at `begins` [rows] in a stream whose
     documents begin at `starts`, ascending."""
-    # looked for at both ends of a row only: what begins in between is counted up
+    # searched at both ends of a row only: the documents in between are counted up
     ends = np.searchsorted(starts, np.concatenate([begins, begins + (width - 1)]), side="right") - 1
     first, inside = ends[: len(begins)], ends[len(begins) :] - ends[: len(begins)]
-    numbers = np.zeros((len(begins), width), dtype=np.int64)
-    numbers[:, 0] = first
+    ids = np.zeros((len(begins), width), dtype=np.int64)
+    ids[:, 0] = first
     row = np.repeat(np.arange(len(begins)), inside)
     nth = np.arange(len(row)) - np.repeat(np.cumsum(inside) - inside, inside)
-    numbers[row, starts[first[row] + 1 + nth] - begins[row]] = 1
-    return np.cumsum(numbers, axis=1)
+    ids[row, starts[first[row] + 1 + nth] - begins[row]] = 1
+    return np.cumsum(ids, axis=1)

@@ -1,21 +1,21 @@
-"""The beginnings of tables of text, as much as is asked for and no more."""
+"""Read a prefix of text tables, up to a number of bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pipelines.training.batches.encoded_shards import extents
+from pipelines.training.batches.encoded_shards import row_group_ranges
 
 
-def beginning(tables: Sequence[Path], most: float) -> Iterator[str]:
-    """The first `most` UTF-8 bytes of the texts of `tables`, in their order; the last text is cut where it exceeds them.
+def read_beginning(tables: Sequence[Path], limit: float) -> Iterator[str]:
+    """Yield the first `limit` UTF-8 bytes of the texts of `tables`, in order; the last text is truncated to fit.
 
-    Several tables take turns, so that each has the same share of itself read.
+    Several tables alternate, so that the same share of each is read.
     """
-    left = most
-    for extent in extents(tables):
-        for texts in extent.texts():
+    left = limit
+    for one in row_group_ranges(tables):
+        for texts in one.texts():
             for text in texts:
                 if left <= 0:
                     return

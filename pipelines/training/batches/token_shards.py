@@ -1,12 +1,14 @@
-"""Every corpus is tokenised once: streams of tokens in a cache, named by the content of all that they are made of.
+"""Cache of tokenised corpora: each token stream is computed once, under a digest of everything it depends on.
 
-    text tables ─▶ pieces ─▶ ids, in several processes ─▶ one stream ─▶ <cache>/<key>/, mapped by every stage that reads it
+    text tables ─▶ row groups ─▶ ids, in several processes ─▶ one stream ─▶ <cache>/<key>/, mapped by every stage that
+    reads it
 
-The key is a digest of the tables, the tokenizer, the segmentation, how much is wanted, and this code. Stages and seeds that
-agree in those share a stream; two processes that want it at once wait for the one that makes it. Killed at any moment, the
-next attempt goes on with the pieces that are missing. A stream whose files are not as they were written is made anew.
+The key is a digest of the tables, the tokenizer, the segmentation, the number of tokens, and this code. Stages and
+seeds that agree in those share a stream; of two processes that need it at once, one computes it and the other waits.
+After a kill, the next attempt continues with the units that are missing. A stream with damaged files is computed again.
 
-Documents stand in the order of their table, which `split` shuffled: a stage that wants few tokens reads only a beginning.
+Documents are in the order of their table, which `split` shuffled: a stage that needs few tokens reads only the
+beginning.
 """
 
 from __future__ import annotations
@@ -21,16 +23,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pipelines.corpora.engines.work import worked
+from pipelines.corpora.engines.work import run_units
 from pipelines.corpora.shards.folders import manifest
-from pipelines.corpora.shards.writing import written_aside
+from pipelines.corpora.shards.writing import replaced_atomically
 from pipelines.errors import DataError
 from pipelines.lineage.fingerprint import digest_file, fingerprint, library_versions
 from pipelines.lineage.source import source_hash
-from pipelines.training.batches.encoded_shards import LENGTHS as PIECE_LENGTHS
-from pipelines.training.batches.encoded_shards import TOKENS as PIECE_TOKENS
-from pipelines.training.batches.encoded_shards import WORD_STARTS as PIECE_WORD_STARTS
-from pipelines.training.batches.encoded_shards import EncodedPiece, extents, forget_words, read_piece
+from pipelines.training.batches.encoded_shards import LENGTHS as UNIT_LENGTHS
+from pipelines.training.batches.encoded_shards import TOKENS as UNIT_TOKENS
+from pipelines.training.batches.encoded_shards import WORD_STARTS as UNIT_WORD_STARTS
+from pipelines.training.batches.encoded_shards import EncodingUnit, clear_word_cache, read_encoded, row_group_ranges
 from pipelines.training.batches.token_stream import COUNTS, MANIFEST, STARTS, TOKENS, WORD_STARTS, TokenStream, is_whole
 
 if TYPE_CHECKING:
@@ -39,11 +41,11 @@ if TYPE_CHECKING:
 
     from pipelines.parts.segmentations import Segmentation
 
-ALONE_BELOW = 16 * 2**20
-"""Bytes of text under which a second process costs more time than it saves."""
+ONE_PROCESS_BELOW = 16 * 2**20
+"""Bytes of text below which a second process costs more time than it saves."""
 TOKENIZER = "tokenizer.json"
-BYTES_OF_A_TOKEN = 4
-"""Assumed until some text is encoded, to guess how much of it must be read."""
+BYTES_PER_TOKEN = 4
+"""Assumed until some text is encoded, to estimate how much text must be read."""
 
 
 def token_stream(
@@ -54,21 +56,21 @@ def token_stream(
     cache: Path,
     processes: int = 1,
 ) -> TokenStream:
-    """The texts of `tables` as tokens, up to the document that reaches `most` of them (None: all of it).
+    """The texts of `tables` as tokens, up to the document with which there are `most` tokens (None: all of it).
 
-    Made in `cache`, or found there. The stream is the same for any number of processes. Raises DataError when there is no
-    text.
+    Read from `cache`, or computed into it. The stream is the same for any number of processes. Raises DataError when
+    there is no text.
     """
     from filelock import FileLock
     from tokenizers import Tokenizer as Fast
 
-    # a tokenizer remembers how it was last used, also when it comes from a checkpoint of somebody else's
+    # a saved tokenizer keeps the truncation and padding of its last use, also in third-party checkpoints
     fast = Fast.from_str(tokenizer.backend_tokenizer.to_str())
     fast.no_truncation()
     fast.no_padding()
     end = end_of_document(tokenizer)
     identity = {
-        "tables": [_digests(table) for table in tables],
+        "tables": [_table_digests(table) for table in tables],
         "tokenizer": sha256(fast.to_str().encode()).hexdigest(),
         "end": end,
         "segmentation": segmentation.model_dump(mode="json") if segmentation is not None else None,
@@ -81,7 +83,7 @@ def token_stream(
     if not is_whole(folder):
         cache.mkdir(parents=True, exist_ok=True)
         with FileLock(cache / f".{key}.lock"):
-            # another process may have made it meanwhile
+            # another process may have computed it meanwhile
             if not is_whole(folder):
                 for left in cache.glob(f".{key}-*"):
                     shutil.rmtree(left)
@@ -90,87 +92,92 @@ def token_stream(
                 fast.save(str(home / TOKENIZER))
                 kind = "uint16" if len(tokenizer) <= 2**16 else "uint32"
                 units = [
-                    EncodedPiece(f"{number:06d}", extent, home / TOKENIZER, end, kind, segmentation)
-                    for number, extent in enumerate(extents(tables))
+                    EncodingUnit(f"{number:06d}", source, home / TOKENIZER, end, kind, segmentation)
+                    for number, source in enumerate(row_group_ranges(tables))
                 ]
-                pieces = _encoded(units, most, home, processes)
-                forget_words()
-                if not any((piece / PIECE_LENGTHS).stat().st_size for piece in pieces):
+                encoded = _encode_units(units, most, home, processes)
+                clear_word_cache()
+                if not any((unit / UNIT_LENGTHS).stat().st_size for unit in encoded):
                     raise DataError(f"{', '.join(map(str, tables))}: no documents to train on")
-                with written_aside(folder) as aside:
-                    _join(pieces, aside, kind, len(tokenizer), most)
+                with replaced_atomically(folder) as temporary:
+                    _join(encoded, temporary, kind, len(tokenizer), most)
                 shutil.rmtree(home)
-    os.utime(folder)  # for what removes streams that are no longer used
+    os.utime(folder)  # `upkeep.unneeded` removes streams by their last use
     return TokenStream.open(folder)
 
 
 def end_of_document(tokenizer: PreTrainedTokenizerFast) -> int:
-    """The id that stands between documents: the tokenizer's separator, else its end of sequence."""
+    """Id of the token between documents: the tokenizer's separator, else its end of sequence."""
     end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
-    assert end is not None, "a tokenizer says how a document ends"
+    assert end is not None, "a tokenizer needs a separator or an end-of-sequence token"
     return int(end)
 
 
-def _digests(table: Path) -> list[str]:
-    """What the files of a table hold: of a folder, as its manifest says."""
+def _table_digests(table: Path) -> list[str]:
+    """Digests of the files of a table; those of a folder are read from its manifest."""
     return [shard["sha256"] for shard in manifest(table)["shards"]] if table.is_dir() else [digest_file(table)]
 
 
-def _encoded(units: Sequence[EncodedPiece], most: int | None, home: Path, processes: int) -> list[Path]:
-    """The folders of the first pieces, as many as hold `most` tokens; of all where there are fewer."""
+def _encode_units(units: Sequence[EncodingUnit], most: int | None, home: Path, processes: int) -> list[Path]:
+    """Encode the first units, as many as hold `most` tokens, or all; returns their folders."""
     done: list[Path] = []
     tokens = read = 0
     while len(done) < len(units) and (most is None or tokens < most):
         upto = len(units)
         if most is not None:
-            wanted = (most - tokens) * (read / tokens if tokens else BYTES_OF_A_TOKEN)
-            ahead = np.cumsum([unit.extent.bytes for unit in units[len(done) :]])
-            upto = min(upto, len(done) + int(np.searchsorted(ahead, wanted)) + 1)
-        size = sum(unit.extent.bytes for unit in units[len(done) : upto])
-        new = worked(units[:upto], home, processes if size > ALONE_BELOW else 1)[len(done) :]
+            required = (most - tokens) * (read / tokens if tokens else BYTES_PER_TOKEN)
+            ahead = np.cumsum([unit.source.bytes for unit in units[len(done) :]])
+            upto = min(upto, len(done) + int(np.searchsorted(ahead, required)) + 1)
+        size = sum(unit.source.bytes for unit in units[len(done) : upto])
+        new = run_units(units[:upto], home, processes if size > ONE_PROCESS_BELOW else 1)[len(done) :]
         read += size
-        tokens += sum(int(read_piece(folder, PIECE_LENGTHS, np.int64).sum()) for folder in new)
+        tokens += sum(int(read_encoded(folder, UNIT_LENGTHS, np.int64).sum()) for folder in new)
         done += new
     return done
 
 
-def _join(pieces: Sequence[Path], folder: Path, kind: str, size: int, most: int | None) -> None:
-    """Lay pieces end to end in `folder`, up to the document that reaches `most` tokens; the manifest is written last."""
+def _join(units: Sequence[Path], folder: Path, kind: str, size: int, most: int | None) -> None:
+    """Concatenate encoded units into `folder`, up to the document with which there are `most` tokens; writes the
+    manifest last."""
     total, counts = 0, np.zeros(size, dtype=np.int64)
-    segmented = (pieces[0] / PIECE_WORD_STARTS).exists()
+    segmented = (units[0] / UNIT_WORD_STARTS).exists()
     bits = np.empty(0, dtype=np.bool_)
-    with _File(folder / TOKENS) as tokens, _File(folder / STARTS) as starts, _File(folder / WORD_STARTS) as words:
-        for piece in pieces:
-            ends = total + np.cumsum(read_piece(piece, PIECE_LENGTHS, np.int64))
+    with (
+        _DigestingFile(folder / TOKENS) as tokens,
+        _DigestingFile(folder / STARTS) as starts,
+        _DigestingFile(folder / WORD_STARTS) as words,
+    ):
+        for unit in units:
+            ends = total + np.cumsum(read_encoded(unit, UNIT_LENGTHS, np.int64))
             if most is not None:
                 ends = ends[: int(np.searchsorted(ends, most)) + 1]
             if not len(ends):
                 continue
             length = int(ends[-1]) - total
-            ids = read_piece(piece, PIECE_TOKENS, kind)[:length]
+            ids = read_encoded(unit, UNIT_TOKENS, kind)[:length]
             tokens.write(ids)
             starts.write(np.concatenate([[total], ends[:-1]]).astype(np.int64))
             counts += np.bincount(ids, minlength=size)
             if segmented:
-                # a byte holds eight tokens, a piece any number of them
-                bits = np.concatenate([bits, read_piece(piece, PIECE_WORD_STARTS, np.bool_)[:length]])
+                # a byte holds eight tokens, a unit any number of them
+                bits = np.concatenate([bits, read_encoded(unit, UNIT_WORD_STARTS, np.bool_)[:length]])
                 words.write(np.packbits(bits[: len(bits) // 8 * 8], bitorder="little"))
                 bits = bits[len(bits) // 8 * 8 :]
             total += length
             if most is not None and total >= most:
                 break
         words.write(np.packbits(bits, bitorder="little"))
-    with _File(folder / COUNTS) as counted:
+    with _DigestingFile(folder / COUNTS) as counted:
         counted.write(counts)
     files = {file.path.name: file.record() for file in (tokens, starts, counted, *([words] if segmented else []))}
     if not segmented:
         (folder / WORD_STARTS).unlink()
-    with _File(folder / MANIFEST) as told:
-        told.write(np.frombuffer(json.dumps({"ids": kind, "files": files}, indent=2).encode(), dtype=np.uint8))
+    with _DigestingFile(folder / MANIFEST) as manifest_file:
+        manifest_file.write(np.frombuffer(json.dumps({"ids": kind, "files": files}, indent=2).encode(), dtype=np.uint8))
 
 
-class _File:
-    """A file that knows the digest of what was written to it, and is on the disk when it is closed."""
+class _DigestingFile:
+    """A file that computes the digest of the bytes written to it, and is flushed to the disk when it is closed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -193,5 +200,5 @@ class _File:
         self._bytes += len(data)
 
     def record(self) -> dict[str, Any]:
-        """What the manifest says of the file."""
+        """The file's entry in the manifest."""
         return {"bytes": self._bytes, "sha256": self._digest.hexdigest()}

@@ -1,4 +1,4 @@
-"""The weights with which a network answered held-out examples best."""
+"""The weights with the best validation score of a stage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytorch_lightning as lightning
 from pytorch_lightning.callbacks import Callback
 
 from pipelines.errors import StoreError
-from pipelines.lineage.disk import written_whole
+from pipelines.lineage.disk import atomic_write
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.parts.distributions import Distribution
 from pipelines.training.checkpoints.folder import Checkpoints
@@ -22,7 +22,10 @@ FILE = "best.safetensors"
 
 
 class BestWeights(Callback):
-    """Keeps them in `folder` from one validation to the next. A resume point remembers which these were, by their digest."""
+    """Writes the weights into `folder` after each validation that improves the score.
+
+    Checkpoints record their digest.
+    """
 
     def __init__(self, folder: Path, network: PreTrainedModel, distribution: Distribution, monitor: str) -> None:
         self.path, self.network, self.distribution, self.monitor = folder / FILE, network, distribution, monitor
@@ -34,7 +37,7 @@ class BestWeights(Callback):
         if self.score is not None and score <= self.score:
             return
         self.score = score
-        weights = self.distribution.whole(self.network)
+        weights = self.distribution.full_state_dict(self.network)
         if trainer.is_global_zero:
             self._write(weights)
 
@@ -45,19 +48,21 @@ class BestWeights(Callback):
         self.score, self._digest = state_dict["score"], state_dict["digest"]
 
     def read(self, checkpoints: Checkpoints) -> dict[str, Tensor]:
-        """Those weights, of the whole network. StoreError where the file is not what was written: `checkpoints` are then
-        forgotten, so that the next run makes it again."""
+        """The best weights of the whole network.
+
+        Raises StoreError where the file is damaged; `checkpoints` are then deleted, so that the next run trains again.
+        """
         from safetensors.torch import load_file
 
         if not self.path.exists() or digest_file(self.path) != self._digest:
-            checkpoints.forget()
-            raise StoreError(f"{self.path}: damaged since it was written; run again, and the stage trains anew")
+            checkpoints.clear()
+            raise StoreError(f"{self.path}: damaged since it was written; run again to train this stage from its start")
         return load_file(self.path)
 
     def _write(self, weights: dict[str, Tensor]) -> None:
         from safetensors.torch import save_file
 
-        with written_whole(self.path, self.path.with_suffix(".unfinished"), flushed=True) as aside:
-            # tied weights are one tensor under two names, which the format refuses
-            save_file({name: value.detach().cpu().contiguous().clone() for name, value in weights.items()}, aside)
-            self._digest = digest_file(aside)
+        with atomic_write(self.path, self.path.with_suffix(".unfinished"), flushed=True) as temporary:
+            # cloned: tied weights are one tensor under two names, which safetensors refuses
+            save_file({name: value.detach().cpu().contiguous().clone() for name, value in weights.items()}, temporary)
+            self._digest = digest_file(temporary)

@@ -1,11 +1,12 @@
-"""Checkpoints that can be trusted: whole or absent, known by their digest, the newest few kept.
+"""Checkpoints that are whole or absent, verified by their digest, the newest few kept.
 
     checkpoints = Checkpoints(scratch / "checkpoints", log)
     checkpoints.write(trainer)
-    checkpoints.newest()                # the newest that is undamaged; what is damaged is passed over, loudly
+    checkpoints.newest()                # the newest undamaged one; damaged ones are skipped with a warning
 
-A checkpoint is called `step-000000400-<sha256>.ckpt`: one rename makes it, and the name says what must be in it and in the metrics
-that were written before it. They are not in it: each checkpoint would then be larger than the one before.
+A checkpoint is called `step-000000400-<sha256>.ckpt`. It appears by one rename, and the digest in its name covers its
+content and the metrics written before it. The metrics are not stored inside: each checkpoint would then be larger than
+the one before.
 """
 
 from __future__ import annotations
@@ -26,72 +27,77 @@ from pipelines.training.metrics_log import MetricsLog
 if TYPE_CHECKING:
     import pytorch_lightning as lightning
 
-KEPT = 2
-"""The newest checkpoint, and the one before for when it is damaged."""
+KEEP = 2
+"""Number of checkpoints that are kept: the newest, and the one before in case the newest is damaged."""
 _NAME = re.compile(r"step-(\d{9})-([0-9a-f]{64})\.ckpt")
 
 log = logging.getLogger("cursus.training")
 
 
 class Checkpoints:
-    """The checkpoints of one job, in a folder of their own, and of what it has told in `metrics`."""
+    """The checkpoints of one job, in a separate folder; they also certify its `metrics`."""
 
-    def __init__(self, folder: Path, metrics: MetricsLog, kept: int = KEPT) -> None:
-        self.folder, self.metrics, self.kept = folder, metrics, kept
+    def __init__(self, folder: Path, metrics: MetricsLog, keep: int = KEEP) -> None:
+        self.folder, self.metrics, self.keep = folder, metrics, keep
         self.passed_over: list[str] = []
-        """What was wrong with the checkpoints that `newest` did not take."""
+        """Descriptions of the damaged checkpoints that `newest` skipped."""
 
     def write(self, trainer: lightning.Trainer) -> None:
-        """Write the whole state of training, flush it to disk, then give it its name; older ones than `kept` go.
+        """Write the whole state of training, flush it to disk, then rename it; deletes all but the newest `keep`.
 
-        Every rank takes part, and the first writes. Raises OSError when the disk is full: the checkpoints before it are
+        Every rank takes part, and rank 0 writes. Raises OSError when the disk is full: earlier checkpoints are
         untouched.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        aside = self.folder / "unfinished"
+        temporary = self.folder / "unfinished"
         if trainer.is_global_zero:
-            _remove(aside)  # of an attempt that ended while it wrote
+            _remove(temporary)  # left by an attempt that ended while writing
         trainer.strategy.barrier()
-        trainer.save_checkpoint(aside)
+        trainer.save_checkpoint(temporary)
         if trainer.is_global_zero:
-            self._keep(aside, trainer.global_step)
-        # ranks that are told to stop end after this: none may while the first still writes, or what started them ends it too
+            self._publish(temporary, trainer.global_step)
+        # ranks that must stop exit after this; if one exited while rank 0 still writes, the launcher would end rank 0
+        # too
         trainer.strategy.barrier()
 
-    def _keep(self, written: Path, step: int) -> None:
+    def _publish(self, written: Path, step: int) -> None:
         for part in _files(written):
             flush(part)
-        os.replace(written, self.folder / f"step-{step:09d}-{_sealed(_digest(written), self.metrics.seal())}.ckpt")
-        for old in self._all()[self.kept :]:
+        os.replace(
+            written, self.folder / f"step-{step:09d}-{_combined(_digest(written), self.metrics.flushed_digest())}.ckpt"
+        )
+        for old in self._all()[self.keep :]:
             _remove(old)
 
     def newest(self) -> Path | None:
-        """The newest undamaged checkpoint; None where there is none. Damaged ones are deleted and remembered: those, too, whose
-        metrics are no longer what they were."""
+        """The newest undamaged checkpoint; None where there is none.
+
+        Damaged ones, and those whose metrics were changed, are deleted and added to `passed_over`.
+        """
         for path in self._all():
-            named = _NAME.fullmatch(path.name)
-            assert named is not None
+            name = _NAME.fullmatch(path.name)
+            assert name is not None
             content = _digest(path)
-            if any(_sealed(content, seal) == named[2] for seal in self.metrics.seals()):
+            if any(_combined(content, metrics) == name[2] for metrics in self.metrics.prefix_digests()):
                 return path
-            self.passed_over.append(f"the checkpoint of step {int(named[1])} is damaged")
-            log.warning("%s: %s; going on from the one before", path, self.passed_over[-1])
+            self.passed_over.append(f"the checkpoint of step {int(name[1])} is damaged")
+            log.warning("%s: %s; continuing from the one before", path, self.passed_over[-1])
             _remove(path)
         return None
 
-    def forget(self) -> None:
-        """Delete them all."""
+    def clear(self) -> None:
+        """Delete all checkpoints."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _all(self) -> list[Path]:
-        """Newest first."""
+        """All checkpoints, newest first."""
         if not self.folder.is_dir():
             return []
         return sorted((path for path in self.folder.iterdir() if _NAME.fullmatch(path.name)), reverse=True)
 
 
 def _files(checkpoint: Path) -> list[Path]:
-    """Those of a checkpoint: where the network is divided, a checkpoint is a folder with a file for each rank."""
+    """Files of a checkpoint: one file, or for a sharded network a folder with a file per rank."""
     return sorted(part for part in checkpoint.rglob("*") if part.is_file()) if checkpoint.is_dir() else [checkpoint]
 
 
@@ -102,7 +108,7 @@ def _digest(checkpoint: Path) -> str:
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _sealed(content: str, metrics: str) -> str:
+def _combined(content: str, metrics: str) -> str:
     return sha256(f"{content}{metrics}".encode()).hexdigest()
 
 

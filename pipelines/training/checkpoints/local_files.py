@@ -1,4 +1,4 @@
-"""How Lightning writes a checkpoint here: into a local file, as it goes."""
+"""Lightning's checkpoint I/O for local files, without buffering the checkpoint in memory."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
 
-class LocalFiles(TorchCheckpointIO):
-    """Checkpoints as torch.save writes them. Whoever writes one gives it its name when it is whole (`checkpoints`).
+class LocalCheckpointIO(TorchCheckpointIO):
+    """Writes checkpoints by torch.save. The caller renames the file when it is complete (`Checkpoints`).
 
-    Lightning's own way asks before each whether the path is an object store's, which imports the clients of those that are
-    installed, and every time anew looks for those that are not: 30 ms a checkpoint. And it holds the checkpoint a second time,
-    in memory, before it writes any of it: four times as long for 290 MB, about what a MiniLM-L6 has with its optimizer.
+    Lightning's own class first tests whether the path belongs to an object store, which imports the installed clients
+    and searches for the missing ones each time: 30 ms per checkpoint. It also serialises the checkpoint into memory
+    before it writes: four times as long for 290 MB, about the size of a MiniLM-L6 with its optimizer.
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None) -> None:
-        """Raises OSError when the disk is full."""
-        with _Remembering(FileIO(path, "w")) as file:
+        """Write `checkpoint` to `path`. Raises OSError when the disk is full."""
+        with _ErrorKeepingWriter(FileIO(path, "w")) as file:
             try:
                 torch.save(checkpoint, file)
             except RuntimeError:
@@ -29,8 +29,8 @@ class LocalFiles(TorchCheckpointIO):
                 raise
 
 
-class _Remembering(BufferedWriter):
-    """A file that knows why it could not be written: torch makes a RuntimeError of its own of any error here."""
+class _ErrorKeepingWriter(BufferedWriter):
+    """A file that keeps the first OSError of its writes: torch replaces any error by a RuntimeError."""
 
     error: OSError | None = None
 

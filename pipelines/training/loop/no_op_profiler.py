@@ -1,4 +1,4 @@
-"""No profiler, at no cost."""
+"""A profiler that does nothing, at no cost."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pytorch_lightning.profilers import PassThroughProfiler
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
 
-class Unprofiled(PassThroughProfiler):
-    """Notes nothing. Lightning's own that does so makes a generator of each of the 24 hooks of a step, to say so."""
+class NoOpProfiler(PassThroughProfiler):
+    """Profiles nothing. Lightning's PassThroughProfiler creates a generator for each of the 24 hooks of a step."""
 
     def profile(self, action_name: str) -> Any:
         return _NOTHING

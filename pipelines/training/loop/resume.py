@@ -1,4 +1,4 @@
-"""The point an interrupted stage continues from."""
+"""Checkpoints that an interrupted stage continues from."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pipelines.training.loop.stopping import STATUS
 
 
 class ResumePoint(Checkpoint):
-    """Writes the whole state of training once `every` optimizer steps have passed since the last time; and when the ranks have
-    agreed to stop (SIGTERM), before it ends them.
+    """Writes the whole state of training every `every` optimizer steps, and before it exits when the ranks have agreed
+    to stop.
 
-    Never between a step and its validation: Lightning takes a validation for done when it resumes there, and early stopping
-    and the choice of the best weights would not hear of it. Register it after every callback that listens to validations.
+    Never between a step and its validation: a run that resumes there skips the validation, and early stopping and the
+    best weights would miss it. Register this callback after every callback that uses validations.
     """
 
     def __init__(self, checkpoints: Checkpoints, every: int, validate_every: int | None) -> None:
@@ -26,7 +26,7 @@ class ResumePoint(Checkpoint):
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         assert isinstance(pl_module, StageModule)
-        pl_module.stop.listen()
+        pl_module.stop.install_handler()
         self._written = trainer.global_step
 
     def on_train_batch_end(
@@ -38,8 +38,8 @@ class ResumePoint(Checkpoint):
         batch_idx: int,
     ) -> None:
         assert isinstance(pl_module, StageModule)
-        if (batch_idx + 1) % pl_module.cut.accumulated:
-            return  # in the middle of a step
+        if (batch_idx + 1) % pl_module.partition.accumulated:
+            return  # in the middle of an optimizer step
         if self.validate_every is None or trainer.global_step % self.validate_every:
             self._write(trainer, pl_module)
 

@@ -1,5 +1,5 @@
-"""Being asked to stop: SIGTERM, from a scheduler that preempts or a caller that ends, lets a step finish and a checkpoint be
-written."""
+"""Graceful stop: on SIGTERM, from a scheduler or a parent process, training finishes its step and writes a checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -9,49 +9,52 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 STATUS = 128 + signal.SIGTERM
-"""Exit status of a process that has stopped so."""
+"""Exit status of a process that has stopped gracefully."""
 
 
-_asked = threading.Event()
+_requested = threading.Event()
 
 
-def ask() -> None:
-    """Ask what trains in this process to stop, as SIGTERM does: for those who cannot send it one."""
-    _asked.set()
+def request_stop() -> None:
+    """Request a stop of the training in this process, as SIGTERM does: for callers that cannot send a signal."""
+    _requested.set()
 
 
-class Stop:
-    """While it is entered, SIGTERM is noted instead of ending the process. In a thread only `ask` is heard,
-    as Python has it."""
+class StopRequest:
+    """Context in which SIGTERM requests a stop instead of ending the process.
+
+    Outside the main thread Python cannot handle signals, and only `request_stop` has an effect.
+    """
 
     def __init__(self) -> None:
-        self._noted = False
-        self._before: Any = None
+        self._received = False
+        self._previous: Any = None
 
     @property
-    def asked(self) -> bool:
-        return self._noted or _asked.is_set()
+    def pending(self) -> bool:
+        """Whether a stop has been requested."""
+        return self._received or _requested.is_set()
 
     def __enter__(self) -> Self:
-        if self._main():
-            self._before = signal.getsignal(signal.SIGTERM)
-            self.listen()
+        if self._in_main_thread():
+            self._previous = signal.getsignal(signal.SIGTERM)
+            self.install_handler()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._main():
-            signal.signal(signal.SIGTERM, self._before)
+        if self._in_main_thread():
+            signal.signal(signal.SIGTERM, self._previous)
 
-    def listen(self) -> None:
-        """Hear the signal, even where something else has put itself in its place (Lightning does when it starts)."""
-        if self._main():
-            signal.signal(signal.SIGTERM, self._note)
+    def install_handler(self) -> None:
+        """Handle SIGTERM here, also after other code has replaced the handler (Lightning does when it starts)."""
+        if self._in_main_thread():
+            signal.signal(signal.SIGTERM, self._receive)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._noted = True
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        self._received = True
 
     @staticmethod
-    def _main() -> bool:
+    def _in_main_thread() -> bool:
         return threading.current_thread() is threading.main_thread()

@@ -1,4 +1,5 @@
-"""What ended a job, told through its folder: a rank writes it, the launcher reads it, wherever the two run."""
+"""The error that ended a job, passed through the job's folder: a rank writes it, the launcher reads it, on any two
+machines."""
 
 from __future__ import annotations
 
@@ -15,56 +16,58 @@ from pipelines.lineage.results import SCRATCH
 
 FILE = "error.json"
 """{"type", "message"}, in a job's folder."""
-ROOM, ROOM_BYTES = f"{SCRATCH}/room", 16384
-"""In a job's folder: what gives way to such a message where the disk is full; a few blocks of any file system."""
+RESERVE, RESERVE_BYTES = f"{SCRATCH}/room", 16384
+"""File in a job's folder that is deleted to make space for the error on a full disk; a few blocks of any file system.
+"""
 
 log = logging.getLogger("cursus.training")
 
 
-def keep_room(out: Path) -> None:
-    """Take the few bytes on the disk that `tell_failure` will need when it is full."""
-    (out / ROOM).parent.mkdir(parents=True, exist_ok=True)
-    (out / ROOM).write_bytes(bytes(ROOM_BYTES))
+def reserve_space(out: Path) -> None:
+    """Reserve the few bytes on the disk that `record_failure` needs when the disk is full."""
+    (out / RESERVE).parent.mkdir(parents=True, exist_ok=True)
+    (out / RESERVE).write_bytes(bytes(RESERVE_BYTES))
 
 
-def tell_failure(out: Path, error: CursusError) -> None:
-    """Write `error` into a job's folder. The first one counts: ranks that hear of it only as a broken connection add nothing.
+def record_failure(out: Path, error: CursusError) -> None:
+    """Write `error` into a job's folder, unless one is there: other ranks fail with a broken connection only, later.
 
-    Nothing is told, and nothing is left, where the disk is full and the room that was kept is taken.
+    Nothing is written, and no file is left behind, where the disk is full and the reserved space is taken as well.
     """
-    (out / ROOM).unlink(missing_ok=True)
-    aside = out / SCRATCH / f"{FILE}.{os.getpid()}"  # what is published must not depend on it
+    (out / RESERVE).unlink(missing_ok=True)
+    temporary = out / SCRATCH / f"{FILE}.{os.getpid()}"  # in scratch: it must never be part of the published artifact
     try:
-        aside.write_text(json.dumps({"type": type(error).__name__, "message": str(error)}), encoding="utf-8")
+        temporary.write_text(json.dumps({"type": type(error).__name__, "message": str(error)}), encoding="utf-8")
         if not (out / FILE).exists():
-            os.replace(aside, out / FILE)
+            os.replace(temporary, out / FILE)
     except OSError:
-        log.exception("this could not be told: %s", error)
+        log.exception("this error could not be recorded in %s: %s", out, error)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def told_failure(out: Path) -> bool:
-    """Whether the job of this folder has told what ended it."""
+def has_failed(out: Path) -> bool:
+    """Whether the job of this folder has recorded an error."""
     return (out / FILE).exists()
 
 
 def read_failure(out: Path, stage: str) -> CursusError | None:
-    """What ended the job of `stage` in this folder, where it said so."""
-    if not told_failure(out):
+    """The recorded error of the job of `stage` in this folder, with the stage in its message; None where there is none.
+    """
+    if not has_failed(out):
         return None
-    told = json.loads((out / FILE).read_text(encoding="utf-8"))
-    kind: type[CursusError] = getattr(errors, told["type"], StageError)
-    return kind(f"stage {stage}: {told['message']}")
+    record = json.loads((out / FILE).read_text(encoding="utf-8"))
+    kind: type[CursusError] = getattr(errors, record["type"], StageError)
+    return kind(f"stage {stage}: {record['message']}")
 
 
-def forget_failure(out: Path) -> None:
-    """The job is tried again."""
+def clear_failure(out: Path) -> None:
+    """Delete the recorded error, before the job is tried again."""
     (out / FILE).unlink(missing_ok=True)
 
 
-def system_failure(out: Path, error: OSError) -> StoreError:
-    """What a user can do about a system error in the job of this folder: nearly always the disk is full."""
-    # a write does not say which file it was: then it is the disk with the least space
-    fullest = min((out, Path(tempfile.gettempdir())), key=lambda place: shutil.disk_usage(place).free)
+def disk_error(out: Path, error: OSError) -> StoreError:
+    """A StoreError with advice for a system error in the job of this folder: nearly always the disk is full."""
+    # a failed write does not name its file: then report the disk with the least free space
+    fullest = min((out, Path(tempfile.gettempdir())), key=lambda folder: shutil.disk_usage(folder).free)
     return StoreError(f"{error.filename or fullest}: {error.strerror or error}; free some space, then run again")

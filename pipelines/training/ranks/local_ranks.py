@@ -1,8 +1,8 @@
-"""Several ranks on this machine: `python -m pipelines.training.ranks.local_ranks ORDER --ranks N`, which torchrun starts and watches.
+"""Several ranks on this machine: `python -m pipelines.training.ranks.local_ranks ORDER --ranks N`, through torchrun.
 
-A rank that dies ends the others; all are started again from the last checkpoint, a few times. The ranks meet in a file, and
-talk over the loopback interface. When standard input closes, because whoever started this process has closed it or died,
-they are asked to end (SIGTERM), and leave a checkpoint.
+A rank that dies ends the others; all are restarted from the last checkpoint, a few times. The ranks rendezvous through
+a file and communicate over the loopback interface. When standard input closes, because the parent process has closed it
+or died, they get SIGTERM and write a checkpoint before they end.
 """
 
 from __future__ import annotations
@@ -12,34 +12,35 @@ import os
 import signal
 from pathlib import Path
 
-from pipelines.safety.parent_process import at_callers_end
+from pipelines.safety.parent_process import on_parent_exit
 
 
 def main(order: Path, ranks: int, restarts: int) -> None:
-    """Run the ranks until all have ended well. Raises what torchrun raises when they could not."""
+    """Run the ranks until all have ended well. Raises torchrun's error where they could not."""
     from torch.distributed import run
 
-    at_callers_end(lambda: os.kill(os.getpid(), signal.SIGTERM))
-    run.main(words("pipelines.training.ranks.rank", order, ranks, restarts))
+    on_parent_exit(lambda: os.kill(os.getpid(), signal.SIGTERM))
+    run.main(torchrun_arguments("pipelines.training.ranks.rank", order, ranks, restarts))
 
 
-def words(rank: str, order: Path, ranks: int, restarts: int) -> list[str]:
-    """What torchrun is told to run the module `rank` as the ranks of a job; the environment is made ready for it."""
+def torchrun_arguments(rank: str, order: Path, ranks: int, restarts: int) -> list[str]:
+    """Arguments of torchrun to run the module `rank` as the ranks of a job; also sets the environment that gloo needs.
+    """
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     folder = order.parent
-    meeting = folder / f"agents-{os.getpid()}"  # of this start: a file that has been met in cannot be used again
+    agents = folder / f"agents-{os.getpid()}"  # one per start: a rendezvous file cannot be used twice
     return [
         *("--nnodes", "1", "--nproc-per-node", str(ranks), "--max-restarts", str(restarts)),
         *("--rdzv-backend", "c10d", "--rdzv-id", str(os.getpid())),
-        *("--rdzv-endpoint", str(meeting), "--rdzv-conf", "store_type=file", "--local-addr", "127.0.0.1"),
+        *("--rdzv-endpoint", str(agents), "--rdzv-conf", "store_type=file", "--local-addr", "127.0.0.1"),
         *("-m", rank, str(order), "--meet", str(folder / f"ranks-{os.getpid()}")),
     ]
 
 
 if __name__ == "__main__":
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("order", type=Path)
-    arguments.add_argument("--ranks", type=int, required=True)
-    arguments.add_argument("--restarts", type=int, default=3)
-    asked = arguments.parse_args()
-    main(asked.order, asked.ranks, asked.restarts)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("order", type=Path)
+    parser.add_argument("--ranks", type=int, required=True)
+    parser.add_argument("--restarts", type=int, default=3)
+    arguments = parser.parse_args()
+    main(arguments.order, arguments.ranks, arguments.restarts)

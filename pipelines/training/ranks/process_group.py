@@ -1,4 +1,4 @@
-"""The ranks that train together, as one of them sees them. Alone, everything here is a plain function of its argument."""
+"""Collective operations among the ranks that train together. With a single rank, each returns its argument."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PATIENCE = timedelta(minutes=30)
-"""A rank waits so long for another: the first one may have a corpus to tokenise."""
+TIMEOUT = timedelta(minutes=30)
+"""How long a rank waits for the others: rank 0 may have a corpus to tokenise."""
 
 
 @contextmanager
-def joined(runtime: Runtime, meet: Path | None = None) -> Iterator[None]:
-    """Be one of `runtime.ranks` ranks, which one the environment says; they meet at MASTER_ADDR, or in the file `meet`.
+def initialized(runtime: Runtime, rendezvous: Path | None = None) -> Iterator[None]:
+    """Initialise the process group of `runtime.ranks` ranks for the duration of a `with` block.
 
-    Where a group exists already (Ray makes its own), that one is used. Alone, does nothing.
+    RANK and WORLD_SIZE are read from the environment; the rendezvous is MASTER_ADDR or the file `rendezvous`. A group
+    that exists already (Ray creates its own) is used as it is. Does nothing for a single rank.
     """
     import torch
     from torch import distributed
@@ -34,97 +35,98 @@ def joined(runtime: Runtime, meet: Path | None = None) -> Iterator[None]:
         return
     if runtime.accelerator == "gpu":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
-    made = not distributed.is_initialized()
-    if made:
+    created = not distributed.is_initialized()
+    if created:
         distributed.init_process_group(
             "cpu:gloo,cuda:nccl" if runtime.accelerator == "gpu" else "gloo",
-            init_method="env://" if meet is None else meet.absolute().as_uri(),
+            init_method="env://" if rendezvous is None else rendezvous.absolute().as_uri(),
             rank=int(os.environ["RANK"]),
             world_size=int(os.environ["WORLD_SIZE"]),
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
         )
     if distributed.get_world_size() != runtime.ranks:
         raise RuntimeError(f"{distributed.get_world_size()} ranks were started for a job of {runtime.ranks}")
     try:
         yield
     finally:
-        if made:
+        if created:
             distributed.destroy_process_group()
 
 
 def rank() -> int:
-    """Which of the ranks this is, from 0."""
+    """Number of this rank, from 0."""
     from torch import distributed
 
     return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
 
 
-def ranks() -> int:
-    """How many there are."""
+def world_size() -> int:
+    """Number of ranks."""
     from torch import distributed
 
     return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
-def first_then_others(make: Callable[[], T]) -> T:
-    """`make()` on the first rank, then on all others: what it leaves on disk is made once, and found by them."""
+def rank_zero_first(make: Callable[[], T]) -> T:
+    """Call `make` on rank 0, then on all others, so that files it creates are created once and reused by the other
+    ranks."""
     from torch import distributed
 
-    if ranks() == 1:
+    if world_size() == 1:
         return make()
-    made = make() if rank() == 0 else None
+    created = make() if rank() == 0 else None
     distributed.barrier()
-    return made if made is not None else make()
+    return created if created is not None else make()
 
 
-def summed(values: Tensor) -> Tensor:
-    """`values` summed over the ranks, on every rank."""
+def all_reduce_sum(values: Tensor) -> Tensor:
+    """Sum `values` over all ranks; every rank gets the sum."""
     from torch import distributed
 
-    if ranks() > 1:
+    if world_size() > 1:
         values = values.clone()
         distributed.all_reduce(values)
     return values
 
 
-def told_by_first(value: T) -> T:
-    """What the first rank says, on every rank."""
+def broadcast_from_first(value: T) -> T:
+    """Broadcast `value` from rank 0 to all ranks."""
     from torch import distributed
 
-    if ranks() == 1:
+    if world_size() == 1:
         return value
-    said = [value]
-    distributed.broadcast_object_list(said)
-    return said[0]
+    values = [value]
+    distributed.broadcast_object_list(values)
+    return values[0]
 
 
-def everyones(value: T) -> list[T]:
-    """What each rank says, in the order of ranks, on every rank."""
+def all_gather(value: T) -> list[T]:
+    """Gather `value` of all ranks on every rank, in the order of ranks."""
     from torch import distributed
 
-    if ranks() == 1:
+    if world_size() == 1:
         return [value]
-    said: list[T | None] = [None] * ranks()
-    distributed.all_gather_object(said, value)
-    return said  # type: ignore[return-value]  # every place has been filled
+    values: list[T | None] = [None] * world_size()
+    distributed.all_gather_object(values, value)
+    return values  # type: ignore[return-value]  # every item has been filled
 
 
-def gathered(rows: Tensor) -> Tensor:
-    """[sum of R, …]: the rows [R, …] of every rank, in the order of ranks, which may differ in R.
+def all_gather_rows(rows: Tensor) -> Tensor:
+    """Gather the rows [R, …] of all ranks, in the order of ranks: [sum of R, …]. R may differ between ranks.
 
-    The gradient of what every rank computes alike from them arrives at this rank's rows, summed over the ranks as a function
-    of all of them would have it.
+    Where every rank computes the same function of the result, the gradient of this rank's rows is the sum over the
+    ranks of the functions' gradients, as in one process that holds all rows.
     """
     import torch
     from torch import distributed
 
-    sizes = everyones(len(rows))
+    sizes = all_gather(len(rows))
     longest = max(sizes)
     padded = rows.new_zeros((longest, *rows.shape[1:]))
     padded[: len(rows)] = rows.detach()
     received = [torch.empty_like(padded) for _ in sizes]
     distributed.all_gather(received, padded)
     parts = [part[:size] for part, size in zip(received, sizes, strict=True)]
-    # what others computed of their rows has no gradient here; what they do with these rows is the same as here, on each rank
+    # the rows of other ranks have no gradient here; the other ranks compute the same function of this rank's rows
     parts[rank()] = rows if not rows.requires_grad else rows.detach() + (rows - rows.detach()) * len(sizes)
     return torch.cat(parts)

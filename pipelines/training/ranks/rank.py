@@ -1,10 +1,10 @@
-"""One rank of a job: `python -m pipelines.training.ranks.rank ORDER`, started by torchrun, srun, or a worker of Ray.
+"""One rank of a job: `python -m pipelines.training.ranks.rank ORDER`, started by torchrun, srun, or a Ray worker.
 
-    RANK, WORLD_SIZE, LOCAL_RANK     who this process is, as torchrun says it
-    MASTER_ADDR, MASTER_PORT         where the ranks meet; or `--meet FILE`, for ranks of one machine
+    RANK, WORLD_SIZE, LOCAL_RANK     identity of this process, as torchrun sets it
+    MASTER_ADDR, MASTER_PORT         rendezvous of the ranks; or `--meet FILE`, for ranks of one machine
 
-Ends with 0 when the job's result is written, with 2 after a user's mistake, which is told in the job's folder; a SIGTERM
-to any rank lets all of them write a checkpoint together, and ends them with 143.
+Exits with 0 when the job's result is written, and with 2 after a user's mistake, which is recorded in the job's folder.
+A SIGTERM to any rank makes all of them write a checkpoint together and exit with 143.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ MISTAKE = 2
 """Exit status after a user's mistake."""
 
 
-def main(order: Path, meet: Path | None = None) -> int:
-    """Take part in the job that `order` holds; the exit status."""
+def main(order: Path, rendezvous: Path | None = None) -> int:
+    """Take part in the job that `order` holds; returns the exit status."""
     from pipelines.errors import CursusError
     from pipelines.recipe.job import Job
-    from pipelines.training.ranks.failure import keep_room, system_failure, tell_failure, told_failure
+    from pipelines.training.ranks.failure import disk_error, has_failed, record_failure, reserve_space
 
     job = Job.model_validate_json(order.read_bytes())
-    if told_failure(job.out):
-        return MISTAKE  # started again, after a mistake that starting again does not mend
+    if has_failed(job.out):
+        return MISTAKE  # restarted after a mistake that a restart does not fix
     import torch
 
-    from pipelines.training.ranks import process_group as group
+    from pipelines.training.ranks import process_group
     from pipelines.training.ranks.run import run
 
     torch.set_num_threads(job.runtime.threads)
     try:
-        keep_room(job.out)
-        with group.joined(job.runtime, meet and _of_this_start(meet)):
+        reserve_space(job.out)
+        with process_group.initialized(job.runtime, rendezvous and _for_this_start(rendezvous)):
             run(job)
     except CursusError as error:
-        tell_failure(job.out, error)
+        record_failure(job.out, error)
         return MISTAKE
     except OSError as error:
-        tell_failure(job.out, system_failure(job.out, error))
+        record_failure(job.out, disk_error(job.out, error))
         raise
     return 0
 
 
-def _of_this_start(meet: Path) -> Path:
-    """A file that ranks have met in cannot be used again; torchrun counts how often it has started them."""
-    return meet.with_name(f"{meet.name}-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}")
+def _for_this_start(rendezvous: Path) -> Path:
+    """A new rendezvous file for each restart, which torchrun counts: a used one cannot be used again."""
+    return rendezvous.with_name(f"{rendezvous.name}-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}")
 
 
 if __name__ == "__main__":
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("order", type=Path)
-    arguments.add_argument("--meet", type=Path)
-    asked = arguments.parse_args()
-    sys.exit(main(asked.order, asked.meet))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("order", type=Path)
+    parser.add_argument("--meet", type=Path, dest="rendezvous")
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.order, arguments.rendezvous))

@@ -1,6 +1,6 @@
-"""run(job): what a launcher starts. Reads its argument, writes under `job.out`, touches nothing else.
+"""run(job): compute one job. Reads its argument, writes under `job.out`, touches nothing else.
 
-No clock, no network, no environment variable is read; whatever a result depends on is in the job.
+No clock, no network, no environment variable is read; everything that a result depends on is in the job.
 """
 
 from __future__ import annotations
@@ -9,26 +9,26 @@ import importlib
 from typing import cast
 
 from pipelines.lineage import hardware
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.results import RESULT, SCRATCH, Result
 from pipelines.recipe.entries import ENTRY
 from pipelines.recipe.job import Job
-from pipelines.training.ranks import process_group as group
+from pipelines.training.ranks import process_group
 
 
 def run(job: Job) -> Result:
-    """Compute `job`, write its result file last, and return it. A finished job is not computed twice.
+    """Compute `job`, write its result file last, and return the result. A finished job is not computed again.
 
-    Where several ranks compute it together, each calls this, and the first writes.
+    With several ranks, each calls this function, and rank 0 writes.
     """
-    # a process of a flow that was killed may still be leaving its last checkpoint
-    alone = Lock.take(job.out / SCRATCH / "lock", wait=True) if group.rank() == 0 else None
+    # a process of a killed flow may still be writing its last checkpoint
+    lock = Lock.take(job.out / SCRATCH / "lock", wait=True) if process_group.rank() == 0 else None
     try:
         return _run(job)
     finally:
-        if alone is not None:
-            alone.release()
+        if lock is not None:
+            lock.release()
 
 
 def _run(job: Job) -> Result:
@@ -38,8 +38,8 @@ def _run(job: Job) -> Result:
     module, _, function = ENTRY[job.stage.kind].partition(":")
     result = cast("Result", getattr(importlib.import_module(module), function)(job))
     result = result.model_copy(update={"device": hardware.described(job.runtime.accelerator)})
-    if group.rank() > 0:
+    if process_group.rank() > 0:
         return result
-    # half of it, on a disk that is full, must not be published
-    write_whole(done, result.model_dump_json(), job.out / SCRATCH / RESULT)
+    # a result that is cut off by a full disk must not be published
+    write_text_atomically(done, result.model_dump_json(), job.out / SCRATCH / RESULT)
     return result

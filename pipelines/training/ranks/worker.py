@@ -1,9 +1,10 @@
-"""The process a launcher starts: `python -m pipelines.training.ranks.worker`, told what to do on standard input.
+"""Worker process of the local launcher: `python -m pipelines.training.ranks.worker`, which reads its jobs from standard
+input.
 
 Each line names a file that holds a job. Jobs run one after the other and share the start-up cost of torch. A finished
-job has its result file. What a user can mend is written into the job's folder for the launcher to tell; whatever goes
-wrong ends this process. When the launcher dies, however it dies, standard input closes and this process ends too,
-leaving its checkpoints.
+job has its result file. An error that a user can fix is written into the job's folder, for the launcher to report; any
+error ends this process. When the launcher dies, for any reason, standard input closes and this process ends too, after
+writing a checkpoint.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from pathlib import Path
 from pipelines.training.ranks import rank
 
 IDLE_SECONDS = 0.5
-"""What a process without a job needs to end by itself."""
+"""Time in which a process without a job ends by itself."""
 GRACE_SECONDS = 8
-"""What a process in the middle of a job is given to leave a checkpoint."""
+"""Time in which a process in the middle of a job can write a checkpoint."""
 WARM = (
     "torch",
     "pytorch_lightning",
@@ -30,11 +31,11 @@ WARM = (
     "pipelines.training.loop.module",
     "transformers.models.auto",
 )
-"""Imported before the first job arrives, while the launcher still prepares it."""
+"""Modules that are imported before the first job arrives, while the launcher still prepares it."""
 
 
 def main() -> int:
-    """Run jobs until standard input closes; the exit status."""
+    """Run jobs until standard input closes; returns the exit status."""
     orders: queue.Queue[str | None] = queue.Queue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
     for name in WARM:
@@ -46,10 +47,11 @@ def main() -> int:
 
 
 def _listen(orders: queue.Queue[str | None]) -> None:
-    """Pass lines on. When the pipe closes between jobs the process ends by itself; in the middle of one it is asked to,
-    so that it leaves a checkpoint, and ended here if it does not.
+    """Put the lines of standard input into `orders`, and end the process after the pipe closes.
 
-    Read from the descriptor: a thread that waits inside `sys.stdin` makes the interpreter abort when it shuts down.
+    Between jobs the process ends by itself; during a job it gets SIGTERM, so that it writes a checkpoint, and is killed
+    if it does not end in time. Reads from the descriptor: a thread that waits inside `sys.stdin` makes the interpreter
+    abort when it shuts down.
     """
     waiting = b""
     while received := os.read(0, 65536):

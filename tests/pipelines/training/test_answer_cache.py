@@ -10,10 +10,10 @@ import torch
 
 from pipelines.models.opening import OpenedModel, open_model
 from pipelines.parts.objectives import Batch, Signals
-from pipelines.training.assembly import answer_cache as remembered_answers
-from pipelines.training.assembly.answer_cache import ASKED_AT_ONCE, RememberedAnswers
+from pipelines.training.assembly import answer_cache
+from pipelines.training.assembly.answer_cache import BATCH_SIZE, AnswerCache
 from pipelines.training.batches.examples import ExampleBatches
-from pipelines.training.loop.fit import batches_of, task_of
+from pipelines.training.loop.inputs import batches_of, task_of
 from pipelines.vocabulary import Field, Signal
 from tests.pipelines.training.conftest import Trained
 
@@ -48,14 +48,14 @@ def teacher(trained: Trained) -> Teacher:
 def epoch(batches: ExampleBatches, number: int) -> list[dict[Field, Any]]:
     """The batches of an epoch, whatever the stage's budget."""
     steps = range(number * batches.steps_per_epoch, (number + 1) * batches.steps_per_epoch)
-    return [{Field(name): value for name, value in batches.piece(step, 0, 1).items()} for step in steps]
+    return [{Field(name): value for name, value in batches.micro_batch(step, 0, 1).items()} for step in steps]
 
 
 def test_every_item_is_asked_once_and_answered_in_any_company(teacher: Teacher, batches: ExampleBatches) -> None:
-    remembered = RememberedAnswers(teacher, batches.items)
+    remembered = AnswerCache(teacher, batches.items)
     read = [batch for number in range(3) for batch in epoch(batches, number)]
     answers = [remembered(batch, WANTED) for batch in read]
-    assert teacher.asked == -(-len(batches.items) // ASKED_AT_ONCE)
+    assert teacher.asked == -(-len(batches.items) // BATCH_SIZE)
     for batch, answer in zip(read, answers, strict=True):
         said = teacher(batch, WANTED)
         torch.testing.assert_close(answer[Signal.LOGITS], said[Signal.LOGITS], rtol=1e-4, atol=1e-5)
@@ -71,10 +71,10 @@ def test_what_an_interruption_forgets_is_remembered_again_bit_for_bit(
     teacher: Teacher, batches: ExampleBatches
 ) -> None:
     late = epoch(batches, 2)[-1]
-    before = RememberedAnswers(teacher, batches.items)
+    before = AnswerCache(teacher, batches.items)
     for batch in epoch(batches, 0):
         before(batch, WANTED)
-    then, now = before(late, WANTED), RememberedAnswers(teacher, batches.items)(late, WANTED)
+    then, now = before(late, WANTED), AnswerCache(teacher, batches.items)(late, WANTED)
     assert torch.equal(then[Signal.LOGITS], now[Signal.LOGITS])
     assert all(map(torch.equal, then[Signal.HIDDEN_STATES], now[Signal.HIDDEN_STATES]))
 
@@ -82,8 +82,8 @@ def test_what_an_interruption_forgets_is_remembered_again_bit_for_bit(
 def test_more_than_there_is_room_for_is_asked_each_time(
     teacher: Teacher, batches: ExampleBatches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remembered_answers, "CAPACITY", 1000)
-    remembered = RememberedAnswers(teacher, batches.items)
+    monkeypatch.setattr(answer_cache, "CAPACITY", 1000)
+    remembered = AnswerCache(teacher, batches.items)
     batch = epoch(batches, 0)[0]
     said = [remembered(batch, WANTED) for _ in range(3)]
     assert teacher.asked == 1 + 3, "one try of the pass, then every time"
@@ -91,7 +91,7 @@ def test_more_than_there_is_room_for_is_asked_each_time(
 
 
 def test_rows_that_are_no_items_any_more_are_asked(teacher: Teacher, batches: ExampleBatches) -> None:
-    remembered = RememberedAnswers(teacher, batches.items)
+    remembered = AnswerCache(teacher, batches.items)
     batch = epoch(batches, 0)[0]
     changed = {name: value for name, value in batch.items() if name is not Field.ITEMS}
     changed[Field.INPUT_IDS] = batch[Field.INPUT_IDS].flip(0)

@@ -113,13 +113,13 @@ def test_weights_that_do_not_match_are_named(kind: str, trained: Trained, folder
     name = "bert.encoder.layer.1.output.dense.weight"
     if kind == "missing":
         del weights[name]
-        says = f"missing there: {name}"
+        says = f"missing in the file: {name}"
     elif kind == "unknown":
         weights["bert.encoder.layer.2.output.dense.weight"] = weights[name].clone()
-        says = "unknown here: bert.encoder.layer.2.output.dense.weight"
+        says = "unknown to the network: bert.encoder.layer.2.output.dense.weight"
     else:
         weights[name] = weights[name][:, :5].clone()
-        says = rf"of another shape: {name} is \(32, 5\) there, \(32, 64\) here"
+        says = rf"of another shape: {name} is \(32, 5\) in the file, \(32, 64\) in the network"
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     for stage in ("general", "classify"):
         with pytest.raises(RecipeError, match=f"its weights do not match.*{says}.*missing: .patterns."):
@@ -134,7 +134,7 @@ def test_a_foreign_checkpoint_may_lack_what_the_recipe_names(trained: Trained, f
     network = assemble(stage_of(trained, "general", start=named), folder, open_tokenizer(folder), None, "cpu")
     body = "bert.encoder.layer.0.output.dense.weight"
     assert torch.equal(network.state_dict()[body], weights[body])
-    with pytest.raises(RecipeError, match=r"missing there: cls\."):
+    with pytest.raises(RecipeError, match=r"missing in the file: cls\."):
         assemble(
             stage_of(trained, "general", start=Checkpoint(checkpoint=str(folder))),
             folder,

@@ -22,14 +22,14 @@ from pipelines.parts.corruptions.negative_samples import NegativeSamples
 from pipelines.parts.corruptions.permutation import Permutation
 from pipelines.parts.corruptions.span_mask import SpanMask
 from pipelines.parts.corruptions.token_mask import TokenMask
-from pipelines.parts.heads.sequence_classification import SequenceClassification
+from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
 from pipelines.parts.layouts.windows import Windows
 from pipelines.task_families import Task
-from pipelines.task_families.encoding import MULTIPLE, Encoded
+from pipelines.task_families.encoding import MULTIPLE, EncodedExamples
 from pipelines.task_families.text_classification import TextClassification
-from pipelines.training.batches.examples import BUCKET, ExampleBatches, InOrder, tensors
-from pipelines.training.batches.plain_text import PlainBatches, document_numbers
-from pipelines.vocabulary import OF_MASKED, OF_WINDOWS, ROW_NUMBERS, Field
+from pipelines.training.batches.examples import BUCKET, ExampleBatches, SortedBatches, tensors
+from pipelines.training.batches.plain_text import PlainBatches, document_ids
+from pipelines.vocabulary import PER_MASKED_POSITION, PER_WINDOW, ROW_INDICES, Field
 from tests.small_corpus import documents
 from tests.streams import stream_of
 
@@ -47,11 +47,19 @@ def plain(
     corruptions: tuple[Corruption, ...] = (),
     steps: int = 40,
     seed: int = 0,
-    grains: int = 1,
+    corruption_shards: int = 1,
 ) -> PlainBatches:
     stream = stream_of(TEXTS, tokenizer)
     return PlainBatches(
-        stream, tokenizer, Windows(), corruptions, rows=8, length=32, steps=steps, seed=seed, grains=grains
+        stream,
+        tokenizer,
+        Windows(),
+        corruptions,
+        rows=8,
+        length=32,
+        steps=steps,
+        seed=seed,
+        corruption_shards=corruption_shards,
     )
 
 
@@ -125,8 +133,8 @@ STACKS: dict[str, tuple[Corruption, ...]] = {
 def test_the_pieces_of_a_batch_are_the_batch_into_however_many_it_is_cut(
     name: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    batches = plain(tokenizer, STACKS[name], steps=5, grains=4)
-    assert batches.grains == 4
+    batches = plain(tokenizer, STACKS[name], steps=5, corruption_shards=4)
+    assert batches.corruption_shards == 4
     for step in (0, 3):
         whole = batches.batch(step)
         length = whole[Field.INPUT_IDS].shape[1]
@@ -135,10 +143,10 @@ def test_the_pieces_of_a_batch_are_the_batch_into_however_many_it_is_cut(
             # row r of a piece is row `places[piece][r]` of the batch: first pieces of all windows come first
             rows = np.arange(len(whole[Field.INPUT_IDS])).reshape(batches.segments, of, -1)
             places = [rows[:, number].ravel() for number in range(of)]
-            for field in whole.keys() - OF_MASKED - OF_WINDOWS - ROW_NUMBERS:
+            for field in whole.keys() - PER_MASKED_POSITION - PER_WINDOW - ROW_INDICES:
                 for part, place in zip(parts, places, strict=True):
                     assert np.array_equal(part[field], whole[field][place]), (of, field)
-            for field in whole.keys() & OF_WINDOWS:
+            for field in whole.keys() & PER_WINDOW:
                 assert np.array_equal(np.concatenate([part[field] for part in parts]), whole[field])
             if Field.PARTNER in whole:
                 for part, place in zip(parts, places, strict=True):
@@ -163,10 +171,12 @@ def test_the_pieces_of_a_batch_are_the_batch_into_however_many_it_is_cut(
 
 
 def test_grains_are_corrupted_each_by_itself(tokenizer: PreTrainedTokenizerFast) -> None:
-    batches = plain(tokenizer, (TokenMask(),), steps=3, grains=4)
+    batches = plain(tokenizer, (TokenMask(),), steps=3, corruption_shards=4)
     positions = [batches.batch(1, number, 4)[Field.MASKED_POSITIONS] for number in range(4)]
     assert not all(np.array_equal(positions[0], other) for other in positions[1:])
-    assert plain(tokenizer, (), steps=3, grains=6).grains == 2, "a grain is a whole number of windows"
+    assert plain(tokenizer, (), steps=3, corruption_shards=6).corruption_shards == 2, (
+        "a shard is a whole number of windows"
+    )
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
@@ -188,7 +198,7 @@ def test_each_token_is_of_its_document(lengths: list[int], width: int, seed: int
     owner = np.repeat(np.arange(len(lengths)), lengths)
     begins = np.random.default_rng(seed).integers(0, total - width + 1, size=5)
     expected = owner[begins[:, None] + np.arange(width)]
-    assert np.array_equal(document_numbers(starts, begins, width), expected)
+    assert np.array_equal(document_ids(starts, begins, width), expected)
 
 
 def test_a_short_corpus_is_read_over_and_over(tokenizer: PreTrainedTokenizerFast) -> None:
@@ -202,11 +212,11 @@ def test_a_short_corpus_is_read_over_and_over(tokenizer: PreTrainedTokenizerFast
     assert np.array_equal(np.diff(batch[Field.DOCUMENTS], axis=1) == 1, begins), "a copy of a document is another one"
 
 
-def numbered(tokenizer: PreTrainedTokenizerFast) -> Encoded:
+def numbered(tokenizer: PreTrainedTokenizerFast) -> EncodedExamples:
     """The texts, each labelled with its own number."""
     rows = [{"text": text, "label": f"{number:04}"} for number, text in enumerate(TEXTS)]
     task = Task(TextClassification(), tuple(row["label"] for row in rows))
-    return SequenceClassification().encode(rows, task, tokenizer, 48)
+    return SequenceClassificationHead().encode(rows, task, tokenizer, 48)
 
 
 def test_texts_come_once_an_epoch_in_batches_of_like_length(tokenizer: PreTrainedTokenizerFast) -> None:
@@ -242,7 +252,7 @@ def test_texts_come_once_an_epoch_in_batches_of_like_length(tokenizer: PreTraine
 
 def test_validation_sees_every_text_once_and_training_may_cut_again(tokenizer: PreTrainedTokenizerFast) -> None:
     texts = numbered(tokenizer)
-    in_order = InOrder(texts, 7)
+    in_order = SortedBatches(texts, 7)
     found = [in_order[index] for index in range(len(in_order))]
     assert sorted(int(label) for batch in found for label in batch["labels"]) == list(range(len(TEXTS)))
     widths = [batch["input_ids"].shape[1] for batch in found]

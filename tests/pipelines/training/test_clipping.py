@@ -61,7 +61,7 @@ def measured(job: Job, patch: pytest.MonkeyPatch) -> Norms:
         original(self, **{**options, "callbacks": [*options["callbacks"], norms]})
 
     patch.setattr(lightning.Trainer, "__init__", listening)
-    patch.setattr("pipelines.training.loop.fit.every_accelerator", lambda: ())  # as where none is installed
+    patch.setattr("pipelines.training.loop.fit.installed_accelerators", lambda: ())  # as where none is installed
     run(job)
     assert norms.optimizers == {torch.optim.AdamW} and not issubclass(torch.optim.AdamW, ClipsGradients)
     assert len(norms.left) == len(norms.read) == STEPS

@@ -16,7 +16,7 @@ from transformers import AutoModelForMaskedLM, BertConfig, BertForMaskedLM, PreT
 from pipelines.lineage.results import METRICS
 from pipelines.models.opening import open_model
 from pipelines.parts.distributions import Distribution
-from pipelines.training.assembly.export import export, finished
+from pipelines.training.assembly.export import export, final_network
 from pipelines.training.checkpoints.best_weights import BestWeights
 from pipelines.training.checkpoints.folder import Checkpoints
 from pipelines.training.metrics_log import MetricsLog, read_metrics
@@ -63,7 +63,7 @@ def kept(network: BertForMaskedLM, scores: list[float], folder: Path) -> dict[st
         moved_to(network, float(number))
         validated(best, score)
     checkpoints = Checkpoints(folder / "checkpoints", MetricsLog(folder / "metrics.jsonl", 1, 1))
-    return dict(finished(network, best, Distribution.default(), checkpoints).state_dict())
+    return dict(final_network(network, best, Distribution.default(), checkpoints).state_dict())
 
 
 @pytest.mark.parametrize(("scores", "number"), [([0.5, 0.9, 0.7], 1), ([0.5, 0.6, 0.7], 2), ([0.9, 0.9, 0.1], 0)])
@@ -95,7 +95,7 @@ def test_tied_weights_are_one_tensor_before_and_after(
     expected = network.state_dict()[EMBEDDINGS].clone()
     moved_to(network, 1.0)
     checkpoints = Checkpoints(tmp_path / "checkpoints", MetricsLog(tmp_path / "metrics.jsonl", 1, 1))
-    left = finished(network, best, Distribution.default(), checkpoints)
+    left = final_network(network, best, Distribution.default(), checkpoints)
     assert tied(left) and torch.equal(left.state_dict()[EMBEDDINGS], expected)
     export(left, tokenizer, 32, tmp_path / "out")
     saved = load_file(tmp_path / "out" / "model.safetensors")

@@ -37,7 +37,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 def packed(tokenizer: PreTrainedTokenizerFast, *corruptions: TokenMask, framed: bool = True) -> PlainBatches:
     stream = stream_of(TEXTS, tokenizer, Segmentation.model_validate("spaces"))
-    shape = {"rows": 4, "length": LENGTH, "steps": 50, "seed": 0, "grains": 2}
+    shape = {"rows": 4, "length": LENGTH, "steps": 50, "seed": 0, "corruption_shards": 2}
     return PlainBatches(stream, tokenizer, PackedDocuments(framed=framed), corruptions, **shape)
 
 
@@ -87,9 +87,9 @@ def test_words_begin_where_they_do_in_the_text(tokenizer: PreTrainedTokenizerFas
 
 def test_the_pieces_of_a_batch_are_the_batch(tokenizer: PreTrainedTokenizerFast) -> None:
     batches, again = packed(tokenizer, TokenMask()), packed(tokenizer, TokenMask())
-    assert batches.grains == 2
+    assert batches.corruption_shards == 2
     for step in (0, 41):
-        whole, halves = batches.piece(step, 0, 1), [again.piece(step, number, 2) for number in range(2)]
+        whole, halves = batches.micro_batch(step, 0, 1), [again.micro_batch(step, number, 2) for number in range(2)]
         for name in (Field.INPUT_IDS, Field.DOCUMENT_STARTS, Field.POSITION_IDS, Field.ATTENTION_MASK):
             assert torch.equal(whole[name], torch.cat([half[name] for half in halves])), name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.training.assembly.parameter_groups import by_depth
+from pipelines.training.assembly.parameter_groups import groups_by_depth
 from tests.pipelines.parts.strategies.harness import body, classifier
 
 BERT = {
@@ -32,7 +32,7 @@ EXPECTED: dict[str, dict[int, set[str]]] = {
 def test_a_bodys_parameters_stand_where_its_layers_do(architecture: str) -> None:
     network = body(architecture)
     expected = EXPECTED[architecture]
-    groups = by_depth(network, 1e-3, 0.01)
+    groups = groups_by_depth(network, 1e-3, 0.01)
     found = {name: group.depth for group in groups for name, _ in group.parameters}
     for name, depth in found.items():
         assert name.startswith(tuple(expected[depth])), (name, depth)
@@ -42,7 +42,7 @@ def test_a_bodys_parameters_stand_where_its_layers_do(architecture: str) -> None
 
 def test_what_is_outside_the_body_is_deeper_than_its_top_layer_and_vectors_do_not_decay() -> None:
     network = classifier()
-    groups = by_depth(network, 1e-3, 0.01)
+    groups = groups_by_depth(network, 1e-3, 0.01)
     assert {n for g in groups if g.is_head for n, _ in g.parameters} == {"classifier.weight", "classifier.bias"}
     for group in groups:
         assert {parameter.ndim > 1 for _, parameter in group.parameters} == {group.weight_decay > 0}

@@ -1,7 +1,8 @@
-"""Several ranks, on this machine, over gloo: the same batches and losses as one; and what happens when one of them dies.
+"""Several ranks, on this machine, over gloo: the same batches and losses as one; and what happens when one of them
+dies.
 
-Tolerance: sums of float32 are taken in another order, which in 12 steps of AdamW moves a loss by less than 1 part in 10⁴.
-Dropout is off: each rank draws its own masks, so with it the losses agree in distribution only.
+Tolerance: sums of float32 are taken in another order, which in 12 steps of AdamW moves a loss by less than 1 part in
+10⁴. Dropout is off: each rank draws its own masks, so with it the losses agree in distribution only.
 """
 
 from __future__ import annotations
@@ -198,7 +199,9 @@ def test_a_batch_that_ranks_cannot_share_is_refused_once(
     trained: Trained, launcher: LauncherSession, tmp_path: Path
 ) -> None:
     job = shortened(trained.job("general", tmp_path / "out"), devices=3)
-    with pytest.raises(RecipeError, match=r"training\.devices: 3 ranks cannot share a batch of 8 parts evenly"):
+    with pytest.raises(
+        RecipeError, match=r"training\.devices: 3 ranks cannot evenly share a batch of 8 corruption shards"
+    ):
         launcher.run(job, Silent())
     job = shortened(trained.job("general", tmp_path / "pieces"), devices=1, device_tokens=256)
     with pytest.raises(RecipeError, match="objective contrastive compares the rows of a batch with each other"):

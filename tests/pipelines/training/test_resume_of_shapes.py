@@ -1,4 +1,5 @@
-"""What a stage carries besides its weights survives an interruption too: a memory, a generator, what only some layers learnt."""
+"""What a stage carries besides its weights survives an interruption too: a memory, a generator, what only some layers
+learnt."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from pipelines.training.loop.module import seed_generators
+from pipelines.training.loop.seeding import seed_generators
 
 
 def test_the_generator_is_where_torch_would_put_it() -> None:

@@ -1,4 +1,5 @@
-"""Corpora as tokens: every document once, the same bytes for any number of processes, shared, and made anew when damaged."""
+"""Corpora as tokens: every document once, the same bytes for any number of processes, shared, and made anew when
+damaged."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ import pyarrow.parquet
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from pipelines.corpora.shards.folders import written
+from pipelines.corpora.shards.folders import write_table
 from pipelines.corpora.shards.tables import TEXTS
 from pipelines.corpora.shards.tally import Tally
 from pipelines.errors import DataError
@@ -30,9 +31,8 @@ from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.segmentations.jieba import Jieba
 from pipelines.parts.segmentations.spaces import Spaces
 from pipelines.parts.tokenizers.characters import Characters
-from pipelines.training.batches import encoded_shards as encoded_pieces
-from pipelines.training.batches import token_shards
-from pipelines.training.batches.encoded_shards import begins_word, extents
+from pipelines.training.batches import encoded_shards, token_shards
+from pipelines.training.batches.encoded_shards import begins_word, row_group_ranges
 from pipelines.training.batches.token_shards import token_stream
 from pipelines.training.batches.token_stream import MANIFEST, TOKENS, TokenStream, is_whole
 from tests.chinese_text import ARTICLES
@@ -45,9 +45,9 @@ ENCODE = """
 import sys
 from pathlib import Path
 from transformers import PreTrainedTokenizerFast
-from pipelines.training import encoded_pieces
+from pipelines.training.batches import encoded_shards
 from pipelines.training.batches.token_shards import token_stream
-encoded_pieces.PIECE_BYTES, encoded_pieces.CHARACTERS = 10_000, 3_000
+encoded_shards.RANGE_BYTES, encoded_shards.CHARACTERS = 10_000, 3_000
 tokenizer = PreTrainedTokenizerFast.from_pretrained(sys.argv[1])
 token_stream([Path(sys.argv[2])], tokenizer, None, None, Path(sys.argv[3]), 1)
 """
@@ -55,9 +55,9 @@ token_stream([Path(sys.argv[2])], tokenizer, None, None, Path(sys.argv[3]), 1)
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoded_pieces, "PIECE_BYTES", 10_000)
-    monkeypatch.setattr(encoded_pieces, "CHARACTERS", 3_000)
-    monkeypatch.setattr(token_shards, "ALONE_BELOW", 0)
+    monkeypatch.setattr(encoded_shards, "RANGE_BYTES", 10_000)
+    monkeypatch.setattr(encoded_shards, "CHARACTERS", 3_000)
+    monkeypatch.setattr(token_shards, "ONE_PROCESS_BELOW", 0)
 
 
 def digest(folder: Path) -> dict[str, str]:
@@ -80,14 +80,14 @@ def test_a_stream_holds_every_document_once_with_a_separator(
     table = table_of(TEXTS_HERE, tmp_path / "text.parquet", rows=20)
     stream = token_stream([table], tokenizer, None, None, tmp_path / "cache")
     check(stream, TEXTS_HERE, tokenizer)
-    assert len(extents([table])) > 5
+    assert len(row_group_ranges([table])) > 5
 
 
 def test_processes_pieces_and_shards_change_nothing(
     tokenizer: PreTrainedTokenizerFast, tmp_path: Path, small_pieces: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = table_of(TEXTS_HERE, tmp_path / "text.parquet", rows=20)
-    written(tmp_path / "shards", TEXTS, ((text, "here", "docs") for text in TEXTS_HERE), Tally())
+    write_table(tmp_path / "shards", TEXTS, ((text, "here", "docs") for text in TEXTS_HERE), Tally())
     made = []
     for number, (source, processes) in enumerate([(table, 1), (table, 2), (tmp_path / "shards", 1)]):
         made.append(token_stream([source], tokenizer, Spaces(), None, tmp_path / f"cache{number}", processes))
@@ -241,5 +241,5 @@ def test_a_table_without_text_is_told(tokenizer: PreTrainedTokenizerFast, tmp_pa
     with pytest.raises(DataError, match=r"empty\.parquet: no documents to train on"):
         token_stream([empty], tokenizer, None, None, tmp_path / "cache")
     pyarrow.parquet.write_table(pyarrow.table({"texts": ["a"]}), tmp_path / "wrong.parquet")
-    with pytest.raises(DataError, match=r"wrong\.parquet: it has no column 'text', but texts"):
+    with pytest.raises(DataError, match=r"wrong\.parquet: there is no column 'text', only texts"):
         token_stream([tmp_path / "wrong.parquet"], tokenizer, None, None, tmp_path / "cache")

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from pipelines.training.batches import word_cache as remembered_words
+from pipelines.training.batches import word_cache
 from pipelines.training.batches.encoded_shards import Encoder
-from pipelines.training.batches.word_cache import RememberedWords
+from pipelines.training.batches.word_cache import WordCache
 from tests.chinese_text import ARTICLES
 from tests.pipelines.parts.tokenizers.test_tokenizers import NAMES, trained
 from tests.small_corpus import documents
@@ -57,12 +57,12 @@ def fast_of(name: str) -> Tokenizer:
 
 def check(fast: Tokenizer, texts: list[str]) -> None:
     encoder = Encoder(fast, 7, "uint16")
-    encoder.begin()
+    encoder.begin_unit()
     ids, sizes = encoder.encode(texts)
     expected = [[*one.ids, 7] for one in fast.encode_batch(texts, add_special_tokens=False)]
     assert np.frombuffer(ids, dtype=np.uint16).tolist() == [number for one in expected for number in one]
     assert sizes.tolist() == [len(one) for one in expected]
-    words = RememberedWords.of(fast, np.uint16)
+    words = WordCache.of(fast, np.uint16)
     if words is not None:
         # and without the net that the encoder spans
         for text, said, one in zip(texts, words.encode(texts), expected, strict=True):
@@ -72,7 +72,7 @@ def check(fast: Tokenizer, texts: list[str]) -> None:
 @EVERY
 def test_real_and_awkward_texts(name: str) -> None:
     fast = fast_of(name)
-    assert RememberedWords.of(fast, np.uint16) is not None, "every kind of ours may be cut"
+    assert WordCache.of(fast, np.uint16) is not None, "every kind of ours may be cut"
     check(fast, [*documents("json", "argparse"), *ARTICLES, *AWKWARD])
 
 
@@ -91,15 +91,15 @@ def test_any_text(name: str, texts: list[str]) -> None:
 
 
 def test_what_is_forgotten_is_learnt_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered_words, "MOST", 50)
-    monkeypatch.setattr(remembered_words, "LONGEST", 5)
+    monkeypatch.setattr(word_cache, "CAPACITY", 50)
+    monkeypatch.setattr(word_cache, "LONGEST", 5)
     check(fast_of("wordpiece"), documents("json", "argparse"))
-    words = RememberedWords.of(fast_of("wordpiece"), np.uint16)
+    words = WordCache.of(fast_of("wordpiece"), np.uint16)
     assert words is not None
     for text in documents("json"):
         words.encode([text])
-        assert all(len(word) <= 5 for word in words._known)
-    assert len(words._known) <= 50 + max(len(set(text.split())) * 3 for text in documents("json"))
+        assert all(len(word) <= 5 for word in words._ids)
+    assert len(words._ids) <= 50 + max(len(set(text.split())) * 3 for text in documents("json"))
 
 
 def test_a_kind_that_is_not_known_is_not_cut() -> None:
@@ -116,7 +116,7 @@ def test_a_kind_that_is_not_known_is_not_cut() -> None:
             fast.pre_tokenizer = reader
         if normalizer is not None:
             fast.normalizer = normalizer
-        assert RememberedWords.of(fast, np.uint16) is None, said
+        assert WordCache.of(fast, np.uint16) is None, said
         check(fast, ["a a", "b", " a"])
 
 
@@ -125,8 +125,8 @@ def test_a_tokenizer_that_differs_from_its_description_is_seen() -> None:
     encoder = Encoder(fast, 7, "uint16")
     said = json.loads(fast.to_str())
     said["normalizer"]["lowercase"] = False
-    encoder._words = RememberedWords.of(Tokenizer.from_str(json.dumps(said)), np.uint16)
-    encoder.begin()
+    encoder._words = WordCache.of(Tokenizer.from_str(json.dumps(said)), np.uint16)
+    encoder.begin_unit()
     texts = documents("json")
     expected = [number for one in fast.encode_batch(texts, add_special_tokens=False) for number in [*one.ids, 7]]
     assert np.frombuffer(encoder.encode(texts)[0], dtype=np.uint16).tolist() == expected

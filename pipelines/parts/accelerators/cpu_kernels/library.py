@@ -76,7 +76,7 @@ def open_library(folder: Path) -> bool:
     global _library
     if _library is not None:
         return True
-    compiler = next((path for name in COMPILERS if (path := shutil.which(name))), None)
+    compiler = next((program for name in COMPILERS if (program := shutil.which(name))), None)
     if compiler is None:
         log.info(
             "no C compiler (%s): torch's own kernels compute, which takes about twice as long", ", ".join(COMPILERS)

@@ -21,7 +21,7 @@ from pipelines.parts.accelerators.cpu_kernels.linear_cross_entropy import linear
 
 def _softmax(scores: Tensor, mask: Tensor | None, scaling: float, rate: float) -> Tensor | NotImplementedType:
     if not is_readable(scores):
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]  # typeshed derives its type from Any
     if mask is not None:
         mask = prepare_mask(mask, scores.shape[-1])
     result: Tensor = SoftmaxFunction.apply(scores, mask, scaling, draw_dropout(rate))  # type: ignore[no-untyped-call]  # torch does not type it
@@ -30,7 +30,7 @@ def _softmax(scores: Tensor, mask: Tensor | None, scaling: float, rate: float) -
 
 def _in_the_kernel(scores: Tensor, targets: Tensor, gradient: Tensor | None) -> Tensor | NotImplementedType:
     if not is_readable(scores):
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]  # typeshed derives its type from Any
     counted = _counted(targets, scores.shape[1])
     number = max(1, int(counted.sum()))
     losses, _ = cross_entropy(scores.contiguous(), targets.long().contiguous(), 1 / number, gradient=gradient)
@@ -51,7 +51,7 @@ def _counted(targets: Tensor, width: int) -> Tensor:
 def _mean(scores: Tensor, targets: Tensor, inplace: bool) -> Tensor | NotImplementedType:
     """Compute logits that are still lazy, and that nothing else reads, for the counted targets alone."""
     if not isinstance(scores, LazyLogits) or not inplace or scores.computed:
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]  # typeshed derives its type from Any
     return _projected(scores, targets.flatten())
 
 
