@@ -290,7 +290,7 @@ def _backbone(one: KnownStep, others: Mapping[str, KnownStep]) -> _Backbone:
             return _Backbone(config, str(config.get("model_type", "")))
         if (backbone := seen.stage.backbone) is not None:
             return _Backbone(
-                {**backbone.model_dump(), **getattr(backbone, "dims", {})}, backbone.described, backbone.offers
+                {**backbone.model_dump(), **getattr(backbone, "dims", {})}, backbone.label, backbone.offers
             )
         seen = others.get(seen.parents.get("start", ""))
     return _Backbone({})
