@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from pipelines.components import Component
-from pipelines.lineage.results import METRICS, SCRATCH, Result
+from pipelines.lineage.results import COMPILED, METRICS, SCRATCH, Result
 from pipelines.models.opening import open_tokenizer
 from pipelines.recipe.catalogue import PARTS
 from pipelines.recipe.job import Job
@@ -24,7 +24,7 @@ from pipelines.task_families import Task, TaskFamily
 from pipelines.training.assembly.assemble import assemble
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
-from tests.shared_folders import shared_folder
+from tests.shared_folders import share_compiled, shared_folder
 from tests.small_tasks import write_family
 from tests.steps import RECIPES
 
@@ -83,7 +83,7 @@ def stages_that_try(parts: set[Part]) -> dict[Part, str]:
 def family_of(stage: Stage) -> str:
     """The kind of task that a stage is tried on: the usual one where its head reads it."""
     reads = stage.head.reads if stage.head is not None else frozenset()
-    return TaskFamily.usual if not reads or TaskFamily.usual in reads else min(reads)
+    return TaskFamily.default_name if not reads or TaskFamily.default_name in reads else min(reads)
 
 
 def language_of(stage: Stage) -> str:
@@ -147,7 +147,7 @@ def tried(name: str, objective: str | None = None) -> Tried:
 def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
     """The job of a stage that starts from its teacher, or from nothing."""
     out = shared_folder("trial")
-    (out / SCRATCH).mkdir()
+    share_compiled(out / SCRATCH / COMPILED)
     family, language = family_of(stage), language_of(stage)
     return Job(
         fingerprint="0" * 64,
