@@ -27,7 +27,8 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import plan
 library = Library(Path("recipes"))
-data = {name: DataSource(digest=name, path=name) for name in ("general", "domain", "task_text", "train", "validation", "test")}
+tables = ("general", "domain", "task_text", "train", "validation", "test")
+data = {name: DataSource(digest=name, path=name) for name in tables}
 print(json.dumps({step.label: step.fingerprint for step in plan(library.load("bert"), library, data).steps}))
 print(json.dumps(sorted({"torch", "prefect", "mlflow", "transformers"} & set(sys.modules))))
 """
@@ -170,7 +171,7 @@ def test_code_moves_what_uses_it_and_comments_move_nothing(checkout: Path) -> No
     edits = {
         "parts/objectives/cross_entropy.py": ("smoothing: float = Option(0.0,", "smoothing: float = Option(0.05,"),
         "parts/objectives/match_logits.py": ("temperature: float = Option(2.0,", "temperature: float = Option(3.0,"),
-        "judging/evaluations/baselines.py": ("class Baselines(", "MOVED = 1\n\n\nclass Baselines("),
+        "judging/evaluations/baselines.py": ("class BaselinesEvaluation(", "MOVED = 1\n\n\nclass BaselinesEvaluation("),
     }
     fine_tuned = {
         label for label in before if label.partition("@")[0] in ("classify", "scratch", "from_general", "from_domain")
@@ -226,6 +227,6 @@ def test_what_is_imported_for_annotations_alone_is_no_part_of_an_identity() -> N
     # the case is a real one: the module is named there, among whatever else is
     source = (ROOT / "pipelines/judging/evaluations/__init__.py").read_text()
     assert re.search(
-        r"^if TYPE_CHECKING:\n(    .*\n)*    from pipelines\.judging\.evaluations\.stage import ", source, re.MULTILINE
+        r"^if TYPE_CHECKING:\n(    .*\n)*    from pipelines\.judging\.evaluations\.context import ", source, re.MULTILINE
     )
-    assert "pipelines.judging.evaluations.stage" not in closure("pipelines.judging.evaluations")
+    assert "pipelines.judging.evaluations.context" not in closure("pipelines.judging.evaluations")
