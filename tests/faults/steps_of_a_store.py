@@ -62,7 +62,7 @@ def main(root: Path) -> int:
                     runtime = Runtime(log_every=7, checkpoint_every=9)
                     job = job_of(step, folders, tables, store.workspace(step.fingerprint), runtime)
                     launcher.run(job.model_copy(update={"cache": store.tokens}), Publisher(store, step))
-                claim.release(forget=True)
+                claim.release(delete=True)
     except CursusError as error:
         print(f"error: {error}")
         return 2

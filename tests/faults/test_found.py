@@ -22,7 +22,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, RESULT, SCRATCH, Result
 from pipelines.recipe.job import Job
 from pipelines.recipe.schema import Stage
-from pipelines.training.ranks.failure import reserve_space, read_failure, record_failure
+from pipelines.training.ranks.failure import read_failure, record_failure, reserve_space
 from tasks.launchers import LauncherSession
 from tasks.launchers.following import Attempt
 from tests.pipelines.training.small_recipe import RECIPE
@@ -111,9 +111,10 @@ def test_what_cannot_be_told_leaves_nothing(full_disk: Path) -> None:
 
 def test_a_killed_flow_is_told_in_one_sentence(tmp_path: Path) -> None:
     # the child dies before it has read anything of its configuration
-    site = tmp_path / "flows"
-    site.mkdir()
-    (site / "__init__.py").touch()
+    site = tmp_path / "flows" / "process"
+    site.mkdir(parents=True)
+    for folder in (site, site.parent):
+        (folder / "__init__.py").touch()
     (site / "execute.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n")
     with pytest.raises(StageError, match="was killed by SIGKILL.*the same command continues"):
         execute({}, tmp_path)

@@ -12,7 +12,7 @@ from flows.cli.promote import read_decision
 from pipelines.errors import CursusError
 from pipelines.lineage.store import Store
 from tasks.decisions.journal import PromotionJournal
-from tasks.decisions.record import PromotionDecision, Promotion, now
+from tasks.decisions.record import Promotion, PromotionDecision, now
 from tests.flows.conftest import Cursus, FirstRun, command_line, users_shell, write_computed
 
 MODEL = "cursus-classifier"

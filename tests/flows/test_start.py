@@ -14,7 +14,7 @@ from tests.steps import ROOT
 BEGUN = """
 import sys
 from pathlib import Path
-from tasks.environment import prepare_environment
+from tasks.servers.environment import prepare_environment
 prepare_environment(Path(sys.argv[1]))
 from tasks.launchers.settings import load_training
 load_training(Path.cwd())

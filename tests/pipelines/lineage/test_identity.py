@@ -226,7 +226,6 @@ def test_a_folder_is_named_by_its_contents_alone(tmp_path: Path) -> None:
 def test_what_is_imported_for_annotations_alone_is_no_part_of_an_identity() -> None:
     # the case is a real one: the module is named there, among whatever else is
     source = (ROOT / "pipelines/judging/evaluations/__init__.py").read_text()
-    assert re.search(
-        r"^if TYPE_CHECKING:\n(    .*\n)*    from pipelines\.judging\.evaluations\.context import ", source, re.MULTILINE
-    )
+    block = r"^if TYPE_CHECKING:\n(    .*\n)*    from pipelines\.judging\.evaluations\.context import "
+    assert re.search(block, source, re.MULTILINE)
     assert "pipelines.judging.evaluations.context" not in closure("pipelines.judging.evaluations")

@@ -40,7 +40,8 @@ def test_chinese_is_counted_by_characters(tmp_path: Path) -> None:
 def test_unknown_text_is_refused_with_examples(tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
     tables = {"general": table_of(["☃ is snow, and snow is cold"] * 5, tmp_path / "general.parquet")}
     said = (
-        r"stage general: \d+\.\d\d% of the tokens of .*general\.parquet are unknown to its tokenizer \(wordpiece, 512 tokens\), "
+        r"stage general: \d+\.\d\d% of the tokens of .*general\.parquet are unknown to its tokenizer "
+        r"\(wordpiece, 512 tokens\), "
         r"at most 1\.00% may be; most often '☃' \(5\)\. Train the tokenizer .*`limits: \{unknown: …\}`"
     )
     with pytest.raises(RecipeError, match=said):

@@ -29,7 +29,10 @@ stages:
     corpus: general
     tokenizer: {name: xlnet_unigram, vocab_size: 512}
     layout: contiguous
-    backbone: {name: transformer, architecture: xlnet, dims: {d_model: 32, n_layer: 2, n_head: 2, d_inner: 64, mem_len: 32}}
+    backbone:
+      name: transformer
+      architecture: xlnet
+      dims: {d_model: 32, n_layer: 2, n_head: 2, d_inner: 64, mem_len: 32}
     corruption: permutation
     head: permuted_lm
     objective: permuted_lm
