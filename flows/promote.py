@@ -95,7 +95,7 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
     store = Store(store_folder(root))
     settings = PromotionSettings.load(root)
     with ExitStack() as opened:
-        opened.enter_context(store.used())
+        opened.enter_context(store.shared())
         contest = open_contest(root, store, config.model, config.to, compare=not config.alone)
         if contest.alias_state.champion == contest.candidate.record.fingerprint:
             return PromoteResult(sentence=f"{contest.candidate.name} is already the {config.to} of {contest.model}.")

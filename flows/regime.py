@@ -85,7 +85,7 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
     training = load_training(root)
     store = Store(store_folder(root))
     with ExitStack() as opened:
-        opened.enter_context(store.used())
+        opened.enter_context(store.shared())
         progress = opened.enter_context(TerminalProgress())
         began, started = time.monotonic(), datetime.now(UTC)
         prepared = opened.enter_context(

@@ -77,7 +77,7 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
     training = load_training(root)
     target = Store(reproduction_folder(store, fingerprint, config.into))
     with ExitStack() as opened:
-        opened.enter_context(store.used())
+        opened.enter_context(store.shared())
         opened.enter_context(target.exclusive())
         for dataset in datasets(store, fingerprint):
             opened.enter_context(shared_data_lock(dataset, root))

@@ -1,14 +1,14 @@
-"""The errors a user can cause, and therefore can mend.
+"""Errors that a user can cause, and can therefore fix.
 
-    CursusError                 one clear sentence: what is wrong, where, what to do. The command line prints it, exits 2.
+    CursusError                 one sentence: what is wrong, where, what to do; printed by the CLI, exit status 2
     ├── RecipeError             a recipe or a params.yaml block that cannot be planned (file, line, key)
     ├── DataError               a source, a table or a row that cannot be used (file, row or byte)
     ├── QualityError            an expectation on a dataset failed (its name, five offending rows)
     ├── StoreError              the store is locked, damaged or out of space
     ├── StageError              a stage's process ended without a result (stage, where its log is)
-    └── ReproductionError       a lineage made again is not what was recorded (the first stage that differs, and why)
+    └── ReproductionError       a reproduced lineage differs from its record (the first stage that differs, and why)
 
-Anything else that escapes is a bug of ours and keeps its traceback.
+Any other exception that reaches the user is a bug in this package and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pipelines.safety.redaction import redacted
 
 
 class CursusError(Exception):
-    """One mistake, told so that the reader can mend it. `str(error)` is the whole message, without the secrets in it: it
-    goes to terminals, logs, Prefect and MLflow."""
+    """A mistake, described so that the reader can fix it. `str(error)` is the whole message, with secrets redacted: it
+    is shown in terminals, logs, Prefect and MLflow."""
 
     def __init__(self, message: str) -> None:
         super().__init__(redacted(message))
@@ -45,4 +45,4 @@ class StageError(CursusError):
 
 
 class ReproductionError(CursusError):
-    """A lineage made again is not what was recorded."""
+    """A reproduced lineage differs from its record."""

@@ -34,7 +34,7 @@ def machine() -> Machine:
     """This machine."""
     memory = psutil.virtual_memory().total / 2**30
     return Machine(
-        processor=hardware.described("cpu"),
+        processor=hardware.device_name("cpu"),
         cores=hardware.cores(),
         memory_gib=round(memory, 1),
         platform=platform.platform(),

@@ -73,14 +73,14 @@ def export_model(
     root = project_root()
     prepare_environment(root)
     from pipelines.lineage.store import Store
-    from pipelines.lineage.transfer import export
+    from pipelines.lineage.transfer import export_artifacts
     from pipelines.lineage.upkeep import lineage_of
     from tasks.datasets.planning import store_folder
     from tasks.models.ancestry import resolve
 
     store = Store(store_folder(root))
     names = lineage_of(store, [resolve(root, store, model)[1]])
-    size = export(store, names, file)
+    size = export_artifacts(store, names, file)
     console.print(f"{file}: {len(names)} artifacts, {size / 2**20:,.1f} MiB", soft_wrap=True)
 
 

@@ -157,7 +157,7 @@ def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None
             waiting.remove(step)
             artifact = context.store.get(step.fingerprint)
             if artifact is not None:
-                claim.release(forget=True)
+                claim.release(delete=True)
                 use_cached(step.label, whole(step), whole(artifact), whole(context))
             else:
                 computing += 1
@@ -168,7 +168,7 @@ def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None
             future, claim, _ = one
             moved = True
             running.remove(one)
-            claim.release(forget=True)
+            claim.release(delete=True)
             future.result()
         if not moved:
             time.sleep(WATCH_SECONDS)

@@ -1,9 +1,9 @@
-"""Two records of what should be one result: which files differ, and what that is recorded of the two differs as well.
+"""Compare two records of what should be the same result: files that differ, and recorded conditions that differ.
 
     differing_files(before, after)      # {"model.safetensors": "3f2a9c01 → 77ab01c2"}
     reasons(before, after)              # ["torch 2.13.0 then, 2.14.0 here"]
 
-Only what is recorded is told: a reason is a difference that can explain the result, not a proof that it did.
+Only recorded conditions are compared: a reason is a difference that can explain the result, not a proof that it did.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 from pipelines.lineage.provenance import Environment, Provenance
 
 SHORT = 8
-"""Digits shown of a digest."""
+"""Number of digits shown of a digest."""
 HARMLESS = {"log_every", "checkpoint_every"}
-"""Settings of a job that say how often it writes, and cannot move a weight."""
+"""Settings of a job for how often it writes, which cannot change a weight."""
 NOTHING = "nothing that is recorded differs: the same code, libraries, device, threads, ranks, seed and data"
 
 
 def differing_files(before: Provenance, after: Provenance) -> dict[str, str]:
-    """The files that are not byte for byte the same, and how their digests differ."""
-    found = {}
+    """Name → digests before and after, of the files that are not byte for byte the same."""
+    changed = {}
     for name in sorted({*before.files, *after.files}):
         then, now = before.files.get(name), after.files.get(name)
         if then is None or now is None or then.sha256 != now.sha256:
-            found[name] = f"{then.sha256[:SHORT] if then else 'absent'} → {now.sha256[:SHORT] if now else 'absent'}"
-    return found
+            changed[name] = f"{then.sha256[:SHORT] if then else 'absent'} → {now.sha256[:SHORT] if now else 'absent'}"
+    return changed
 
 
 def reasons(before: Provenance, after: Provenance) -> list[str]:
-    """Everything recorded that a result depends on and in which the two differ; the likeliest first."""
+    """All recorded differences in what a result depends on, the likeliest reason first."""
     return list(
         chain(
             _of_identity(before.identity, after.identity),
@@ -72,20 +72,20 @@ def _of_environment(before: Environment, after: Environment) -> Iterator[str]:
     for key in sorted(before.runtime.keys() & after.runtime.keys() - HARMLESS):
         then, now = before.runtime[key], after.runtime[key]
         if then != now:
-            yield f"{key}: {_said(then)} then, {_said(now)} here"
+            yield f"{key}: {_text(then)} then, {_text(now)} here"
     if before.platform != after.platform:
         yield f"{before.platform} then, {after.platform} here"
 
 
-def _first_difference(before: Any, after: Any, place: str = "") -> str:
+def _first_difference(before: Any, after: Any, path: str = "") -> str:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted({*before, *after}):
             if before.get(key) != after.get(key):
-                return _first_difference(before.get(key), after.get(key), f"{place}{'.' if place else ''}{key}")
-    return f"{place + ' ' if place else ''}{before!r} then, {after!r} here"
+                return _first_difference(before.get(key), after.get(key), f"{path}{'.' if path else ''}{key}")
+    return f"{path + ' ' if path else ''}{before!r} then, {after!r} here"
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     return str(value["name"] if isinstance(value, Mapping) and "name" in value else value)
 
 

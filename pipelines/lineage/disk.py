@@ -1,4 +1,4 @@
-"""What a power cut must not undo, and what nobody must see half of."""
+"""Durable and atomic writes: flushed to the disk, and never visible half-written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import uuid4
 
 
 def flush(path: Path) -> None:
-    """Wait until the content of a file, or the names in a folder, are on the disk."""
+    """Wait until the content of a file, or the entries of a folder, are on the disk (fsync)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -19,30 +19,30 @@ def flush(path: Path) -> None:
 
 
 @contextmanager
-def written_whole(path: Path, aside: Path | None = None, *, flushed: bool = False) -> Iterator[Path]:
-    """A place to write a file that becomes `path` when the block ends well, or else vanishes, and `path` stays as it was.
+def atomic_write(path: Path, temporary: Path | None = None, *, flushed: bool = False) -> Iterator[Path]:
+    """Yield a temporary path that is renamed to `path` when the block ends without an error, else deleted.
 
-    The place is hidden beside `path` unless `aside` names another on the same disk. It is the same every time, so what a
-    killed writer left goes with the next; where several may write at once, each takes `one_of_many`. With `flushed` the
-    content is on the disk before it has its name.
+    The temporary file is a hidden one next to `path`, unless `temporary` names another on the same disk. Its name is
+    always the same, so that the next write replaces what a killed process left; where several processes may write at
+    once, each needs a `unique_temporary_path`. With `flushed` the content is on the disk before the file is renamed.
     """
-    place = aside or path.with_name(f".{path.name}")
+    temporary = temporary or path.with_name(f".{path.name}")
     try:
-        yield place
+        yield temporary
         if flushed:
-            flush(place)
-        os.replace(place, path)
+            flush(temporary)
+        os.replace(temporary, path)
     except BaseException:
-        place.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
-def one_of_many(path: Path) -> Path:
-    """A place beside `path` that no other writer takes."""
+def unique_temporary_path(path: Path) -> Path:
+    """A hidden path next to `path` that no other writer uses."""
     return path.with_name(f".{path.name}-{uuid4().hex}")
 
 
-def write_whole(path: Path, text: str, aside: Path | None = None, *, flushed: bool = False) -> None:
-    """Write `text`, in UTF-8, as `written_whole` does."""
-    with written_whole(path, aside, flushed=flushed) as place:
-        place.write_text(text, encoding="utf-8")
+def write_text_atomically(path: Path, text: str, temporary: Path | None = None, *, flushed: bool = False) -> None:
+    """Write `text`, in UTF-8, through `atomic_write`."""
+    with atomic_write(path, temporary, flushed=flushed) as file:
+        file.write_text(text, encoding="utf-8")

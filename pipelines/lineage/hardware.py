@@ -1,4 +1,4 @@
-"""What this machine computes with, found without importing torch: a plan is made before torch starts."""
+"""Processor and GPUs of this machine, without importing torch: plans are made before torch is loaded."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 BF16_FLAGS = {"amx_bf16", "avx512_bf16", "bf16"}
-"""Processor flags that mean matrix products in bfloat16 (x86 AMX, x86 AVX-512, Arm)."""
+"""Processor flags of hardware with bfloat16 matrix products (x86 AMX, x86 AVX-512, Arm)."""
 ROUNDING = ("fma", "avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve", "sve2", "bf16")
-"""Processor flags by which mathematical libraries choose kernels, which round differently."""
+"""Processor flags by which mathematical libraries choose kernels that round differently."""
 
 
 @cache
@@ -24,7 +24,7 @@ def accelerator() -> Literal["cpu", "gpu"]:
 
 @cache
 def gpus() -> int:
-    """NVIDIA devices that a process started here would see."""
+    """Number of NVIDIA devices visible to a process started here."""
     if accelerator() == "cpu":
         return 0
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -33,15 +33,15 @@ def gpus() -> int:
 
 @cache
 def precision() -> Literal["32-true", "bf16-mixed"]:
-    """bfloat16 autocast where the hardware computes in it, else float32."""
+    """bfloat16 autocast where the hardware supports it, else float32."""
     if accelerator() == "gpu":
         return "bf16-mixed"
     return "bf16-mixed" if set(_processor()[1]) & BF16_FLAGS else "32-true"
 
 
 @cache
-def described(kind: Literal["cpu", "gpu"]) -> str:
-    """What computes here, as far as it may decide how a sum is rounded: the GPU, or the processor with its extensions."""
+def device_name(kind: Literal["cpu", "gpu"]) -> str:
+    """Name of the device, as far as it may affect rounding: the GPU, or the processor with its extensions."""
     if kind == "gpu":
         for path in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
             for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -53,7 +53,7 @@ def described(kind: Literal["cpu", "gpu"]) -> str:
 
 
 def processor() -> str:
-    """The processor's name, or its architecture's where nothing else is told."""
+    """The processor's name, or its architecture where the system reports no name."""
     return _processor()[0]
 
 
@@ -64,16 +64,16 @@ def extensions() -> frozenset[str]:
 
 @cache
 def _processor() -> tuple[str, frozenset[str]]:
-    """The processor's name and flags, as Linux tells them; elsewhere the name of its architecture alone."""
+    """The processor's name and flags as Linux reports them; on other systems the name of its architecture alone."""
     try:
-        told = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return platform.machine(), frozenset()
-    lines = [(key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in told.splitlines())]
+    lines = [(key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in cpuinfo.splitlines())]
     name = next((value for key, value in lines if key == "model name"), platform.machine())
     return name, frozenset(flag for key, value in lines if key in ("flags", "Features") for flag in value.split())
 
 
 def cores() -> int:
-    """Processors this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Locks between processes on one machine: they belong to the process, and the system releases them however it ends."""
+"""Locks between processes on one machine, which the system releases when the process ends for any reason."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import TextIO
 
 
 class Lock:
-    """A lock that this process holds on a file, alone or together with others that share it."""
+    """A file lock that this process holds, exclusively or shared with others."""
 
     def __init__(self, path: Path, file: TextIO) -> None:
         self._path, self._file = path, file
 
     @classmethod
     def take(cls, path: Path, *, shared: bool = False, wait: bool = False) -> Lock | None:
-        """The lock on `path`, which is made; None when another process holds it and this one does not `wait`.
+        """Lock the file `path`, which is created if needed; None when another process holds it and this one does not
+        `wait`.
 
         Raises OSError where `path` cannot be written.
         """
@@ -29,24 +30,24 @@ class Lock:
             except BlockingIOError:
                 file.close()
                 return None
-            # its last holder may have taken the file away between our opening and our locking it
+            # its last holder may have deleted the file after it was opened here and before it was locked
             if _is_file(path, file):
                 return cls(path, file)
             file.close()
 
     def share(self) -> None:
-        """Let others hold it too, who share it; one that waits to hold it alone may come first."""
+        """Turn an exclusive lock into a shared one; a waiting process may lock it exclusively in between."""
         fcntl.flock(self._file, fcntl.LOCK_SH)
 
-    def say(self, who: str) -> None:
-        """Leave a word for those who find the file locked."""
+    def write_owner(self, owner: str) -> None:
+        """Write `owner` into the file, for processes that find it locked."""
         self._file.truncate(0)
-        self._file.write(who)
+        self._file.write(owner)
         self._file.flush()
 
-    def release(self, *, forget: bool = False) -> None:
-        """Let it go; `forget` takes the file away, of a lock that is rarely taken twice."""
-        if forget:
+    def release(self, *, delete: bool = False) -> None:
+        """Release the lock; `delete` also deletes the file, for locks that are rarely taken twice."""
+        if delete:
             self._path.unlink(missing_ok=True)
         self._file.close()
 

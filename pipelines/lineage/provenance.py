@@ -1,4 +1,4 @@
-"""The record beside every artifact, from which the artifact can be rebuilt and its ancestry told."""
+"""The record in every artifact, from which the artifact can be rebuilt and its ancestry traced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 
 def is_fingerprint(name: str) -> bool:
-    """Whether `name` is 64 hex digits: only such a name is ever made part of a path."""
+    """Whether `name` is 64 hex digits: only such names become part of a path."""
     return _FINGERPRINT.fullmatch(name) is not None
 
 
@@ -28,7 +28,7 @@ def _hexadecimal(name: str) -> str:
 
 
 def _inside(name: str) -> str:
-    """A relative path that stays in its folder."""
+    """Validate that `name` is a relative path that stays in its folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
         raise ValueError(f"{name!r} leads out of the artifact")
@@ -36,7 +36,7 @@ def _inside(name: str) -> str:
 
 
 Fingerprint = Annotated[str, AfterValidator(_hexadecimal)]
-Inside = Annotated[str, AfterValidator(_inside)]
+RelativePath = Annotated[str, AfterValidator(_inside)]
 
 
 class FileDigest(BaseModel):
@@ -56,7 +56,7 @@ class DataSource(BaseModel):
 
 
 class Environment(BaseModel):
-    """What ran, where and when: recorded beside the result, never inside its identity."""
+    """Conditions under which a step was computed: recorded with the result, never part of its identity."""
 
     python: str
     platform: str
@@ -67,15 +67,15 @@ class Environment(BaseModel):
     seconds: float
     resumed_from_step: int | None = None
     compiled: bool | None = None
-    """Whether kernels compiled for the machine took part; None in older records, and before a step is computed."""
+    """Whether compiled kernels of an accelerator were used; None in older records, and before a step is computed."""
     device: str | None = None
-    """The processor with the extensions that decide how it rounds, or the GPU; None in a record that does not say."""
+    """The processor with the extensions that affect rounding, or the GPU; None in older records."""
     runtime: dict[str, Any] = {}
-    """The job's `Runtime`: threads, ranks, how the network was divided among them."""
+    """The job's `Runtime`: threads, ranks, how the network was sharded among them."""
 
 
 class Provenance(BaseModel):
-    """Everything known about one artifact. `identity` hashed is `fingerprint`; the rest is its story."""
+    """Everything recorded of one artifact. The hash of `identity` is `fingerprint`; the rest is for information."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -89,31 +89,32 @@ class Provenance(BaseModel):
     """Role (`start`, `teacher`, `subject:classify@0`) to fingerprint, in the order in which the recipe names them."""
     data: dict[str, DataSource]
     checkpoint: dict[str, Any] | None = None
-    """How the recipe named the checkpoint of others that it started from; what was in it is in `identity`."""
-    files: dict[Inside, FileDigest]
+    """The third-party checkpoint that it started from, as named in the recipe; the digest of its content is in
+    `identity`."""
+    files: dict[RelativePath, FileDigest]
     result: dict[str, Any]
     environment: Environment
     seal: str = ""
-    """sha256 of all of the above, given when it is published: a flipped bit in a number would pass for another result."""
+    """sha256 of all fields above, set when it is published: otherwise a flipped bit in a number would go unnoticed."""
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """The record of the artifact in `folder`. Raises StoreError when it is missing or not as it was written."""
+        """The record of the artifact in `folder`. Raises StoreError when it is missing or damaged."""
         path = folder / RECORD
         again = f"delete the folder {folder} and run again to rebuild it"
         try:
-            found = cls.model_validate_json(path.read_bytes())
+            record = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise StoreError(f"{folder}: not an artifact of this store, {RECORD} is missing; {again}") from None
         except ValueError as error:
             raise StoreError(f"{path}: damaged record ({str(error).splitlines()[0]}); {again}") from error
-        if found.seal and found.seal != found.sealed().seal:
+        if record.seal and record.seal != record.sealed().seal:
             raise StoreError(f"{path}: damaged record (it is not what was published); {again}")
-        return found
+        return record
 
     @property
     def judges(self) -> bool:
-        """Whether it looks at the models of other steps and is none itself."""
+        """Whether the step evaluates models of other steps and produces none itself."""
         return any(role.startswith("subject:") for role in self.parents)
 
     def sealed(self) -> Self:

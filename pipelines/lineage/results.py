@@ -1,4 +1,4 @@
-"""The folder of one job: the names of its files, and what a finished job reports of itself."""
+"""The folder of one job: the names of its files, and the result that a finished job reports."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pydantic import BaseModel
 RESULT = "result.json"
 """Written into a job's folder after everything else: its presence, not an exit code, means success."""
 SCRATCH = "scratch"
-"""Folder inside a job's folder for what resuming needs and the result does not."""
+"""Folder inside a job's folder for files that only resuming needs, not the result."""
 CHECKPOINTS = "checkpoints"
 """Folder inside SCRATCH that holds a job's checkpoints."""
 COMPILED = "compiled"
-"""Folder beside the tokenised corpora for what an accelerator compiled for this machine."""
+"""Folder next to the tokenised corpora for files that an accelerator compiled for this machine."""
 METRICS = "metrics.jsonl"
-"""One JSON object a line, appended while a job runs."""
+"""File with one JSON object per line, appended while a job runs."""
 PROBES = "probes.json"
 """The records of a probe stage."""
 
 
 class Result(BaseModel):
-    """What a finished job reports of itself."""
+    """What a finished job reports."""
 
     metrics: dict[str, Any] = {}
     tokens: int = 0
@@ -29,8 +29,8 @@ class Result(BaseModel):
     parameters: int = 0
     resumed_from_step: int | None = None
     passed_over: tuple[str, ...] = ()
-    """Why each newer checkpoint than that one was not used."""
+    """Descriptions of the damaged checkpoints, newer than that of `resumed_from_step`, that were skipped."""
     compiled: bool = False
-    """Whether an accelerator took part in training."""
+    """Whether an accelerator was used in training."""
     device: str | None = None
     """The device that computed it, which may be on another machine than the flow."""

@@ -1,7 +1,7 @@
-"""The identity of code: what a module means, not how it is spelled.
+"""Identity of code: a digest of what a module computes, not of how it is written.
 
-The hash covers the normalised syntax tree of a module and of every first-party module it imports, at any depth. Comments,
-docstrings and formatting never move it; a changed default, constant or helper does.
+The hash covers the normalised syntax tree of a module and of every first-party module it imports, at any depth.
+Comments, docstrings and formatting never change it; a changed default, constant or helper does.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 
 FIRST_PARTY = ("pipelines", "tasks", "flows")
 OUTSIDE = ("pipelines.safety",)
-"""Rooms that decide what is refused or hidden, and never what is computed: no identity depends on them."""
+"""Packages that decide what is refused or redacted, never what is computed: no identity depends on them."""
 
 
 def source_hash(modules: str | Iterable[str]) -> str:
-    """Sixteen hex digits naming the meaning of `modules` together with all first-party code they import.
+    """Digest, sixteen hex digits, of `modules` together with all first-party code they import.
 
     Raises ModuleNotFoundError for a module that does not exist.
     """
@@ -50,7 +50,7 @@ def closure(module: str) -> frozenset[str]:
 
 @cache
 def _read(module: str) -> tuple[str, frozenset[str]]:
-    """What a module means as text, and the first-party modules it names in imports."""
+    """The normalised syntax tree of a module as text, and the first-party modules that it imports."""
     path = _file(module)
     if path is None:
         return "", frozenset()
@@ -59,9 +59,9 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
     named: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and _is_type_checking_block(node):
-            # imported for annotations only: cannot change a result. Emptied before any import is looked at, since a walk
-            # holds a node's children as soon as it has met the node
-            node.body = []
+            # imported for annotations only: cannot change a result. Emptied before the imports are collected, since
+            # ast.walk queues the children of a node before it yields the node
+            node.body.clear()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
@@ -85,8 +85,8 @@ def _is_outside(module: str) -> bool:
 def _without_docstrings(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            # a string standing alone is documentation wherever it stands: attribute docstrings too
-            node.body = [
+            # a string as a statement is documentation anywhere, attribute docstrings included
+            node.body[:] = [
                 statement
                 for statement in node.body
                 if not (
@@ -104,9 +104,9 @@ def _is_type_checking_block(node: ast.AST) -> bool:
 
 @cache
 def _file(module: str) -> Path | None:
-    """Where a first-party module is written; None when it is not a module (`from package import function`).
+    """The file of a first-party module; None when it is not a module (`from package import function`).
 
-    Found by its path: asking the import system would import the parents, and torch with them.
+    Located by its path: the import system would import the parent packages, and torch with them.
     """
     package, *rest = module.split(".")
     if package not in FIRST_PARTY:

@@ -1,10 +1,10 @@
-"""One immutable folder per fingerprint: the only place where a cache hit is decided.
+"""The artifact store: one immutable folder per fingerprint. Only this module decides whether a result is cached.
 
 data/store/<fingerprint>/            a finished artifact; provenance.json was written last
 data/store/.work/<fingerprint>/      an unfinished one: kept after a crash, so that training resumes from it
-data/store/.work/<fingerprint>.lock  held by the process that computes it: others wait, and take what it published
-data/store/.tokens/<key>/            a tokenised corpus, which any stage can make again
-data/store/.lock                     shared by executions, held alone by what removes artifacts
+data/store/.work/<fingerprint>.lock  held by the process that computes it: others wait, and use what it publishes
+data/store/.tokens/<key>/            a tokenised corpus, which any stage can compute again
+data/store/.lock                     held shared by executions, exclusively while artifacts are removed
 data/store/.reproduced/              stores of `cursus reproduce`: kept where something in them differs
 """
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.errors import StoreError
-from pipelines.lineage.disk import flush, write_whole
+from pipelines.lineage.disk import flush, write_text_atomically
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import RECORD, FileDigest, Provenance, is_fingerprint
@@ -45,7 +45,7 @@ class Store:
         self.root = root
 
     def folder(self, fingerprint: str) -> Path:
-        """Where an artifact lies, or would. StoreError for anything but a fingerprint: no other name becomes a path."""
+        """Folder of an artifact, whether it exists or not. Raises StoreError for any name that is not a fingerprint."""
         if not is_fingerprint(fingerprint):
             raise StoreError(f"{self.root}: {fingerprint!r} is no fingerprint (64 hex digits); see `cursus lineage`")
         return self.root / fingerprint
@@ -53,30 +53,30 @@ class Store:
     def get(self, fingerprint: str) -> Artifact | None:
         """The artifact, if it exists and every file still has the digest it was published with; else None.
 
-        Raises StoreError for an artifact whose record or files were changed or lost: using it would lie, and deleting it
-        silently would hide that something edits the store.
+        Raises StoreError for an artifact whose record or files were changed or lost: using it would give wrong results,
+        and deleting it silently would hide that something edits the store.
         """
         folder = self.folder(fingerprint)
         return _verified(folder) if folder.exists() else None
 
     def find(self, prefix: str) -> Artifact:
         """The one artifact whose fingerprint starts with `prefix`. Raises StoreError when none or several do."""
-        # names first: a look at every folder of a large store takes seconds
+        # names first: reading every folder of a large store takes seconds
         named = [name for name in _listed(self.root) if name.startswith(prefix) and is_fingerprint(name)]
-        found = sorted(name for name in named if (self.root / name / RECORD).exists())
-        if len(found) != 1:
-            what = f"{len(found)} artifacts start" if found else "no artifact starts"
+        matches = sorted(name for name in named if (self.root / name / RECORD).exists())
+        if len(matches) != 1:
+            what = f"{len(matches)} artifacts start" if matches else "no artifact starts"
             raise StoreError(f"{self.root}: {what} with {prefix!r}; give more digits, or see `cursus lineage`")
-        artifact = self.get(found[0])
+        artifact = self.get(matches[0])
         assert artifact is not None
         return artifact
 
     def fingerprints(self) -> set[str]:
-        """Those of all finished artifacts: a look at names alone, also in a large store."""
+        """The fingerprints of all finished artifacts, from folder names alone: fast in a large store too."""
         return {name for name in _listed(self.root) if is_fingerprint(name)}
 
     def all(self, among: Collection[str] | None = None) -> Iterator[Provenance]:
-        """The records of all finished artifacts, or of those `among` some fingerprints, oldest first. Files are not verified.
+        """The records of all finished artifacts, or of those in `among`, oldest first. Files are not verified.
 
         Every record is read: 3 s in a store of ten thousand.
         """
@@ -85,7 +85,7 @@ class Store:
         yield from sorted(records, key=lambda record: (record.environment.started, record.fingerprint))
 
     def workspace(self, fingerprint: str) -> Path:
-        """The folder where the result of `fingerprint` is being made; what a crash left there is kept for resuming."""
+        """The folder in which the result of `fingerprint` is computed; its content survives a crash, for resuming."""
         folder = self.root / ".work" / self.folder(fingerprint).name
         try:
             (folder / SCRATCH).mkdir(parents=True, exist_ok=True)
@@ -95,15 +95,15 @@ class Store:
 
     @property
     def tokens(self) -> Path:
-        """The folder that stages share tokenised corpora in."""
+        """The folder of the tokenised corpora that stages share."""
         return self.root / ".tokens"
 
     def publish(self, provenance: Provenance) -> Artifact:
         """Turn the workspace of `provenance.fingerprint` into an artifact, in one rename.
 
         Everything is flushed to disk first and the record is written last, so a crash at any moment leaves either a
-        workspace with its result, or a whole artifact, or one that `claim` finds and puts in its place. The given record's
-        `files` are replaced by what the workspace holds. Raises StoreError when the disk is full.
+        workspace with its result, or a whole artifact, or one that `claim` completes. The `files` of the given record
+        are replaced by those of the workspace. Raises StoreError when the disk is full.
         """
         work = self.workspace(provenance.fingerprint)
         try:
@@ -114,15 +114,15 @@ class Store:
                     flush(path)
                     files[name.as_posix()] = FileDigest(sha256=digest_file(path), bytes=path.stat().st_size)
             sealed = provenance.model_copy(update={"files": files}).sealed()
-            write_whole(work / RECORD, sealed.to_json(), work / SCRATCH / RECORD, flushed=True)
-            return self._place(work)
+            write_text_atomically(work / RECORD, sealed.to_json(), work / SCRATCH / RECORD, flushed=True)
+            return self._move(work)
         except OSError as error:
             raise _disk_error(work, error) from error
 
     def claim(self, fingerprint: str) -> Lock | None:
-        """The right to compute `fingerprint`, until it is released; None while another process has it.
+        """The lock that permits computing `fingerprint`, until it is released; None while another process holds it.
 
-        What a crash left between its record and its place is an artifact afterwards.
+        A workspace that a crash left between writing the record and the rename becomes an artifact first.
         """
         work = self.root / ".work" / fingerprint
         try:
@@ -130,15 +130,18 @@ class Store:
             if lock is not None and (work / RECORD).exists() and not (work / RESULT).exists():
                 try:
                     _verified(work)
-                    self._place(work)
+                    self._move(work)
                 except StoreError:
                     (work / RECORD).unlink()  # no result: it is computed again
             return lock
         except OSError as error:
             raise _disk_error(self.root, error) from error
 
-    def _place(self, work: Path) -> Artifact:
-        """Give a workspace whose record is written its name. Its result goes last: without it, the record vouches for all."""
+    def _move(self, work: Path) -> Artifact:
+        """Rename a workspace with a record to its artifact folder.
+
+        Its result file is deleted last: a workspace with a record and no result is complete.
+        """
         shutil.rmtree(work / SCRATCH, ignore_errors=True)
         (work / RESULT).unlink(missing_ok=True)
         flush(work)
@@ -148,25 +151,25 @@ class Store:
         return Artifact(target, Provenance.read(target))
 
     @contextmanager
-    def used(self) -> Iterator[None]:
-        """Compute into the store, beside other executions. Raises StoreError at once when something holds it alone."""
-        with self._locked(shared=True, trouble="something is being removed from this store"):
+    def shared(self) -> Iterator[None]:
+        """Hold the store shared, to compute into it. Raises StoreError at once while it is held exclusively."""
+        with self._locked(shared=True, reason="something is being removed from this store"):
             yield
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the store alone. Raises StoreError at once when an execution is using it."""
-        with self._locked(shared=False, trouble="a run is using this store"):
+        """Hold the store exclusively. Raises StoreError at once while an execution is using it."""
+        with self._locked(shared=False, reason="a run is using this store"):
             yield
 
     @contextmanager
-    def _locked(self, shared: bool, trouble: str) -> Iterator[None]:
+    def _locked(self, shared: bool, reason: str) -> Iterator[None]:
         try:
             lock = Lock.take(self.root / ".lock", shared=shared)
         except OSError as error:
             raise _disk_error(self.root, error) from error
         if lock is None:
-            raise StoreError(f"{self.root}: {trouble}; wait for it to end or stop it, then run again")
+            raise StoreError(f"{self.root}: {reason}; wait for it to end or stop it, then run again")
         try:
             yield
         finally:
@@ -192,7 +195,10 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _verified(folder: Path) -> Artifact:
-    """The artifact in `folder`. Raises StoreError where its record or one of its files is not as it was published."""
+    """The artifact in `folder`.
+
+    Raises StoreError where its record or one of its files differs from what was published.
+    """
     provenance = Provenance.read(folder)
     for name, recorded in provenance.files.items():
         path = folder / name

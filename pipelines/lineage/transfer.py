@@ -1,7 +1,7 @@
-"""Artifacts as one file: a tar with a model and everything it was made from, taken in only after every byte is checked.
+"""Artifacts as one tar file, with everything a model was made from; imported only after every byte is verified.
 
-export(store, fingerprints, Path("model.tar"))
-take_in(other, Path("model.tar"))
+export_artifacts(store, fingerprints, Path("model.tar"))
+import_artifacts(other, Path("model.tar"))
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 from pipelines.errors import StoreError
-from pipelines.lineage.disk import one_of_many, written_whole
+from pipelines.lineage.disk import atomic_write, unique_temporary_path
 from pipelines.lineage.fingerprint import fingerprint
 from pipelines.lineage.provenance import RECORD, Provenance, is_fingerprint
 from pipelines.lineage.store import Store, require_space
 
 READABLE = (".json", ".jsonl", ".onnx", ".parquet", ".safetensors", ".txt")
-"""What an artifact consists of. None of it can hold code; a pickle can, whatever it is called."""
+"""Suffixes of the files in an artifact. None of these formats can hold code; a pickle can, under any name."""
 LONGEST_RECORD = 16 * 2**20
-"""Bytes of a provenance.json; a hundred stages with a thousand files stay far below."""
+"""Maximum bytes of a provenance.json; a hundred stages with a thousand files stay far below."""
 
 
-def export(store: Store, names: Collection[str], destination: Path) -> int:
-    """Write the artifacts `names` to a tar file, beside its place first; the number of bytes.
+def export_artifacts(store: Store, names: Collection[str], destination: Path) -> int:
+    """Write the artifacts `names` atomically to a tar file; returns its size in bytes.
 
-    Equal artifacts give equal bytes. StoreError for an artifact that is damaged, or a file that is there already.
+    Equal artifacts give equal bytes. Raises StoreError for a damaged artifact, or if `destination` exists.
     """
     if destination.exists():
-        raise StoreError(f"{destination}: is there already; give another name or delete it")
+        raise StoreError(f"{destination}: already exists; give another name or delete it")
     for name in names:
         if store.get(name) is None:
             raise StoreError(f"{store.root}: there is no artifact {name}")
     destination.parent.mkdir(parents=True, exist_ok=True)
     with (
-        written_whole(destination, one_of_many(destination), flushed=True) as aside,
-        tarfile.open(aside, mode="w", format=tarfile.PAX_FORMAT) as tar,
+        atomic_write(destination, unique_temporary_path(destination), flushed=True) as temporary,
+        tarfile.open(temporary, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for name in sorted(names):
             for path in sorted(path for path in (store.root / name).rglob("*") if path.is_file()):
@@ -46,11 +46,11 @@ def export(store: Store, names: Collection[str], destination: Path) -> int:
     return destination.stat().st_size
 
 
-def take_in(store: Store, source: Path) -> list[str]:
-    """Add the artifacts of a tar file to the store; the fingerprints of those that were not there.
+def import_artifacts(store: Store, source: Path) -> list[str]:
+    """Add the artifacts of a tar file to the store; returns the fingerprints of those that were not there before.
 
-    Nothing of it is trusted: names, kinds of file, digests and identities are checked before the first artifact gets its
-    place. Raises StoreError that names the member, and leaves the store as it was.
+    The file is not trusted: names, file types, digests and identities are checked before the first artifact is moved
+    into the store. Raises a StoreError that names the member, and leaves the store as it was.
     """
     store.root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=store.root) as folder:
@@ -80,7 +80,7 @@ def take_in(store: Store, source: Path) -> list[str]:
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Without owner, time and mode of this machine."""
+    """Clear the owner, time and mode of a member."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime, member.mode = 0, 0o644
@@ -88,43 +88,45 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
-    """The bytes of a member that `_refuse` let through, and nothing else of it: neither its mode nor its owner.
+    """Write the bytes of a member that passed `_refuse`, but neither its mode nor its owner.
 
-    Not `extract`, whose filter the first releases of Python 3.11 lack.
+    `TarFile.extract` is not used: the first releases of Python 3.11 lack its filter.
     """
     content = tar.extractfile(member)
     assert content is not None, "a plain file"
-    place = folder / member.name
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with content, place.open("xb") as file:
+    path = folder / member.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with content, path.open("xb") as file:
         shutil.copyfileobj(content, file)
 
 
 def _refuse(source: Path, member: tarfile.TarInfo) -> None:
+    """Raise StoreError for a member that cannot be a file of an artifact."""
     parts = PurePosixPath(member.name).parts
     if member.issparse():
         raise StoreError(
-            f"{source}: {member.name!r}: stands for {member.size:,} bytes that are not in the file; nothing was taken in"
+            f"{source}: {member.name!r}: is sparse, with {member.size:,} bytes that are not in the file; nothing was "
+            "imported"
         )
     if parts[-1:] == (RECORD,) and member.size > LONGEST_RECORD:
-        raise StoreError(f"{source}: {member.name!r}: a record of {member.size:,} bytes; nothing was taken in")
+        raise StoreError(f"{source}: {member.name!r}: a record of {member.size:,} bytes; nothing was imported")
     if not member.isfile() or len(parts) < 2 or ".." in parts or not is_fingerprint(parts[0]):
         raise StoreError(
-            f"{source}: {member.name!r}: not a file of an artifact (<fingerprint>/<file>); nothing was taken in"
+            f"{source}: {member.name!r}: not a file of an artifact (<fingerprint>/<file>); nothing was imported"
         )
     if PurePosixPath(member.name).suffix not in READABLE:
         raise StoreError(
-            f"{source}: {member.name!r}: artifacts hold only {', '.join(READABLE)}; other kinds of file may run code when "
-            "they are read. Nothing was taken in"
+            f"{source}: {member.name!r}: artifacts hold only {', '.join(READABLE)}; other kinds of file may run code "
+            "when they are read. Nothing was imported"
         )
 
 
 def _verified(incoming: Store, name: str, source: Path) -> Provenance:
     artifact = incoming.get(name) if (incoming.root / name / RECORD).exists() else None
     if artifact is None:
-        raise StoreError(f"{source}: {name}: has no {RECORD}; nothing was taken in")
+        raise StoreError(f"{source}: {name}: has no {RECORD}; nothing was imported")
     record = artifact.provenance
     files = {path.relative_to(artifact.folder).as_posix() for path in artifact.folder.rglob("*") if path.is_file()}
     if record.fingerprint != name or fingerprint(record.identity) != name or files != {*record.files, RECORD}:
-        raise StoreError(f"{source}: {name}: is not what its record says; nothing was taken in")
+        raise StoreError(f"{source}: {name}: is not what its record says; nothing was imported")
     return record

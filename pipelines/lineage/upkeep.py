@@ -1,7 +1,7 @@
-"""Keeping a store: is everything in it whole, and what may go?
+"""Maintenance of a store: verify its artifacts, and delete those that are no longer needed.
 
 for flaw in flaws(store): print(flaw)
-unneeded(store, roots)              # what none of the `roots` needs, with sizes
+unneeded(store, roots)              # folders that none of the `roots` needs, with sizes
 remove(store, fingerprints)
 """
 
@@ -21,19 +21,19 @@ from pipelines.lineage.store import Store
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A finished artifact, or a workspace that no result came of."""
+class RemovableFolder:
+    """A folder of the store that may be deleted: an artifact, an unfinished workspace, or a tokenised corpus."""
 
     fingerprint: str
     what: str
-    """`classify@0` of its recipe, or that it is unfinished."""
+    """Recipe and step (`bert classify@0`), "unfinished" or "tokenised corpus"."""
     folder: Path
     bytes: int
 
 
 def flaws(store: Store) -> Iterator[str]:
-    """What is wrong with each artifact that is not as it was published: a changed or missing file, a damaged record, a
-    name that is not that of its identity, a parent that is missing. Every file is read."""
+    """Yield a message for each flaw of an artifact: a changed or missing file, a damaged record, a name that is not the
+    fingerprint of its identity, a missing parent. Reads every file."""
     present = set(_folders(store))
     for name in sorted(present):
         try:
@@ -58,52 +58,54 @@ def flaws(store: Store) -> Iterator[str]:
 
 
 def lineage_of(store: Store, roots: Collection[str]) -> set[str]:
-    """The fingerprints of `roots` and of everything they were made from. Raises StoreError for one that is not there."""
-    found: set[str] = set()
+    """The fingerprints of `roots` and of all their ancestors. Raises StoreError for one that is not in the store."""
+    lineage: set[str] = set()
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in lineage:
+            lineage.add(name)
             waiting += Provenance.read(store.folder(name)).parents.values()
-    return found
+    return lineage
 
 
-def unneeded(store: Store, roots: Collection[str], younger_than: float) -> list[Kept]:
-    """What none of `roots` was made from, and no artifact younger than `younger_than` seconds either.
+def unneeded(store: Store, roots: Collection[str], younger_than: float) -> list[RemovableFolder]:
+    """The folders that are no ancestor of any of `roots`, nor of an artifact younger than `younger_than` seconds.
 
-    Unfinished work goes when nothing in it changed for as long, a tokenised corpus when nothing read it. A root that is not
-    in the store needs nothing.
+    An unfinished workspace is included when nothing in it has changed for that long, a tokenised corpus when it was not
+    read for that long. Roots that are not in the store are ignored.
     """
     now = time.time()
     present = {name: Provenance.read(store.root / name) for name in _folders(store)}
     young = [name for name in present if now - (store.root / name / RECORD).stat().st_mtime < younger_than]
     needed = lineage_of(store, [name for name in {*roots, *young} if name in present])
     gone = [
-        Kept(name, f"{record.recipe} {record.stage}@{record.seed}", store.root / name, _size(store.root / name))
+        RemovableFolder(
+            name, f"{record.recipe} {record.stage}@{record.seed}", store.root / name, _size(store.root / name)
+        )
         for name, record in present.items()
         if name not in needed
     ]
     for folder in sorted((store.root / ".work").glob("*")):
         if folder.is_dir() and now - _touched(folder) >= younger_than:
-            gone.append(Kept(folder.name, "unfinished", folder, _size(folder)))
-    for folder in sorted(store.tokens.glob("[0-9a-f]*")):  # its time is that of its last use
+            gone.append(RemovableFolder(folder.name, "unfinished", folder, _size(folder)))
+    for folder in sorted(store.tokens.glob("[0-9a-f]*")):  # its modification time is that of its last use
         if now - folder.stat().st_mtime >= younger_than:
-            gone.append(Kept(folder.name, "tokenised corpus", folder, _size(folder)))
+            gone.append(RemovableFolder(folder.name, "tokenised corpus", folder, _size(folder)))
     return gone
 
 
-def remove(store: Store, gone: Collection[Kept]) -> None:
-    """Delete what `unneeded` found, while no run uses the store.
+def remove(store: Store, gone: Collection[RemovableFolder]) -> None:
+    """Delete the folders that `unneeded` returned, while no run uses the store.
 
-    Each artifact is moved out of sight first, so that a kill leaves a whole artifact or none.
+    Each folder is renamed first, so that a kill leaves a whole artifact or none.
     """
-    aside = store.root / ".removed"
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
+    removed = store.root / ".removed"
+    shutil.rmtree(removed, ignore_errors=True)
+    removed.mkdir(parents=True)
     for one in gone:
-        os.replace(one.folder, aside / f"{one.folder.parent.name.lstrip('.')}-{one.fingerprint}")
-    shutil.rmtree(aside)
+        os.replace(one.folder, removed / f"{one.folder.parent.name.lstrip('.')}-{one.fingerprint}")
+    shutil.rmtree(removed)
 
 
 def _folders(store: Store) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a model's weights went through, from the records of the store."""
+"""The training history of a model's weights, from the records of the store."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ PLAIN_TEXT = ("pretrain", "adapt_domain", "adapt_task")
 """Kinds of stages that train on plain text, in the order of a curriculum."""
 
 Record = Mapping[str, Any]
-"""A `provenance.json` as it was read."""
+"""A parsed `provenance.json`."""
 
 
-def continued(fingerprint: str, records: Mapping[str, Record]) -> Iterator[Record]:
-    """The record of a model, of the one whose weights it continues, and so on to the first; what is unknown ends it.
+def weight_history(fingerprint: str, records: Mapping[str, Record]) -> Iterator[Record]:
+    """Yield the record of a model, of the model whose weights it continues, and so on to the first; stops at an unknown
+    one.
 
-    One that starts from random weights continues none: only the shape is that of its start.
+    A model with `untrained` random weights continues no other: it takes only the architecture from its start.
     """
     record = records.get(fingerprint)
     while record is not None:

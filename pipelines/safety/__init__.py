@@ -1,0 +1,1 @@
+"""Checks and redaction that never affect a computed result."""

@@ -1,4 +1,4 @@
-"""Addresses that only this machine reaches."""
+"""Addresses that are reachable from this machine only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host`, a name or an address, IPv6 also in brackets, is reached from this machine only."""
+    """Whether `host`, a name or an address, IPv6 also in brackets, is reachable from this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,4 +1,5 @@
-"""The process that started this one: it holds standard input open, and closes it by ending, however it ends."""
+"""Detect the end of the parent process: it holds standard input open, which closes when the parent ends for any reason.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ import threading
 from collections.abc import Callable
 
 
-def at_callers_end(act: Callable[[], object]) -> None:
-    """Call `act` in a thread of its own once standard input is closed. What is written to it before is read and dropped."""
+def on_parent_exit(act: Callable[[], object]) -> None:
+    """Call `act` in a separate thread once standard input is closed. Input before that is read and discarded."""
 
     def wait() -> None:
-        # from the descriptor: a thread that waits inside `sys.stdin` makes the interpreter abort when it shuts down
+        # reads the descriptor: a thread that waits inside `sys.stdin` makes the interpreter abort when it shuts down
         while os.read(0, 65536):
             pass
         act()

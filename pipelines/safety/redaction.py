@@ -1,4 +1,4 @@
-"""Texts without the secrets that got into them: passwords of addresses, signed queries, values of secret variables."""
+"""Remove secrets from texts: passwords in URLs, signed queries, values of secret environment variables."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ _USER = re.compile(r"(?<=://)[^\s/'\"<>]*@")
 _QUERY = re.compile(r"(?P<key>[?&][^=&\s'\"]+)=(?P<value>[^&\s'\"]+)")
 HIDDEN = "***"
 SHORTEST = 8
-"""Characters of a variable's value that is looked for; shorter ones are words that stand in every text."""
+"""Minimum characters of a variable's value that is searched for; shorter values are words that occur in every text."""
 
 
-def names_secret(key: str) -> bool:
-    """Whether what stands under `key` (of settings, of a query, of the environment) is a secret."""
+def is_secret_name(key: str) -> bool:
+    """Whether the value of `key` (in settings, a query or the environment) is a secret."""
     return _NAMES_SECRET.search(key) is not None
 
 
 def redacted(text: str) -> str:
-    """`text` with `***` for the user and password of every address, for secret queries, and for the values of this process's
-    environment variables whose names say that they are secret."""
+    """`text` with `***` in place of the user and password of every URL, of secret query values, and of the values of
+    this process's environment variables with secret names."""
     text = _USER.sub(f"{HIDDEN}@", text)
-    text = _QUERY.sub(lambda found: f"{found['key']}={HIDDEN}" if names_secret(found["key"][1:]) else found[0], text)
+    text = _QUERY.sub(_redact_query, text)
     for name, value in os.environ.items():
-        if len(value) >= SHORTEST and value in text and names_secret(name):
+        if len(value) >= SHORTEST and value in text and is_secret_name(name):
             text = text.replace(value, HIDDEN)
     return text
+
+
+def _redact_query(match: re.Match[str]) -> str:
+    """A query parameter with its value hidden, if its name is that of a secret."""
+    return f"{match['key']}={HIDDEN}" if is_secret_name(match["key"][1:]) else match[0]

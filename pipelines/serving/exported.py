@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, SerializeAsAny, ValidationError
 
 from pipelines.errors import DataError
 from pipelines.lineage.fingerprint import digest_file
-from pipelines.lineage.hardware import described, extensions
-from pipelines.lineage.provenance import FileDigest, Inside
+from pipelines.lineage.hardware import device_name, extensions
+from pipelines.lineage.provenance import FileDigest, RelativePath
 from pipelines.serving.runtimes import Compute, ServingRuntime
 
 EXPORT = "export.json"
@@ -95,7 +95,7 @@ class Export(BaseModel):
     measured: dict[str, ExportMeasurement]
     left_out: dict[str, str]
     """Runtime that was not measured → the reason."""
-    files: dict[Inside, FileDigest]
+    files: dict[RelativePath, FileDigest]
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -146,6 +146,6 @@ def slow_here(record: Export, here: frozenset[str] | None = None) -> str | None:
         return None
     had = ", ".join(name for name in useful if name in record.machine.instructions)
     return (
-        f"exported for {record.runtime.name} on a processor with {had}; this one has none ({described('cpu')}), "
+        f"exported for {record.runtime.name} on a processor with {had}; this one has none ({device_name('cpu')}), "
         "so answers are the same but slow: export the model on this machine"
     )

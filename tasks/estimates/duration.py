@@ -146,7 +146,7 @@ def _history(
     records: Sequence[Provenance], planned: Mapping[str, KnownStep], tables: Mapping[str, TableSize]
 ) -> list[_Measured]:
     """Recorded steps that were computed on this kind of device, without resumption from a checkpoint."""
-    here = hardware.described(hardware.accelerator())
+    here = hardware.device_name(hardware.accelerator())
     newest = sorted(records, key=lambda record: record.environment.started)[-HISTORY:]
     known = dict(planned)
     for record in newest:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pipelines.errors import StoreError
 from pipelines.lineage.store import Store
-from pipelines.lineage.upkeep import Kept, remove, unneeded
+from pipelines.lineage.upkeep import RemovableFolder, remove, unneeded
 from tasks.decisions.journal import PromotionJournal
 from tasks.tracking.journal import pending_models
 from tasks.tracking.recorder import Recorder
@@ -15,7 +15,7 @@ from tasks.tracking.registry import Registry
 DAY = 24 * 60 * 60
 
 
-def removable(root: Path, store: Store, days: float) -> list[Kept]:
+def removable(root: Path, store: Store, days: float) -> list[RemovableFolder]:
     """Artifacts older than `days` from which no version of a registered model was made.
 
     Raises StoreError when MLflow does not answer: without it, the needed artifacts are unknown.
@@ -30,7 +30,7 @@ def removable(root: Path, store: Store, days: float) -> list[Kept]:
     return unneeded(store, registered | pending_models(root) | PromotionJournal(store).referenced(), days * DAY)
 
 
-def collect(root: Path, store: Store, days: float) -> list[Kept]:
+def collect(root: Path, store: Store, days: float) -> list[RemovableFolder]:
     """Remove the artifacts that `removable` returns, and return them. Raises StoreError while a run uses the store."""
     with store.exclusive():
         removed = removable(root, store, days)

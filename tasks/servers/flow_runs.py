@@ -80,7 +80,7 @@ def report_ended_runs(root: Path, api: str | None = None, auth: str | None = Non
                 lock = Lock.take(path)
                 if lock is not None:
                     corrected += _correct(path, client)
-                    lock.release(forget=True)
+                    lock.release(delete=True)
     except Exception as error:
         log.debug("final states of flow runs were not reported to Prefect: %s", error)
     return corrected

@@ -28,7 +28,7 @@ def conditions(
         seconds=round(seconds, 3),
         resumed_from_step=result.resumed_from_step if result else None,
         compiled=result.compiled if result else None,
-        device=(result.device if result else None) or hardware.described(runtime.accelerator),
+        device=(result.device if result else None) or hardware.device_name(runtime.accelerator),
         runtime=runtime.model_dump(mode="json"),
     )
 

@@ -191,7 +191,7 @@ class Journal:
 
     def forget(self) -> None:
         """Delete the journal: MLflow has recorded all of it."""
-        self._lock.release(forget=True)
+        self._lock.release(delete=True)
 
     def refuse(self) -> Path:
         """Rename the journal to `.refused`, so that it is not sent again, and return its new path."""

@@ -27,7 +27,7 @@ TAGS = (
 def test_a_tag_is_refused_in_a_recipe_with_its_line(tag: str, tmp_path: Path) -> None:
     marker = tmp_path / "harmed"
     text = GOOD.replace("objective: masked_lm", f"objective: {tag.format(marker=marker)}")
-    with pytest.raises(RecipeError, match=r"good.yaml:\d+: the tag .* asks for an object"):
+    with pytest.raises(RecipeError, match=r"good.yaml:\d+: the tag .* requests an object"):
         library_of(tmp_path, good=text).load("good")
     assert not marker.exists() and "antigravity" not in sys.modules
 
@@ -36,7 +36,7 @@ def test_a_tag_is_refused_in_a_recipe_with_its_line(tag: str, tmp_path: Path) ->
 def test_a_tag_is_refused_in_params(tag: str, tmp_path: Path) -> None:
     marker = tmp_path / "harmed"
     (tmp_path / "params.yaml").write_text(PARAMS.replace("texts/general", tag.format(marker=marker)))
-    with pytest.raises(RecipeError, match=r"params.yaml:\d+: the tag .* asks for an object"):
+    with pytest.raises(RecipeError, match=r"params.yaml:\d+: the tag .* requests an object"):
         load_settings(tmp_path)
     assert not marker.exists() and "antigravity" not in sys.modules
 
@@ -47,7 +47,7 @@ def test_aliases_that_grow_without_end_are_refused(tmp_path: Path) -> None:
         for before, after in zip("abcde", "bcdef", strict=True)
     )
     laughs = f"settings:\n  a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n{levels}"
-    with pytest.raises(RecipeError, match="more than 100,000 values with its aliases written out"):
+    with pytest.raises(RecipeError, match="more than 100,000 values with its aliases expanded"):
         library_of(tmp_path, good=f"{laughs}{GOOD}").load("good")
 
 

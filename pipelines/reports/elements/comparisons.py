@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.lineage.weights import PLAIN_TEXT, continued
+from pipelines.lineage.weights import PLAIN_TEXT, weight_history
 from pipelines.reports.elements.scores import PlottedScore, draw_scores
 from pipelines.reports.elements.table import Table, difference, estimate, number, text, verdict
 from pipelines.reports.elements.wording import capital, measured_in, metric_name, score, span
@@ -184,5 +184,5 @@ def _names(value: Any) -> Any:
 
 def _texts(fingerprint: str, records: Records) -> list[tuple[str, str]]:
     """Kind and fingerprint of the stages on plain text that a model's weights went through, in order."""
-    read = [record for record in continued(fingerprint, records) if record["kind"] in PLAIN_TEXT]
+    read = [record for record in weight_history(fingerprint, records) if record["kind"] in PLAIN_TEXT]
     return [(record["kind"], record["fingerprint"]) for record in reversed(read)]

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from pipelines.lineage.results import METRICS
-from pipelines.lineage.weights import continued
+from pipelines.lineage.weights import weight_history
 from pipelines.reports.elements.axes import COLOURS, Scale, count, horizontal_axis, ticks, vertical_axis
 
 TOTAL = "train/loss"
@@ -57,7 +57,7 @@ def read_curves(
 
 def tokens_before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> int:
     """Number of tokens that the ancestors of an artifact's weights were trained on."""
-    ancestors = list(continued(fingerprint, records))[1:]
+    ancestors = list(weight_history(fingerprint, records))[1:]
     return sum(int(record["result"].get("tokens", 0)) for record in ancestors)
 
 

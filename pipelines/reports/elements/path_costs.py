@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.lineage.weights import PLAIN_TEXT, continued
+from pipelines.lineage.weights import PLAIN_TEXT, weight_history
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _before(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> list[
     """Costs of the trainings on plain text that led to a model's weights, the latest first."""
     return [
         Cost(record["result"].get("tokens") or 0, record["environment"]["seconds"] / 60)
-        for record in continued(fingerprint, records)
+        for record in weight_history(fingerprint, records)
         if record["kind"] in PLAIN_TEXT
     ]
 

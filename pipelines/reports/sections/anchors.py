@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from pipelines.lineage.weights import PLAIN_TEXT, continued
+from pipelines.lineage.weights import PLAIN_TEXT, weight_history
 from pipelines.reports.elements.axes import count
 from pipelines.reports.elements.table import Table, estimate, number, text
 from pipelines.reports.elements.wording import metric_name, score
@@ -86,7 +86,7 @@ class PublishedSection(Section, name="anchors"):
 
 def _training(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[str, ...], bool, int]:
     """Kinds of a model's stages on plain text, whether it was compressed, and its number of parameters."""
-    line = list(continued(fingerprint, records))
+    line = list(weight_history(fingerprint, records))
     kinds = [record["kind"] for record in line]
     parameters = int(line[0].get("result", {}).get("parameters") or 0) if line else 0
     return tuple(kind for kind in reversed(kinds) if kind in PLAIN_TEXT), "compress" in kinds, parameters

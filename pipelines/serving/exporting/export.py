@@ -22,7 +22,7 @@ from pipelines.components import did_you_mean
 from pipelines.errors import DataError
 from pipelines.lineage.disk import flush
 from pipelines.lineage.fingerprint import digest_file
-from pipelines.lineage.hardware import described, extensions
+from pipelines.lineage.hardware import device_name, extensions
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import FileDigest
 from pipelines.models.text_network import OutputKind, max_row_length, output_kind, rows_per_example
@@ -159,7 +159,7 @@ def _scratch_folder(destination: Path) -> Iterator[Path]:
         yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        lock.release(forget=True)
+        lock.release(delete=True)
 
 
 def _opened(
@@ -292,7 +292,7 @@ def _machine(runtimes: Mapping[str, ServingRuntime], threads: int) -> Machine:
     useful = {name for runtime in runtimes_by_name().values() for name in runtime.instructions}
     packages = {name for runtime in runtimes.values() for name in runtime.packages if runtime.missing() is None}
     return Machine(
-        processor=described("cpu"),
+        processor=device_name("cpu"),
         instructions=tuple(sorted(useful & extensions())),
         threads=threads,
         versions={name: importlib.metadata.version(name) for name in sorted(packages)},

@@ -186,8 +186,7 @@ class PlainBatches:
         return batch
 
     def _split(self, windows: NDArray[np.generic]) -> NDArray[np.generic]:
-        """[windows, width] as [windows · segments, inner]: the first segments of all windows, then the second ones, …
-        """
+        """[windows, width] as [windows · segments, inner]: first segments of all windows, then second ones, …"""
         return windows.reshape(-1, self.segments, self.inner).swapaxes(0, 1).reshape(-1, self.inner)
 
     def _widened(self, values: NDArray[np.generic]) -> NDArray[np.int64]:

@@ -1,0 +1,1 @@
+"""Checkpoints of an interrupted stage, and the best weights of its validations."""

@@ -1,0 +1,1 @@
+"""The training loop: one LightningModule for every recipe, with validation, resuming and stopping."""

@@ -1,5 +1,4 @@
-"""Graceful stop: on SIGTERM, from a scheduler or a parent process, training finishes its step and writes a checkpoint.
-"""
+"""Graceful stop: on SIGTERM, from a scheduler or parent process, training finishes its step and writes a checkpoint."""
 
 from __future__ import annotations
 

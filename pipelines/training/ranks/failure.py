@@ -52,8 +52,7 @@ def has_failed(out: Path) -> bool:
 
 
 def read_failure(out: Path, stage: str) -> CursusError | None:
-    """The recorded error of the job of `stage` in this folder, with the stage in its message; None where there is none.
-    """
+    """The recorded error of the job of `stage` in this folder, with the stage in its message; None if none."""
     if not has_failed(out):
         return None
     record = json.loads((out / FILE).read_text(encoding="utf-8"))

@@ -24,8 +24,7 @@ def main(order: Path, ranks: int, restarts: int) -> None:
 
 
 def torchrun_arguments(rank: str, order: Path, ranks: int, restarts: int) -> list[str]:
-    """Arguments of torchrun to run the module `rank` as the ranks of a job; also sets the environment that gloo needs.
-    """
+    """Arguments of torchrun to run the module `rank` as the ranks of a job; sets the environment that gloo needs."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     folder = order.parent
     agents = folder / f"agents-{os.getpid()}"  # one per start: a rendezvous file cannot be used twice

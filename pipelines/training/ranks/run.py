@@ -37,7 +37,7 @@ def _run(job: Job) -> Result:
         return Result.model_validate_json(done.read_bytes())
     module, _, function = ENTRY[job.stage.kind].partition(":")
     result = cast("Result", getattr(importlib.import_module(module), function)(job))
-    result = result.model_copy(update={"device": hardware.described(job.runtime.accelerator)})
+    result = result.model_copy(update={"device": hardware.device_name(job.runtime.accelerator)})
     if process_group.rank() > 0:
         return result
     # a result that is cut off by a full disk must not be published

@@ -69,7 +69,7 @@ def test_a_file_that_its_holder_took_away_is_no_lock(tmp_path: Path) -> None:
     waiting = threading.Thread(target=lambda: taken.append(Lock.take(path, wait=True)))
     waiting.start()
     waiting.join(0.2)
-    first.release(forget=True)
+    first.release(delete=True)
     waiting.join(20)
     assert taken[0] is not None and path.exists() and Lock.take(path) is None, "it holds the file that others will open"
     taken[0].release()

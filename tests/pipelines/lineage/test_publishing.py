@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.lineage.disk import write_whole
+from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.provenance import RECORD
 from pipelines.lineage.results import RESULT
 from pipelines.lineage.store import Store
@@ -84,5 +84,5 @@ def test_a_record_vouches_for_nothing_that_is_not_on_the_disk(tmp_path: Path, di
 @pytest.mark.parametrize("flushed", [True, False])
 def test_a_file_gets_its_name_in_one_rename(tmp_path: Path, disk: Disk, flushed: bool) -> None:
     path = tmp_path / "record.json"
-    write_whole(path, "whole", flushed=flushed)
+    write_text_atomically(path, "whole", flushed=flushed)
     assert disk.flushed_before(path, disk.moment_of_name(path)) is flushed

@@ -36,7 +36,7 @@ import sys, time
 from pathlib import Path
 from pipelines.lineage.store import Store
 store = Store(Path(sys.argv[1]))
-with store.used():
+with store.shared():
     claim = store.claim("ab" * 32)
     print("held", flush=True)
     time.sleep(60)
@@ -118,15 +118,15 @@ def test_a_kill_while_publishing_leaves_a_workspace_or_a_whole_artifact(store: S
 def test_executions_share_the_store_and_a_killed_one_leaves_no_lock(store: Store) -> None:
     with subprocess.Popen([sys.executable, "-c", HOLD, str(store.root)], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None and child.stdout.readline() == "held\n"
-        with store.used():
+        with store.shared():
             assert store.claim(NAME) is None, "the other computes it"
             other = store.claim(OTHER)
             assert other is not None
-            other.release(forget=True)
+            other.release(delete=True)
         with pytest.raises(StoreError, match="a run is using this store; wait for it"), store.exclusive():
             pass
         child.send_signal(signal.SIGKILL)
-    with store.exclusive(), pytest.raises(StoreError, match="something is being removed"), store.used():
+    with store.exclusive(), pytest.raises(StoreError, match="something is being removed"), store.shared():
         pass
     claim = store.claim(NAME)
     assert claim is not None

@@ -18,7 +18,7 @@ from pipelines.errors import StoreError
 from pipelines.lineage.fingerprint import fingerprint
 from pipelines.lineage.provenance import RECORD, Environment, Provenance
 from pipelines.lineage.store import Store
-from pipelines.lineage.transfer import export, take_in
+from pipelines.lineage.transfer import export_artifacts, import_artifacts
 from pipelines.lineage.upkeep import flaws, lineage_of, remove, unneeded
 
 DAY = 24 * 60 * 60.0
@@ -97,19 +97,19 @@ def test_unfinished_work_goes_when_nothing_touched_it(store: Store) -> None:
 
 def test_a_model_travels_with_all_it_was_made_from(store: Store, family: dict[str, str], tmp_path: Path) -> None:
     names = lineage_of(store, {family["classify"]})
-    export(store, names, tmp_path / "one.tar")
-    export(store, names, tmp_path / "two.tar")
+    export_artifacts(store, names, tmp_path / "one.tar")
+    export_artifacts(store, names, tmp_path / "two.tar")
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
-    with pytest.raises(StoreError, match="is there already"):
-        export(store, names, tmp_path / "one.tar")
+    with pytest.raises(StoreError, match="already exists"):
+        export_artifacts(store, names, tmp_path / "one.tar")
     other = Store(tmp_path / "other")
-    assert take_in(other, tmp_path / "one.tar") == sorted(names)
-    assert list(flaws(other)) == [] and take_in(other, tmp_path / "one.tar") == []
+    assert import_artifacts(other, tmp_path / "one.tar") == sorted(names)
+    assert list(flaws(other)) == [] and import_artifacts(other, tmp_path / "one.tar") == []
     taken, own = other.get(family["classify"]), store.get(family["classify"])
     assert taken is not None and own is not None and taken.provenance == own.provenance
-    export(store, [family["classify"]], tmp_path / "alone.tar")
+    export_artifacts(store, [family["classify"]], tmp_path / "alone.tar")
     with pytest.raises(StoreError, match=r"its start \w{12} is neither in the file nor in the store"):
-        take_in(Store(tmp_path / "third"), tmp_path / "alone.tar")
+        import_artifacts(Store(tmp_path / "third"), tmp_path / "alone.tar")
 
 
 class Harmful:
@@ -148,7 +148,7 @@ def test_what_is_no_export_is_refused_and_nothing_is_taken_in(
 ) -> None:
     store = Store(tmp_path / "store")
     with pytest.raises(StoreError, match=says):
-        take_in(store, tar_of(tmp_path / "bad.tar", files, kind))
+        import_artifacts(store, tar_of(tmp_path / "bad.tar", files, kind))
     assert list(store.root.iterdir()) == [] and {path.name for path in tmp_path.iterdir()} == {"store", "bad.tar"}
 
 
@@ -165,8 +165,8 @@ def test_a_member_that_stands_for_more_than_the_file_holds_is_refused(tmp_path: 
     block[148:156] = b"%06o\0 " % sum(block[:512])
     big.write_bytes(bytes(block) + bytes(1024))
     store = Store(tmp_path / "store")
-    with pytest.raises(StoreError, match="stands for 1,099,511,627,776 bytes that are not in the file"):
-        take_in(store, big)
+    with pytest.raises(StoreError, match="is sparse, with 1,099,511,627,776 bytes that are not in the file"):
+        import_artifacts(store, big)
     assert list(store.root.iterdir()) == []
 
 
@@ -175,7 +175,7 @@ def test_a_record_of_gigabytes_is_not_read(tmp_path: Path) -> None:
     member.size = 2**34
     (tmp_path / "long.tar").write_bytes(member.tobuf() + bytes(1024))
     with pytest.raises(StoreError, match="a record of 17,179,869,184 bytes"):
-        take_in(Store(tmp_path / "store"), tmp_path / "long.tar")
+        import_artifacts(Store(tmp_path / "store"), tmp_path / "long.tar")
 
 
 @pytest.mark.parametrize("name", ["../../etc", "/etc", "", "a", "A" * 64, "a" * 63 + "/", f"{'a' * 64}/.."])
@@ -192,7 +192,7 @@ def test_no_name_but_a_fingerprint_becomes_a_path(store: Store, family: dict[str
 
 
 def test_a_record_that_is_not_of_its_name_is_refused(store: Store, family: dict[str, str], tmp_path: Path) -> None:
-    export(store, [family["general"]], tmp_path / "one.tar")
+    export_artifacts(store, [family["general"]], tmp_path / "one.tar")
     with tarfile.open(tmp_path / "one.tar") as tar:
         files = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
     record = json.loads(files[f"{family['general']}/{RECORD}"])
@@ -204,7 +204,7 @@ def test_a_record_that_is_not_of_its_name_is_refused(store: Store, family: dict[
         f"{family['general']}/model.safetensors": weights,
     }
     with pytest.raises(StoreError, match="is not what its record says"):
-        take_in(Store(tmp_path / "other"), tar_of(tmp_path / "forged.tar", files))
+        import_artifacts(Store(tmp_path / "other"), tar_of(tmp_path / "forged.tar", files))
     (tmp_path / "cut.tar").write_bytes((tmp_path / "one.tar").read_bytes()[:1500])
     with pytest.raises(StoreError, match="not a whole tar file of artifacts"):
-        take_in(Store(tmp_path / "other"), tmp_path / "cut.tar")
+        import_artifacts(Store(tmp_path / "other"), tmp_path / "cut.tar")

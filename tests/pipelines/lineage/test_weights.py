@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.lineage.weights import PLAIN_TEXT, continued
+from pipelines.lineage.weights import PLAIN_TEXT, weight_history
 from pipelines.recipe.kinds import Kind
 from pipelines.reports.elements.curves import tokens_before
 
@@ -33,7 +33,7 @@ RECORDS = {
 
 
 def _names(fingerprint: str) -> list[str]:
-    return [record["fingerprint"] for record in continued(fingerprint, RECORDS)]
+    return [record["fingerprint"] for record in weight_history(fingerprint, RECORDS)]
 
 
 def test_the_walk_goes_from_a_model_to_the_first_whose_weights_it_continues() -> None:

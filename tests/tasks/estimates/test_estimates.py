@@ -66,7 +66,7 @@ def planned(folder: Path, text: dict[str, Path], tokens: int = 4096) -> Plan:
 def recorded(step: Step, seconds: float, tokens: int = 0, steps: int = 0, device: str | None = None) -> Provenance:
     environment = Environment(
         python="3", platform="", packages={}, commit=None, started="2026-01-01T00:00:00+00:00", seconds=seconds,
-        device=device or hardware.described(hardware.accelerator()), runtime={"threads": 1},
+        device=device or hardware.device_name(hardware.accelerator()), runtime={"threads": 1},
     )  # fmt: skip
     return Provenance(
         fingerprint=step.fingerprint, recipe=step.recipe, stage=step.name, kind=str(step.stage.kind), seed=step.seed,
