@@ -54,7 +54,7 @@ TRAIN = """
 import json, sys
 from pathlib import Path
 import pipelines
-from pipelines.recipe.job import METRICS
+from pipelines.lineage.results import METRICS
 from pipelines.lineage.provenance import DataSource
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run

@@ -77,7 +77,7 @@ def lines(out: Path) -> list[dict[str, float]]:
 @pytest.fixture(scope="module")
 def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LauncherSession]:
     """One for all jobs that end, as in an execution: a child that has imported torch serves many."""
-    with LocalLauncher().open(ROOT, tmp_path_factory.mktemp("launcher") / "log") as launching:
+    with LocalLauncher(restarts=1).open(ROOT, tmp_path_factory.mktemp("launcher") / "log") as launching:
         yield launching
 
 

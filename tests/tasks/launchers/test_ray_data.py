@@ -24,15 +24,16 @@ STEPS = """
 import os
 import runpy
 import sys
-from pipelines.corpora import shards
+from pipelines.corpora.engines import work
+from pipelines.corpora.shards import folders
 
-shards.ALONE_BELOW, shards.SHARD_BYTES = 0, 20_000  # a step would not ask for help with so little
+work.ALONE_BELOW, folders.SHARD_BYTES = 0, 20_000  # a step would not ask for help with so little
 for root in sys.argv[1:]:
     os.chdir(root)
     for step in ("pin", "collect", "clean"):
         sys.argv = [step, "small"]
         try:
-            runpy.run_module(f"pipelines.corpora.{step}", run_name="__main__", alter_sys=True)
+            runpy.run_module(f"pipelines.corpora.steps.{step}", run_name="__main__", alter_sys=True)
         except SystemExit as ended:
             assert not ended.code, ended.code
 assert "ray" in sys.modules

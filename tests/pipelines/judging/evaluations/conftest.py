@@ -10,7 +10,11 @@ import pytest
 from pipelines.judging.subjects import Subject
 from pipelines.models.classifier import load_classifier
 from pipelines.parts.compressions.dynamic_int8 import DynamicInt8
+from tests.made_once import made_once
 from tests.pipelines.judging.evaluations.tiny_classifier import Examples, documentation, train_classifier, write_tables
+
+STEPS = {"scratch": 40, "classify": 200}
+TRAINED = [(stage, seed) for stage in STEPS for seed in (0, 1, 2)]
 
 
 @dataclass(frozen=True)
@@ -26,13 +30,17 @@ class Trained:
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    root = tmp_path_factory.mktemp("evaluated")
     splits = documentation()
-    subjects: list[Subject] = []
-    for stage, steps in (("scratch", 40), ("classify", 200)):
-        for seed in (0, 1, 2):
-            folder = train_classifier(root / f"{stage}-{seed}", splits["train"], seed, steps)
-            subjects.append(Subject(stage=stage, seed=seed, fingerprint=f"{len(subjects) + 1:0<64x}", folder=folder))
-    DynamicInt8().convert(root / "classify-0", load_classifier(root / "classify-0"), root / "int8")
-    subjects.append(Subject(stage="int8", seed=0, fingerprint=f"{len(subjects) + 1:0<64x}", folder=root / "int8"))
-    return Trained(splits, write_tables(splits, root / "tables"), tuple(subjects))
+
+    def train(root: Path) -> None:
+        for stage, seed in TRAINED:
+            train_classifier(root / f"{stage}-{seed}", splits["train"], seed, STEPS[stage])
+        DynamicInt8().convert(root / "classify-0", load_classifier(root / "classify-0"), root / "int8-0")
+
+    root = made_once(tmp_path_factory, "evaluated", train)
+    subjects = tuple(
+        Subject(stage=stage, seed=seed, fingerprint=f"{number:0<64x}", folder=root / f"{stage}-{seed}")
+        for number, (stage, seed) in enumerate([*TRAINED, ("int8", 0)], 1)
+    )
+    tables = write_tables(splits, tmp_path_factory.mktemp("evaluated-tables"))
+    return Trained(splits, tables, subjects)
