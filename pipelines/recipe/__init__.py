@@ -7,5 +7,7 @@ check.py         whether the parts of a stage fit together, demand ⊆ supply (w
                  tokenizing.py, checkpoint.py; problems.py words the refusals)
 profiles.py      pure functions Recipe → Recipe (smoke); claims.py and lattice.py are such functions too plan.py
 Recipe → ordered steps with fingerprints; entries.py: kind of stage → function; job.py: the job of a step
-final_models.py  which models an execution ends in catalogue.py     docs/catalogue.md: every component with its keys
+final_models.py  which models an execution ends in
+systems.py       the published systems of recipes/systems.yaml, and which recipe is each
+catalogue.py     docs/catalogue.md: every component with its keys
 """

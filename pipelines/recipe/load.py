@@ -2,7 +2,7 @@
 
 A recipe file has the keys of `Recipe`, and two more that are resolved here:
 
-    base: bert                      inherit everything that is not given here from that recipe
+    base: bert                      inherit everything that is not given here from that recipe, but not its systems
     variants: {hour: {general: …}}  overlays on stages, chosen by name when a recipe is loaded
 
 A stage inherits the keys it omits: all of them from the stage named in `like`; the tokenizer, its limits, the
@@ -30,6 +30,7 @@ from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.recipe_file import FILE_KEYS, KeyPath, read_recipe
 from pipelines.recipe.schema import Recipe, Stage
+from pipelines.recipe.systems import OWN_KEYS, SYSTEMS, check_systems
 
 MERGED = ("budget", "optimizer")
 """Stage keys that are inherited key by key."""
@@ -48,7 +49,6 @@ CONTINUED = (
     "budget",
 )
 """Stage keys that a plain-text stage inherits from a plain-text start."""
-
 
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
 
@@ -92,7 +92,7 @@ class Library:
 
     def names(self) -> list[str]:
         """Sorted names of the recipes in the folder."""
-        return sorted(path.stem for path in self.folder.glob("*.yaml"))
+        return sorted(path.stem for path in self.folder.glob("*.yaml") if path.name != SYSTEMS)
 
     def load(
         self,
@@ -138,6 +138,8 @@ class Library:
         for name, claim in recipe.claims.items():
             for side in ("system", "baseline"):
                 self._require_stage(document, ("claims", name, side), getattr(claim, side))
+        if problem := check_systems(recipe, self.folder):
+            raise document.error(*problem)
         return recipe
 
     def stage(self, recipe: Recipe, reference: str) -> Stage:
@@ -158,7 +160,7 @@ class Library:
 
     def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:
         path = Path(name) if name.endswith((".yaml", ".yml")) else self.folder / f"{name}.yaml"
-        if not path.exists():
+        if not path.exists() or path == self.folder / SYSTEMS:
             raise RecipeError(f"there is no recipe {name!r}.{did_you_mean(name, self.names())}")
         if name in seen:
             raise RecipeError(f"{path}: circular `base`: {' → '.join((*seen, name))}")
@@ -179,6 +181,8 @@ class Library:
                 if base in self.names():
                     raise
                 raise document.error(("base",), str(error)) from None
+            for key in OWN_KEYS:
+                base_document.values.pop(key, None)
             _overlay(base_document, document.values.pop("stages", None) or {}, locations, ("stages",))
             document = Document(
                 document.name,

@@ -14,7 +14,7 @@ from ruamel.yaml.reader import ReaderError
 from pipelines.components.plain_yaml import refuse_tags
 from pipelines.errors import RecipeError
 
-FILE_KEYS = ("name", "paper", "settings", "base", "variants", "stages", "claims")
+FILE_KEYS = ("name", "paper", "systems", "system_stages", "settings", "base", "variants", "stages", "claims")
 """Top-level keys of a recipe file."""
 KeyPath: TypeAlias = tuple[str, ...]
 """Keys that lead to a value, outermost first; `()` is the document."""

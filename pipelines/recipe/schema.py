@@ -170,8 +170,22 @@ class Recipe(StrictModel):
     name: str
     paper: str = ""
     """`arXiv:…` or `doi:…` of the system."""
+    systems: tuple[str, ...] = ()
+    """Published systems that the recipe implements, with every defining part: ids of recipes/systems.yaml."""
+    system_stages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """System → the stages that are it; needed where a recipe has several. Without: the stages that claims call so."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Settings of the paper, for comparison only: nothing is computed from them."""
     stages: Annotated[dict[str, Stage], Field(min_length=1)]
     claims: dict[str, Claim] = Field(default_factory=dict)
     """Name → claim; `cursus claim` measures one."""
+
+    @field_validator("systems", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return _as_list(value)
+
+    @field_validator("system_stages", mode="before")
+    @classmethod
+    def _stages_listed(cls, value: Any) -> Any:
+        return {key: _as_list(one) for key, one in value.items()} if isinstance(value, dict) else value

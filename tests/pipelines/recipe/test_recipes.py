@@ -32,7 +32,7 @@ from tests.small_corpus import documents
 from tests.small_tasks import write_family
 from tests.steps import RECIPES, job_of
 
-NAMES = sorted(path.stem for path in RECIPES.glob("*.yaml"))
+NAMES = Library(RECIPES).names()
 FORMS = [
     (name, variant)
     for name in NAMES
