@@ -149,7 +149,7 @@ def test_a_pickle_is_refused_and_so_is_a_damaged_file(trained: Trained, folder: 
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
     with pytest.raises(
-        RecipeError, match="no model.safetensors; only safetensors are read .a pickled checkpoint can run code"
+        RecipeError, match="no model.safetensors; only safetensors are read .a pickled checkpoint can execute code"
     ):
         assemble(stage, folder, open_tokenizer(folder), None, "cpu")
     (folder / "model.safetensors").write_bytes(b"\x10" * 100)
@@ -166,5 +166,5 @@ def test_what_does_not_fit_is_told(trained: Trained, folder: Path, tmp_path: Pat
         open_tokenizer(tmp_path)
     tokenizer = open_tokenizer(folder)
     tokenizer.add_tokens([f"new-{number}" for number in range(100)])
-    with pytest.raises(RecipeError, match="the tokenizer has 612 tokens, the network only 512"):
+    with pytest.raises(RecipeError, match="the tokenizer has 612 tokens, but the network's vocabulary only 512"):
         assemble(stage, folder, tokenizer, [], "cpu")

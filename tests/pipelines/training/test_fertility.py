@@ -42,7 +42,7 @@ def test_unknown_text_is_refused_with_examples(tokenizer: PreTrainedTokenizerFas
     said = (
         r"stage general: \d+\.\d\d% of the tokens of .*general\.parquet are unknown to its tokenizer "
         r"\(wordpiece, 512 tokens\), "
-        r"at most 1\.00% may be; most often '☃' \(5\)\. Train the tokenizer .*`limits: \{unknown: …\}`"
+        r"at most 1\.00% are allowed; most often '☃' \(5\)\. Train the tokenizer .*`limits: \{unknown: …\}`"
     )
     with pytest.raises(RecipeError, match=said):
         check_tokenizer(STAGE, "general", tables, tokenizer, "en")
