@@ -1,8 +1,8 @@
 #!/bin/sh
 # Copies the image's checkout to $CURSUS_ROOT, a volume that outlives containers, then runs the command.
 #
-# The user's files are kept: existing params.yaml and recipes, data/ and .cursus/. Everything else is updated whenever the image
-# changes.
+# The user's files are kept: existing params.yaml and recipes, data/ and .cursus/. Everything else is updated whenever
+# the image changes.
 set -eu
 image=${CURSUS_IMAGE:-/opt/cursus}
 root=${CURSUS_ROOT:?say where the checkout is to be}

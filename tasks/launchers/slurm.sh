@@ -1,5 +1,6 @@
-# Trap both signals, because untrapped either would end this shell. Slurm sends USR1 shortly before the time limit, and TERM
-# when the job is cancelled; the ranks receive TERM as well, and this shell waits for the checkpoint that they then write.
+# Trap both signals, because untrapped either would end this shell. Slurm sends USR1 shortly before the time limit, and
+# TERM when the job is cancelled; the ranks receive TERM as well, and this shell waits for the checkpoint that they then
+# write.
 leaving=
 trap 'leaving=${leaving:-$SECONDS}' USR1
 trap ':' TERM
@@ -38,8 +39,8 @@ else
 fi
 if [ "$status" -eq 0 ] || [ -e "$failure" ]; then exit "$status"; fi
 
-# The ranks ended early. If that was requested, and the job is not being cancelled, it is requeued with the same id and the
-# same log; a rank that failed ends the job.
+# The ranks ended early. If that was requested, and the job is not being cancelled, it is requeued with the same id and
+# the same log; a rank that failed ends the job.
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
     if job=$(scontrol --oneliner show job "$SLURM_JOB_ID"); then
         if [[ $job != *" JobState=RUNNING "* ]]; then exit "$status"; fi
@@ -47,7 +48,8 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
         if [ -n "$leaving" ] && [ "$attempt" -eq 1 ]; then
             newest=$(ls "$checkpoints" 2>/dev/null | grep '^step-' | sort | tail -n 1)
             if [ -e "$reached" ] && [ "$(cat "$reached")" = "$newest" ]; then
-                echo "two time limits have passed without a checkpoint in between: raise training.launcher.time or training.launcher.warning"
+                echo "two time limits have passed without a checkpoint in between:" \
+                    "raise training.launcher.time or training.launcher.warning"
                 exit 1
             fi
             echo "$newest" > "$reached"

@@ -1,4 +1,5 @@
-/* Preloaded into every process of a run: the wall clock is off by the seconds in a mapped file; the monotonic clock is not.
+/* Preloaded into every process of a run: the wall clock is off by the seconds in a mapped file; the monotonic clock is
+   not.
 
    libfaketime 0.9.10 does this too, but the time.sleep of Python 3.11 fails under it with EINVAL. */
 #define _GNU_SOURCE
