@@ -20,6 +20,7 @@ from flows.cli.lattice import lattice
 from flows.cli.promote import promote, rollback
 from flows.cli.reproduce import reproduce
 from flows.cli.store import store_app
+from flows.cli.systems import systems
 from pipelines.errors import CursusError
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -226,6 +227,7 @@ app.command(rich_help_panel="Train")(lattice)
 app.command(rich_help_panel="Use")(export)
 app.command(rich_help_panel="Use")(promote)
 app.command(rich_help_panel="Use")(rollback)
+app.command(rich_help_panel="Look")(systems)
 app.command(rich_help_panel="Look")(reproduce)
 app.add_typer(store_app, name="store", rich_help_panel="Look")
 

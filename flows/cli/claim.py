@@ -19,6 +19,7 @@ from pipelines.recipe.claims import claim_of, recipe_of_claim
 from pipelines.recipe.load import Library
 from tasks.datasets.planning import resolve_request, store_folder
 from tasks.records.claims import PAGE, record_claim
+from tasks.records.systems import write_page
 from tasks.servers.environment import prepare_environment
 
 
@@ -84,3 +85,4 @@ def measure(
     console.print(f"effect    {effect['difference']:+.3f} {interval}   {record['verdict']}", markup=False)
     console.print(f"published {record['published']}", soft_wrap=True)
     console.print(f"recorded  {root / PAGE}", soft_wrap=True)
+    write_page(root)

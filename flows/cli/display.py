@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def show_recipe(console: Console, recipe: Recipe) -> None:
     """Print one line per stage: its parts, corpus, start and budget."""
     console.print(f"{recipe.name} {recipe.paper}", style="bold")
+    if recipe.systems:
+        console.print(f"  implements (cursus systems): {', '.join(recipe.systems)}", soft_wrap=True)
     for key, value in recipe.settings.items():
         console.print(f"  in the paper, {key}: {value}", soft_wrap=True)
     for name, stage in recipe.stages.items():

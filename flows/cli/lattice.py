@@ -87,9 +87,11 @@ def lattice(
         console.print("every step ran; a smoke run measures nothing, so it is not recorded")
         return
     from tasks.records.lattices import PAGE, record_lattice
+    from tasks.records.systems import write_page
 
     _show_stages(record_lattice(root, request.variants, preview.plan, store, preview.prepared))
     console.print(f"recorded {root / PAGE}", soft_wrap=True)
+    write_page(root)
 
 
 def _show_stages(record: dict[str, Any]) -> None:

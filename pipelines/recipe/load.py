@@ -138,8 +138,8 @@ class Library:
         for name, claim in recipe.claims.items():
             for side in ("system", "baseline"):
                 self._require_stage(document, ("claims", name, side), getattr(claim, side))
-        if problem := check_systems(recipe, self.folder):
-            raise document.error(*problem)
+        if mistake := check_systems(recipe, self.folder):
+            raise document.error(*mistake)
         return recipe
 
     def stage(self, recipe: Recipe, reference: str) -> Stage:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
-from ruamel.yaml import YAML, YAMLError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from pipelines.errors import RecipeError
 from pipelines.recipe.kinds import Kind
@@ -146,7 +147,7 @@ def _read_cached(path: Path, modified: int) -> dict[str, tuple[PublishedSystem, 
         raise RecipeError(f"{path}:1: expected a mapping of section titles to lists of systems")
     result: dict[str, tuple[PublishedSystem, ...]] = {}
     ids: set[str] = set()
-    for section, entries in values.items():
+    for section, entries in ((str(key), value) for key, value in values.items()):
         if not isinstance(entries, list):
             raise _error(path, (section,), "expected a list of systems")
         systems = []

@@ -19,10 +19,10 @@ from pipelines.recipe.lattice import LATTICE
 from pipelines.recipe.plan import Plan
 from pipelines.reports.elements.axes import count
 from pipelines.reports.elements.path_costs import factor_costs, path_costs
-from pipelines.reports.elements.wording import capital, difference, measured_in, metric_name, score, span
+from pipelines.reports.elements.wording import capital, metric_name, score, span
 from pipelines.reports.sections.lattice import settled_by
 from tasks.datasets.prepared import Prepared
-from tasks.records.measurements import cost_record, dataset_record, read_records, write_record
+from tasks.records.measurements import cost_record, dataset_record, effect_text, read_records, write_record
 from tasks.records.reports import provenance_records
 
 RECORDS = Path("docs/lattices")
@@ -90,7 +90,7 @@ def render_page(root: Path) -> str:
                 f"{_name(record)} · {record['data']['dataset']}",
                 f"{seeds} × {measured['examples']:,}",
                 factor,
-                _effect(effect, metric),
+                effect_text(effect, metric),
                 f"{effect['p_holm']:.3f}",
                 f"{count(cost['tokens'])}, {cost['minutes']:.1f}" if cost else "",
                 f"**{effect['verdict']}**",
@@ -132,8 +132,3 @@ def _paths(record: Mapping[str, Any]) -> list[str]:
 
 def _name(record: Mapping[str, Any]) -> str:
     return " ".join((record["recipe"], *record["variants"]))
-
-
-def _effect(effect: Mapping[str, Any], metric: str) -> str:
-    ends = f"{difference(effect['low'], metric)}, {difference(effect['high'], metric)}"
-    return f"{difference(effect['difference'], metric)} {measured_in(metric)} [{ends}]"

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipelines.lineage import hardware
 from pipelines.lineage.disk import write_text_atomically
+from pipelines.reports.elements.wording import difference, measured_in
 from tasks.datasets.prepared import Prepared
 
 
@@ -32,6 +33,12 @@ def cost_record(seconds: Sequence[float], models: int) -> dict[str, Any]:
         "processor": hardware.processor(),
         "cores": os.cpu_count(),
     }
+
+
+def effect_text(effect: Mapping[str, Any], metric: str) -> str:
+    """The difference of a measured effect in the unit of its metric, and the ends of its 95 % interval."""
+    ends = f"{difference(effect['low'], metric)}, {difference(effect['high'], metric)}"
+    return f"{difference(effect['difference'], metric)} {measured_in(metric)} [{ends}]"
 
 
 def read_records(folder: Path) -> list[dict[str, Any]]:

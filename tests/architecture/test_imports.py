@@ -56,6 +56,10 @@ def test_planning_starts_nothing_heavy() -> None:
     assert imported(PLAN) == set(), "a plan is made, and a cached run ended, before these are paid for"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["recipes"], ["recipes", "bert"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["run", "--help"], ["recipes"], ["recipes", "bert"], ["systems"], ["systems", "electra"]],
+    ids=" ".join,
+)
 def test_the_command_line_answers_before_anything_heavy(arguments: list[str]) -> None:
     assert imported(CLI.format(arguments=arguments)) == set()

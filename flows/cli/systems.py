@@ -1,0 +1,91 @@
+"""`cursus systems`: the published systems, the recipe of each, and what was measured of its claims."""
+
+from __future__ import annotations
+
+from textwrap import shorten
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from flows.cli.exit_status import handle_errors
+from pipelines.errors import RecipeError
+from tasks.environment import project_root
+
+if TYPE_CHECKING:
+    from tasks.records.systems import MappedSystem, SystemResult
+
+console = Console(highlight=False)
+TITLE = 44
+"""Characters of a title in the list."""
+
+
+@handle_errors
+def systems(
+    row: Annotated[
+        str | None, typer.Argument(help="The id of a system, for example electra; all systems when not given.")
+    ] = None,
+) -> None:
+    """List the published systems: the recipe of each, and the verdict on its claim; or show one in full.
+
+    Example: cursus systems electra
+    """
+    from pipelines.recipe.systems import SYSTEMS, find_system
+    from tasks.records.systems import RECIPES, mapped_systems
+
+    root = project_root()
+    if not (root / RECIPES / SYSTEMS).exists():
+        raise RecipeError(f"this project has no list of systems: {root / RECIPES / SYSTEMS} is missing")
+    if row is None:
+        _show_all(mapped_systems(root))
+        return
+    system = find_system(root / RECIPES, row)
+    _show_one(next(one for one in mapped_systems(root) if one.system == system))
+
+
+def _show_all(mapped: list[MappedSystem]) -> None:
+    width = max(len(one.system.id) for one in mapped)
+    implemented = sum(bool(one.implementations) for one in mapped)
+    section = ""
+    for one in mapped:
+        if one.section != section:
+            section = one.section
+            _print(section, style="bold")
+        title = shorten(one.system.title, TITLE, placeholder=" …")
+        _print(f"  {one.system.id:<{width}}  {title:<{TITLE}}  {one.recipes:<13}  {one.verdict}".rstrip())
+    _print(f"{implemented} of {len(mapped)} systems have a recipe; the whole map is docs/systems.md")
+
+
+def _show_one(mapped: MappedSystem) -> None:
+    system = mapped.system
+    _print(system.id, style="bold")
+    lines = [
+        ("title", system.title),
+        ("paper", mapped.origin),
+        ("section", mapped.section),
+        ("to show", system.shows),
+    ]
+    if not mapped.implementations:
+        lines += [("recipe", mapped.recipes), ("missing", system.missing)]
+    for one, results in mapped.implementations:
+        lines.append(("recipe", f"{one.recipe.name}, stage{'s' * (len(one.stages) > 1)} {', '.join(one.stages)}"))
+        for result in results:
+            lines += _result(one.recipe.name, result)
+    for label, text in lines:
+        if text:
+            _print(f"  {label:<10}{text}")
+
+
+def _result(recipe: str, result: SystemResult) -> list[tuple[str, str]]:
+    name = f"{recipe}/{result.claim}: " if result.claim else ""
+    measured = ", ".join(one for one in (result.effect, result.cost) if one)
+    return [
+        ("claim", name + result.statement),
+        ("data", result.data),
+        ("verdict", f"{result.verdict}{f': {measured}' if measured else ''}"),
+        ("record", f"docs/{result.page}" if result.page else ""),
+    ]
+
+
+def _print(text: str, style: str | None = None) -> None:
+    console.print(text, style=style, markup=False, soft_wrap=True)
