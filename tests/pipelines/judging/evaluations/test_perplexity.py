@@ -116,7 +116,7 @@ def test_a_record_says_perplexity_a_token_and_bits_a_byte_of_the_same_texts(
     }
     render_report(execution, {}, tmp_path, {}, {}, tmp_path / "pages" / "report.html")
     page = (tmp_path / "pages" / "calibration.html").read_text(encoding="utf-8")
-    assert f"<h2>{name.replace('_', '-').capitalize()}</h2>" in page and "Bits a byte" in page
+    assert f"<h2>{name.replace('_', '-').capitalize()}</h2>" in page and "Bits per byte" in page
     told = (tmp_path / "pages" / "tables" / f"calibration-report-{name}.csv").read_text(encoding="utf-8")
     assert repr(stage["bits_per_byte"]["mean"]) in told
 
