@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable
 
 from pipelines.errors import RecipeError
 from pipelines.parts.backbones import Backbone
-from pipelines.parts.corruptions import Corruption
 from pipelines.parts.heads import Head
-from pipelines.parts.layouts import Layout
-from pipelines.parts.segmentations import UNSPACED, Segmentation
+from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy, conflict
 from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.judging import check_judging
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.probing import check_probing
-from pipelines.recipe.problems import Problem, listed, matching_members
+from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.starts import Checkpoint, Untrained
-from pipelines.recipe.tokenizing import check_tokens, check_vocabulary
+from pipelines.recipe.supply import check_supply, finds_words
+from pipelines.recipe.tokenizing import check_vocabulary
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.encoding import MULTIPLE
-from pipelines.vocabulary import Field, Signal
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The dataset that a recipe is checked against; checks that need a field which is None (unknown) are skipped."""
-
-    family: str | None = None
-    """Name of the dataset's task family."""
-    language: str | None = None
-    """ISO 639 code."""
 
 
 def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Problem | None:
@@ -50,7 +36,7 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
         or _check_task(stage, setting)
         or _check_backbone(stage)
         or _check_segmentation(stage, setting)
-        or _check_supply(stage, setting)
+        or check_supply(stage, setting)
     )
 
 
@@ -200,108 +186,13 @@ def _check_segmentation(stage: Stage, setting: Setting) -> Problem | None:
     """Check that the segmentation finds the words of the dataset's language."""
     if stage.segmentation is None or setting.language is None:
         return None
-    if _finds_words(type(stage.segmentation), setting.language):
+    if finds_words(type(stage.segmentation), setting.language):
         return None
     languages = stage.segmentation.languages
     known = listed(languages) if languages is not None else "languages written with spaces"
-    fits = matching_members(Segmentation, lambda one: _finds_words(one, setting.language))
+    fits = matching_members(Segmentation, lambda one: finds_words(one, setting.language))
     return (
         "segmentation",
         f"{stage.segmentation.name} segments {known}, but this dataset's language is {setting.language}; segmentations "
         f"that fit: {listed(fits)}",
     )
-
-
-def _finds_words(segmentation: type[Segmentation], language: str | None) -> bool:
-    if language is None:
-        return True
-    return language in segmentation.languages if segmentation.languages is not None else language not in UNSPACED
-
-
-def _check_supply(stage: Stage, setting: Setting) -> Problem | None:
-    """Check demand ⊆ supply for batch fields, tokenizer abilities and signals."""
-    assert stage.head is not None
-    fields = {Field.INPUT_IDS, Field.ORIGINAL_IDS}
-    if stage.kind.reads_plain_text:
-        fields |= {Field.DOCUMENTS, *stage.layout.provides}
-        if stage.segmentation is not None:
-            fields |= stage.segmentation.provides
-        segmenting = next((one.name for one in stage.corruption if one.segments > 1), None)
-        if segmenting is not None and stage.layout.provides:
-            fits = matching_members(Layout, lambda layout: not layout.provides)
-            why = "continue from batch to batch" if Field.MEMORY in stage.layout.provides else "hold several documents"
-            return (
-                "layout",
-                f"{segmenting} splits windows into segments, but rows of {stage.layout.name} {why}; use {listed(fits)}",
-            )
-    else:
-        fields |= {Field.ATTENTION_MASK, *stage.head.needs}
-        if stage.corpus == ("task",):
-            fields |= stage.head.labels
-        if stage.corruption:
-            return "corruption", "corruptions apply to plain text only; for a stage on labelled data set corruption: []"
-    for corruption in stage.corruption:
-        if lacking := corruption.needs - fields:
-            offers = _providing(lacking) + [
-                f"segmentation: {name}"
-                for name in matching_members(
-                    Segmentation, lambda one: lacking <= one.provides and _finds_words(one, setting.language)
-                )
-            ]
-            return (
-                "corruption",
-                f"{corruption.name} needs {listed(lacking)}, which no part before it provides{_hint(offers)}",
-            )
-        if unfit := check_tokens(stage, corruption.name, corruption.needs_tokens):
-            return "corruption", unfit
-        if Field.DOCUMENT_STARTS in fields and (provided := corruption.provides & stage.layout.provides):
-            return (
-                "corruption",
-                f"{corruption.name} provides {listed(provided)}, which layout {stage.layout.name} provides already",
-            )
-        fields = (fields - corruption.replaces) | corruption.provides
-    if unfit := check_tokens(stage, stage.head.name, stage.head.needs_tokens):
-        return "head", unfit
-    demands = []
-    for objective in stage.objective:
-        demands.append(("objective", objective.name, objective.needs_fields))
-        for name in objective.companion_heads:
-            companion = Head.model_validate(name)
-            demands.append(("objective", f"{objective.name}'s {name}", companion.needs))
-    if stage.objective:
-        demands.append(("head", stage.head.name, stage.head.needs - {Field.MEMORY}))
-    for key, name, needed in demands:
-        if lacking := needed - fields:
-            offers = _providing(lacking) if stage.kind.reads_plain_text else _labelling(lacking)
-            return key, f"{name} needs {listed(lacking)}, which no part of this stage provides{_hint(offers)}"
-    for objective in stage.objective:
-        if lacking_signals := objective.needs_signals - stage.head.provides:
-            providers = matching_members(Head, partial(_provides, lacking_signals))
-            return (
-                "objective",
-                f"{objective.name} needs {listed(lacking_signals)}, which the head {stage.head.name} does not provide; "
-                f"heads that do: {listed(providers)}",
-            )
-        if objective.needs_teacher and stage.teacher is None:
-            return "teacher", f"{objective.name} learns from a teacher: name the teacher stage"
-    return None
-
-
-def _provides(signals: frozenset[Signal], head: type[Head]) -> bool:
-    return signals <= head.provides
-
-
-def _hint(offers: list[str]) -> str:
-    return f"; parts that do: {', '.join(offers)}" if offers else ""
-
-
-def _providing(lacking: Iterable[Field]) -> list[str]:
-    """Names of the corruptions that provide the fields `lacking`."""
-    needed = set(lacking)
-    return matching_members(Corruption, lambda corruption: needed <= corruption.provides)
-
-
-def _labelling(lacking: Iterable[Field]) -> list[str]:
-    """Names of the heads whose encoding adds the fields `lacking` to a labelled batch."""
-    needed = set(lacking)
-    return matching_members(Head, lambda head: needed <= head.labels)

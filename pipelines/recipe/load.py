@@ -25,9 +25,10 @@ from pydantic import ValidationError
 
 from pipelines.components import UNKNOWN_KEY, did_you_mean
 from pipelines.errors import RecipeError
-from pipelines.recipe.check import Setting, check
+from pipelines.recipe.check import check
 from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.kinds import Kind
+from pipelines.recipe.problems import Setting
 from pipelines.recipe.recipe_file import FILE_KEYS, KeyPath, read_recipe
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.systems import OWN_KEYS, SYSTEMS, check_systems

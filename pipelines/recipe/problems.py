@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from pipelines.components import Component, discover
@@ -20,3 +21,13 @@ def matching_members(family: type[Component], fits: Callable[..., bool]) -> list
 def listed(values: Iterable[object]) -> str:
     """Format values as `a, b, c`, sorted; `none` when there are none."""
     return ", ".join(sorted(str(value) for value in values)) or "none"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The dataset that a recipe is checked against; checks that need a field which is None (unknown) are skipped."""
+
+    family: str | None = None
+    """Name of the dataset's task family."""
+    language: str | None = None
+    """ISO 639 code."""

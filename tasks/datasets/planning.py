@@ -12,10 +12,10 @@ from pipelines.components import did_you_mean
 from pipelines.corpora.settings.dataset import load_settings, read_params
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
-from pipelines.recipe.check import Setting
 from pipelines.recipe.lattice import lattice_of
 from pipelines.recipe.load import Library, RecipeOptions
 from pipelines.recipe.plan import Plan, plan
+from pipelines.recipe.problems import Setting
 from pipelines.recipe.profiles import smoke as smoke_profile
 from pipelines.recipe.schema import Recipe
 from pipelines.reports.anchors import read_anchors

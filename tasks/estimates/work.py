@@ -6,27 +6,22 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Stage
 from pipelines.vocabulary import Ability, Signal
+from tasks.estimates.backbone_size import BackboneSize, forward_operations
 
 if TYPE_CHECKING:
     from tasks.datasets.prepared import Prepared
 
-WIDTHS = ("hidden_size", "n_embd", "d_model")
-LAYERS = ("num_hidden_layers", "n_layer", "num_layers")
-DECODER_LAYERS = ("num_decoder_layers",)
-"""Configuration keys of the hidden size and of the numbers of layers, in the spellings of the architectures."""
 USUAL_VOCABULARY = 30_522
 CHARACTERS_IN_TOKEN = 4.0
 PREDICTED = 0.15
 """Share of the tokens that are predicted under a corruption that has no `rate`."""
-RELATIVE = 2
-"""Cost factor of attention with relative positions, for which there is no fused kernel."""
 ANSWERING = 2.0
 """Cost factor of inference: in float32, and without the kernels of a training step."""
 WRITING_SCORES = 4.0
@@ -137,7 +132,7 @@ def backbone_description(one: KnownStep, others: Mapping[str, KnownStep]) -> str
 
 
 def _plain(
-    one: KnownStep, others: Mapping[str, KnownStep], backbone: _Backbone, tables: Mapping[str, TableSize]
+    one: KnownStep, others: Mapping[str, KnownStep], backbone: BackboneSize, tables: Mapping[str, TableSize]
 ) -> Work:
     stage, budget = one.stage, one.stage.budget
     text = [_table(one, name, tables) for name in one.data]
@@ -153,7 +148,7 @@ def _plain(
     sample = min(getattr(new, "sample_bytes", all_of_it), all_of_it) if new else 0
     rates = [float(rate) for corruption in stage.corruption if (rate := getattr(corruption, "rate", None))]
     share = (rates[0] if rates else PREDICTED) if stage.corruption else 1.0
-    each, scoring = _forward(backbone, budget.length), share * _scoring(one, others, backbone)
+    each, scoring = forward_operations(backbone, budget.length), share * _scoring(one, others, backbone)
     companions = 1 + COMPANION * sum(len(objective.companion_heads) for objective in stage.objective)
     streams = 2 if Ability.TWO_STREAM in backbone.offers else 1
     return Work(
@@ -168,7 +163,7 @@ def _plain(
 
 
 def _labelled(
-    one: KnownStep, others: Mapping[str, KnownStep], backbone: _Backbone, tables: Mapping[str, TableSize]
+    one: KnownStep, others: Mapping[str, KnownStep], backbone: BackboneSize, tables: Mapping[str, TableSize]
 ) -> Work:
     stage, budget = one.stage, one.stage.budget
     train, validation = _table(one, "train", tables), _table(one, "validation", tables)
@@ -186,7 +181,7 @@ def _labelled(
     steps = max(1, round(epochs * per_epoch))
     tokens, steps = one.trained or (round(epochs * texts * each), steps)
     validations = max(1.0, steps / max(1, per_epoch))
-    forward = _forward(backbone, round(each))
+    forward = forward_operations(backbone, round(each))
     operations = 3 * forward * tokens + forward * validations * validation.documents * each
     if stage.teacher is not None:  # its outputs are computed once
         operations += forward * texts * each
@@ -223,7 +218,7 @@ def _judged(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str
             subject, backbone = others[fingerprint], _backbone(others[fingerprint], others)
             for one_pass in passes:
                 length = min(float(subject.stage.budget.length), one_pass.tokens)
-                operations += ANSWERING * _forward(backbone, round(length)) * length * one_pass.rows
+                operations += ANSWERING * forward_operations(backbone, round(length)) * length * one_pass.rows
                 scoring += (
                     WRITING_SCORES * min(length, one_pass.scored) * one_pass.rows * _scoring(subject, others, backbone)
                 )
@@ -240,20 +235,7 @@ def _judged(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str
     )
 
 
-def _forward(backbone: _Backbone, length: int) -> float:
-    """Operations per token of a forward pass: 12 h² weights per layer plus the products of attention; 8 h² weights per
-    recurrent layer."""
-    width = backbone.width
-    if Ability.RECURRENT in backbone.offers:
-        return backbone.layers * 16 * width**2
-    return (
-        backbone.layers
-        * (24 * width**2 + 4 * length * width)
-        * (RELATIVE if Ability.TWO_STREAM in backbone.offers else 1)
-    )
-
-
-def _scoring(one: KnownStep, others: Mapping[str, KnownStep], backbone: _Backbone) -> float:
+def _scoring(one: KnownStep, others: Mapping[str, KnownStep], backbone: BackboneSize) -> float:
     """Operations of scoring the whole vocabulary for one token."""
     return 2 * backbone.width * (_vocabulary(one, others) + backbone.width)
 
@@ -262,38 +244,19 @@ def _writes(stage: Stage) -> bool:
     return stage.head is not None and Signal.TARGET_LOGITS in stage.head.provides
 
 
-@dataclass(frozen=True)
-class _Backbone:
-    """The dimensions of a backbone, known before it is built."""
-
-    dims: Mapping[str, Any]
-    described: str = ""
-    offers: frozenset[Ability] = frozenset()
-
-    @property
-    def width(self) -> float:
-        return _first(self.dims, WIDTHS, 768.0)
-
-    @property
-    def layers(self) -> float:
-        # a table of word vectors has a width and no layers
-        usual = 0.0 if "hidden_size" in self.dims else 12.0
-        return _first(self.dims, LAYERS, usual) + _first(self.dims, DECODER_LAYERS, 0.0)
-
-
-def _backbone(one: KnownStep, others: Mapping[str, KnownStep]) -> _Backbone:
+def _backbone(one: KnownStep, others: Mapping[str, KnownStep]) -> BackboneSize:
     """The backbone that a step trains, which one of its ancestors may define."""
     seen: KnownStep | None = one
     while seen is not None:
         if seen.checkpoint is not None:
             config = json.loads((seen.checkpoint / "config.json").read_text(encoding="utf-8"))
-            return _Backbone(config, str(config.get("model_type", "")))
+            return BackboneSize(config, str(config.get("model_type", "")))
         if (backbone := seen.stage.backbone) is not None:
-            return _Backbone(
+            return BackboneSize(
                 {**backbone.model_dump(), **getattr(backbone, "dims", {})}, backbone.label, backbone.offers
             )
         seen = others.get(seen.parents.get("start", ""))
-    return _Backbone({})
+    return BackboneSize({})
 
 
 def _vocabulary(one: KnownStep, others: Mapping[str, KnownStep]) -> float:
@@ -308,7 +271,3 @@ def _vocabulary(one: KnownStep, others: Mapping[str, KnownStep]) -> float:
 def _table(one: KnownStep, name: str, tables: Mapping[str, TableSize]) -> TableSize:
     source = one.data.get(name)
     return tables.get(source.digest if source else "", tables.get(name, TableSize(0, 0)))
-
-
-def _first(dims: Mapping[str, Any], names: tuple[str, ...], otherwise: float) -> float:
-    return next((float(dims[name]) for name in names if dims.get(name)), otherwise)

@@ -24,7 +24,7 @@ corpora.shards.tally corpora.shards.writing errors lineage lineage.disk lineage.
 lineage.source models models.classifier models.opening networks networks.document_attention networks.folder
 networks.masked_softmax networks.operation parts parts.accelerators parts.corruptions parts.distributions parts.heads
 parts.layouts parts.objectives parts.optimizers parts.segmentations parts.strategies parts.tokenizers recipe
-recipe.starts recipe.strict task_families vocabulary training training.assembly training.assembly.answer_cache
+recipe.starts recipe.strict task_families training training.assembly training.assembly.answer_cache
 training.assembly.assemble training.assembly.companions training.assembly.export training.assembly.fertility
 training.assembly.new_words training.assembly.parameter_groups training.batches training.batches.corruption_shards
 training.batches.encoded_shards training.batches.examples training.batches.few_labels training.batches.micro_batches
@@ -32,7 +32,7 @@ training.batches.packed_rows training.batches.plain_text training.batches.readin
 training.batches.token_stream training.batches.word_cache training.checkpoints training.checkpoints.best_weights
 training.checkpoints.folder training.checkpoints.local_files training.loop training.loop.fit training.loop.inputs
 training.loop.module training.loop.no_op_profiler training.loop.resume training.loop.seeding training.loop.stopping
-training.loop.validation training.metrics_log training.ranks training.ranks.process_group
+training.loop.validation training.metrics_log training.ranks training.ranks.process_group vocabulary
 """
 """The modules that compute every training stage: a change of any of them computes every model anew."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from pipelines.recipe.check import Setting
+from pipelines.recipe.problems import Setting
 from tests.pipelines.recipe.test_parts_that_cannot_meet import GPT, refusal, written
 from tests.steps import library_of
 

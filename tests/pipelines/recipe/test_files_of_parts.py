@@ -9,8 +9,8 @@ import pytest
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe import plan as planning
-from pipelines.recipe.check import Setting
 from pipelines.recipe.plan import Step
+from pipelines.recipe.problems import Setting
 from tests.pipelines.recipe.test_bad_recipes import GOOD
 from tests.steps import library_of, plan_of
 

@@ -17,10 +17,10 @@ from pipelines.judging.evaluations import stage as judging
 from pipelines.judging.subjects import Subject
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, PROBES, RESULT
-from pipelines.recipe.check import Setting
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, Step, plan
+from pipelines.recipe.problems import Setting
 from pipelines.recipe.profiles import smoke
 from pipelines.recipe.schema import Recipe
 from pipelines.task_families import TaskFamily

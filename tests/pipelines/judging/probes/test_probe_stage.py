@@ -13,8 +13,8 @@ from pipelines.errors import RecipeError
 from pipelines.judging.probes.stage import STATISTICS, probe
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import PROBES
-from pipelines.recipe.check import Setting
 from pipelines.recipe.kinds import Kind
+from pipelines.recipe.problems import Setting
 from tests.pipelines.judging.probes.small_models import job_on, save_model, write_table
 from tests.pipelines.training.small_recipe import GENERAL
 from tests.small_tasks import DERIVED
