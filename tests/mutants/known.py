@@ -67,8 +67,8 @@ KNOWN = {
     ),
     "file copied to its name": Mutant(
         "pipelines/lineage/disk.py",
-        "        os.replace(place, path)\n",
-        "        path.write_bytes(place.read_bytes())\n        place.unlink()\n",
+        "        os.replace(temporary, path)\n",
+        "        path.write_bytes(temporary.read_bytes())\n        temporary.unlink()\n",
         (f"{PUBLISHING}::test_a_file_gets_its_name_in_one_rename",),
     ),
     "leakage window of 14 words": Mutant(
