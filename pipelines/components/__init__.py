@@ -15,6 +15,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -81,24 +82,29 @@ class Component(BaseModel):
         if isinstance(value, str):
             value = {"name": value}
         if not isinstance(value, dict) or "name" not in value:
-            raise ValueError(f"{cls.__name__.lower()}: expected a name or a mapping with the key 'name', got {value!r}")
+            raise ValueError(f"{class_words(cls)}: expected a name or a mapping with the key 'name', got {value!r}")
         value = dict(value)
         chosen = value.pop("name")
         member = cls.members.get(chosen)
         if member is None:
-            raise ValueError(f"no {cls.__name__.lower()} is called {chosen!r}.{did_you_mean(str(chosen), cls.members)}")
-        refuse_unknown_keys(f"{cls.__name__.lower()} {chosen!r}", value, member.model_fields)
+            raise ValueError(f"no {class_words(cls)} is called {chosen!r}.{did_you_mean(str(chosen), cls.members)}")
+        refuse_unknown_keys(f"{class_words(cls)} {chosen!r}", value, member.model_fields)
         try:
             return member.model_validate(value)  # type: ignore[return-value]
         except ValidationError as error:
             # one sentence for the caller, not a pydantic report nested in another
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise ValueError(f"{cls.__name__.lower()} {chosen!r}, {where}: {first['msg']}") from None
+            raise ValueError(f"{class_words(cls)} {chosen!r}, {where}: {first['msg']}") from None
 
     @model_serializer(mode="wrap")
     def _with_name(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {"name": self.name, **handler(self)}
+
+
+def class_words(cls: type) -> str:
+    """The name of a class as words: `task family` of TaskFamily."""
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()
 
 
 def did_you_mean(word: str, known: Any) -> str:

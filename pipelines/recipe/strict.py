@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from pipelines.components import refuse_unknown_keys
+from pipelines.components import class_words, refuse_unknown_keys
 
 
 class StrictModel(BaseModel):
@@ -18,7 +17,5 @@ class StrictModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, value: Any) -> Any:
-        # TokenizerLimits → "tokenizer limits"
-        words = re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()
-        refuse_unknown_keys(words, value, cls.model_fields)
+        refuse_unknown_keys(class_words(cls), value, cls.model_fields)
         return value
