@@ -66,7 +66,7 @@ def test_refuses_a_key_it_does_not_know(package: str, name: str) -> None:
 def test_says_what_it_does_and_where_it_is_from(package: str, name: str) -> None:
     cls = member(package, name)
     own = cls.__dict__.get("__doc__") or ""
-    assert own.strip().splitlines()[0].endswith("."), f"{cls.__name__}: its docstring begins with one sentence"
+    assert own.strip().split("\n\n")[0].endswith("."), f"{cls.__name__}: its docstring begins with a whole sentence"
     module = importlib.import_module(cls.__module__)
     assert module.__doc__, f"{cls.__module__}: say what the module is"
     assert cls.__module__.rpartition(".")[2] == name, f"{name}: a component lives in a module of its name"
