@@ -59,8 +59,7 @@ class UnigramTokenizer(Tokenizer):
 
 
 class Unigram(UnigramTokenizer, name="unigram"):
-    """T5's tokenizer, trained on the corpus: `A </s>`, `A </s> B </s>`, and sentinels `<extra_id_0>`, `<extra_id_1>`,
-    …""".
+    """T5's tokenizer, trained on the corpus: `A </s>`, `A </s> B </s>`, and sentinels from `<extra_id_0>` on."""
 
     paper = "arXiv:1804.10959"
     offers: ClassVar[frozenset[str]] = frozenset({"sentinels"})
