@@ -38,7 +38,7 @@ INLINE int64_t lower_bound(const int64_t *rows, int64_t count, int64_t row) {
     return low;
 }
 
-/* ---- the norm ------------------------------------------------------------------------------------------------------------ */
+/* ---- the norm ---------------------------------------------------------------------------------------------------- */
 
 INLINE double squares(const float *from, ptrdiff_t size) {
     double all = 0.0;
@@ -53,7 +53,9 @@ INLINE double squares(const float *from, ptrdiff_t size) {
 }
 
 /* parts: float64 [chunks], summed in their order. A NaN in a gradient makes the norm NaN. */
-void cursus_norm(const Tensor *tensors, const Chunk *chunks, ptrdiff_t number, double *parts, double *norm, int threads) {
+void cursus_norm(
+    const Tensor *tensors, const Chunk *chunks, ptrdiff_t number, double *parts, double *norm, int threads
+) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t at = 0; at < number; at++) {
         const Tensor *one = tensors + chunks[at].tensor;
@@ -69,13 +71,14 @@ void cursus_norm(const Tensor *tensors, const Chunk *chunks, ptrdiff_t number, d
     *norm = sqrt(all);
 }
 
-/* ---- the step ------------------------------------------------------------------------------------------------------------ */
+/* ---- the step ---------------------------------------------------------------------------------------------------- */
 
 INLINE Terms terms_of(const Tensor *one) {
     double taken = (double)*one->steps, first = 1.0 - pow(one->first, taken), second = 1.0 - pow(one->second, taken);
     Terms terms = {
         .lost = (float)(one->rate * one->decay), .newer = (float)(1.0 - one->first), .kept_square = (float)one->second,
-        .newer_square = (float)(1.0 - one->second), .step = (float)(one->rate / first), .steep = (float)(1.0 / sqrt(second)),
+        .newer_square = (float)(1.0 - one->second), .step = (float)(one->rate / first),
+        .steep = (float)(1.0 / sqrt(second)),
         .epsilon = (float)one->epsilon,
     };
     return terms;
@@ -91,14 +94,16 @@ INLINE void copied(const float *restrict weights, uint16_t *restrict copy, ptrdi
 }
 
 INLINE void move(Tensor *one, const float *gradient, ptrdiff_t begin, ptrdiff_t size, float factor) {
-    float *restrict weights = one->weights + begin, *restrict mean = one->mean + begin, *restrict square = one->square + begin;
+    float *restrict weights = one->weights + begin, *restrict mean = one->mean + begin,
+        *restrict square = one->square + begin;
     Terms is = one->terms;
     #pragma omp simd
     for (ptrdiff_t at = 0; at < size; at++) {
         float slope = gradient ? gradient[at] * factor : 0.0f;
         mean[at] = fmaf(is.newer, slope - mean[at], mean[at]);
         square[at] = fmaf(is.newer_square * slope, slope, is.kept_square * square[at]);
-        weights[at] = decayed(weights[at], is.lost) - is.step * mean[at] / fmaf(sqrtf(square[at]), is.steep, is.epsilon);
+        weights[at] = decayed(weights[at], is.lost)
+            - is.step * mean[at] / fmaf(sqrtf(square[at]), is.steep, is.epsilon);
     }
     if (one->copy) copied(weights, one->copy + begin, size);
 }
@@ -134,7 +139,9 @@ INLINE void move_rows(Tensor *one, int64_t first, int64_t last, float factor) {
 }
 
 /* A step of AdamW (Loshchilov & Hutter 2019) on the gradients times `factor`, computed as torch's fused AdamW does. */
-void cursus_adamw(Tensor *tensors, ptrdiff_t tensors_number, const Chunk *chunks, ptrdiff_t number, float factor, int threads) {
+void cursus_adamw(
+    Tensor *tensors, ptrdiff_t tensors_number, const Chunk *chunks, ptrdiff_t number, float factor, int threads
+) {
     for (ptrdiff_t at = 0; at < tensors_number; at++) {
         *tensors[at].steps += 1.0f;
         tensors[at].terms = terms_of(tensors + at);

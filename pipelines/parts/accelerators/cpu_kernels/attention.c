@@ -2,12 +2,13 @@
 
 #include "vectors.h"
 
-/* scores, probabilities, dropped_probabilities: [rows, width]. Mask and bias are float32 and added; the row of scores (a, b, c) of
-   [first, second, third] reads its row of the mask at a · strides[0] + b · strides[1] + c · strides[2], and its row of the bias by the
-   next three strides in the same way. */
+/* scores, probabilities, dropped_probabilities: [rows, width]. Mask and bias are float32 and added; the row of scores
+   (a, b, c) of [first, second, third] reads its row of the mask at a · strides[0] + b · strides[1] + c · strides[2],
+   and its row of the bias by the next three strides in the same way. */
 INLINE void softmax(
-    const void *scores, const float *mask, const float *bias, const ptrdiff_t *shape, const ptrdiff_t *strides, void *probabilities,
-    void *dropped_probabilities, ptrdiff_t width, float scaling, uint64_t seed, uint32_t dropped, float scale, int threads, int half
+    const void *scores, const float *mask, const float *bias, const ptrdiff_t *shape, const ptrdiff_t *strides,
+    void *probabilities, void *dropped_probabilities, ptrdiff_t width, float scaling, uint64_t seed, uint32_t dropped,
+    float scale, int threads, int half
 ) {
     ptrdiff_t rows = shape[0] * shape[1] * shape[2], tiles = (width + TILE - 1) / TILE, whole = width - width % VECTOR;
     ptrdiff_t filled = width > whole ? whole + VECTOR : whole;
@@ -22,7 +23,8 @@ INLINE void softmax(
         Masks wrong = {0};
         for (ptrdiff_t at = whole; at < filled; at++)
             values[at] = at < width
-                ? load(scores, begin + at, half) * scaling + (mask ? masked[at] : 0.0f) + (bias ? biased[at] : 0.0f) : -FLT_MAX;
+                ? load(scores, begin + at, half) * scaling + (mask ? masked[at] : 0.0f) + (bias ? biased[at] : 0.0f)
+                    : -FLT_MAX;
         for (ptrdiff_t at = 0; at < filled; at += VECTOR) {
             Reals value;
             if (at == whole) value = take(values, at, 0);
@@ -56,23 +58,36 @@ INLINE void softmax(
             for (ptrdiff_t at = from; at < end; at += VECTOR) {
                 Reals value = take(values, at, 0) * part;
                 put_some(probabilities, begin + at, value, end - at, half);
-                if (dropped) put_some(dropped_probabilities, begin + at, dropped_out(value, bits[(at - from) / VECTOR], scale), end - at, half);
+                if (dropped)
+                    put_some(
+                        dropped_probabilities, begin + at, dropped_out(value, bits[(at - from) / VECTOR], scale),
+                        end - at, half
+                    );
             }
         }
     }
 }
 
 void cursus_softmax(
-    const void *scores, const float *mask, const float *bias, const ptrdiff_t *shape, const ptrdiff_t *strides, void *probabilities,
-    void *dropped_probabilities, ptrdiff_t width, float scaling, uint64_t seed, uint32_t dropped, float scale, int threads, int half
+    const void *scores, const float *mask, const float *bias, const ptrdiff_t *shape, const ptrdiff_t *strides,
+    void *probabilities, void *dropped_probabilities, ptrdiff_t width, float scaling, uint64_t seed, uint32_t dropped,
+    float scale, int threads, int half
 ) {
-    if (half) softmax(scores, mask, bias, shape, strides, probabilities, dropped_probabilities, width, scaling, seed, dropped, scale, threads, 1);
-    else softmax(scores, mask, bias, shape, strides, probabilities, dropped_probabilities, width, scaling, seed, dropped, scale, threads, 0);
+    if (half)
+        softmax(
+            scores, mask, bias, shape, strides, probabilities, dropped_probabilities, width, scaling, seed, dropped,
+            scale, threads, 1
+        );
+    else
+        softmax(
+            scores, mask, bias, shape, strides, probabilities, dropped_probabilities, width, scaling, seed, dropped,
+            scale, threads, 0
+        );
 }
 
 INLINE void softmax_backward(
-    const void *gradient, const void *probabilities, void *to, ptrdiff_t rows, ptrdiff_t width, float scaling, uint64_t seed,
-    uint32_t dropped, float scale, int threads, int half
+    const void *gradient, const void *probabilities, void *to, ptrdiff_t rows, ptrdiff_t width, float scaling,
+    uint64_t seed, uint32_t dropped, float scale, int threads, int half
 ) {
     ptrdiff_t tiles = (width + TILE - 1) / TILE, filled = (width + VECTOR - 1) / VECTOR * VECTOR;
     #pragma omp parallel for schedule(static) num_threads(threads)
@@ -85,7 +100,9 @@ INLINE void softmax_backward(
             keep((uint64_t)(row * tiles + tile), seed, dropped, bits);
             ptrdiff_t from = tile * TILE, end = from + TILE < width ? from + TILE : width;
             for (ptrdiff_t at = from; at < end; at += VECTOR) {
-                Reals slope = dropped_out(take_some(gradient, begin + at, end - at, half), bits[(at - from) / VECTOR], scale);
+                Reals slope = dropped_out(
+                    take_some(gradient, begin + at, end - at, half), bits[(at - from) / VECTOR], scale
+                );
                 Reals chance = take_some(probabilities, begin + at, end - at, half);
                 put(gradients, at, slope, 0);
                 put(shares, at, chance, 0);
@@ -99,8 +116,8 @@ INLINE void softmax_backward(
 }
 
 void cursus_softmax_backward(
-    const void *gradient, const void *probabilities, void *to, ptrdiff_t rows, ptrdiff_t width, float scaling, uint64_t seed,
-    uint32_t dropped, float scale, int threads, int half
+    const void *gradient, const void *probabilities, void *to, ptrdiff_t rows, ptrdiff_t width, float scaling,
+    uint64_t seed, uint32_t dropped, float scale, int threads, int half
 ) {
     if (half) softmax_backward(gradient, probabilities, to, rows, width, scaling, seed, dropped, scale, threads, 1);
     else softmax_backward(gradient, probabilities, to, rows, width, scaling, seed, dropped, scale, threads, 0);

@@ -5,7 +5,8 @@
 void cursus_philox(uint64_t first, uint64_t seed, uint32_t *words) { philox(first, seed, (uint32_t(*)[LANES])words); }
 
 INLINE void dropout(
-    const void *from, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale, int threads, int reads_half, int writes_half
+    const void *from, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale, int threads,
+    int reads_half, int writes_half
 ) {
     ptrdiff_t tiles = (size + TILE - 1) / TILE;
     #pragma omp parallel for schedule(static) num_threads(threads)
@@ -21,7 +22,8 @@ INLINE void dropout(
 }
 
 void cursus_dropout(
-    const void *from, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale, int threads, int reads_half, int writes_half
+    const void *from, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale, int threads,
+    int reads_half, int writes_half
 ) {
     if (reads_half && writes_half) dropout(from, to, size, seed, dropped, scale, threads, 1, 1);
     else if (writes_half) dropout(from, to, size, seed, dropped, scale, threads, 0, 1);

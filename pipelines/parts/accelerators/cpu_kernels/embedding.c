@@ -2,12 +2,12 @@
 
 #include "scalars.h"
 
-/* ids: int64 [number], below `height`; those equal to `skipped` are left out. rows: int64 [number], the distinct ids, ascending, of
-   which `found` are written. order: int32 [number], the positions of the ids grouped by row; those of row i begin at begins[i], int32
-   [number + 1]. scratch: int32 [height]. */
+/* ids: int64 [number], below `height`; those equal to `skipped` are left out. rows: int64 [number], the distinct ids,
+   ascending, of which `found` are written. order: int32 [number], the positions of the ids grouped by row; those of row
+   i begin at begins[i], int32 [number + 1]. scratch: int32 [height]. */
 void cursus_rows(
-    const int64_t *ids, ptrdiff_t number, ptrdiff_t height, int64_t skipped, int64_t *rows, int32_t *order, int32_t *begins,
-    int32_t *scratch, int64_t *found
+    const int64_t *ids, ptrdiff_t number, ptrdiff_t height, int64_t skipped, int64_t *rows, int32_t *order,
+    int32_t *begins, int32_t *scratch, int64_t *found
 ) {
     for (ptrdiff_t row = 0; row < height; row++) scratch[row] = 0;
     for (ptrdiff_t at = 0; at < number; at++) scratch[ids[at]]++;
@@ -30,7 +30,9 @@ void cursus_rows(
 
 #define STRIP 64
 
-INLINE void row_sum(const float *from, const int32_t *order, const int32_t *end, float *to, ptrdiff_t width, int columns) {
+INLINE void row_sum(
+    const float *from, const int32_t *order, const int32_t *end, float *to, ptrdiff_t width, int columns
+) {
     float sums[STRIP] = {0.0f};
     for (; order < end; order++) {
         const float *one = from + *order * width;
@@ -42,7 +44,8 @@ INLINE void row_sum(const float *from, const int32_t *order, const int32_t *end,
 
 /* sums: float32 [rows, width]. from: float32 [ids, width]. */
 void cursus_row_sums(
-    const float *from, const int32_t *order, const int32_t *begins, float *sums, ptrdiff_t rows, ptrdiff_t width, int threads
+    const float *from, const int32_t *order, const int32_t *begins, float *sums, ptrdiff_t rows, ptrdiff_t width,
+    int threads
 ) {
     /* strips of rows, assigned in turn: most ids may belong to a few rows, or to one */
     #pragma omp parallel for collapse(2) schedule(static, 1) num_threads(threads)
@@ -57,7 +60,9 @@ void cursus_row_sums(
 }
 
 /* Add `values`, float32 [count, width], to the `rows` of to, float32 [height, width]; each row occurs once. */
-void cursus_add_rows(float *to, const int64_t *rows, const float *values, ptrdiff_t count, ptrdiff_t width, int threads) {
+void cursus_add_rows(
+    float *to, const int64_t *rows, const float *values, ptrdiff_t count, ptrdiff_t width, int threads
+) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t row = 0; row < count; row++) {
         float *restrict one = to + rows[row] * width;

@@ -29,10 +29,12 @@ INLINE Reals summed(const float **found, int count, float *values, ptrdiff_t wid
     return sum;
 }
 
-/* to: bfloat16 [rows, width]. means, inverse_deviations: float32 [rows]. `out_of_range` becomes 1 where an id is outside its table. */
+/* to: bfloat16 [rows, width]. means, inverse_deviations: float32 [rows]. `out_of_range` becomes 1 where an id is
+   outside its table. */
 void cursus_embedding_sum(
-    const Lookup *lookups, int count, const float *gain, const float *shift, void *to, float *means, float *inverse_deviations, ptrdiff_t rows,
-    ptrdiff_t width, float epsilon, uint64_t seed, uint32_t dropped, float scale, int threads, int64_t *out_of_range
+    const Lookup *lookups, int count, const float *gain, const float *shift, void *to, float *means,
+    float *inverse_deviations, ptrdiff_t rows, ptrdiff_t width, float epsilon, uint64_t seed, uint32_t dropped,
+    float scale, int threads, int64_t *out_of_range
 ) {
     ptrdiff_t tiles = (width + TILE - 1) / TILE;
     int64_t amiss = 0;
@@ -59,11 +61,12 @@ void cursus_embedding_sum(
     *out_of_range = amiss;
 }
 
-/* gradient: bfloat16 [rows, width]. to: float32 [rows, width], the gradient of the sums, which are recomputed. parts: float32
-   [2, pieces, width], the gradients of gain and shift, summed over each part of the rows. */
+/* gradient: bfloat16 [rows, width]. to: float32 [rows, width], the gradient of the sums, which are recomputed. parts:
+   float32 [2, pieces, width], the gradients of gain and shift, summed over each part of the rows. */
 void cursus_embedding_sum_backward(
-    const Lookup *lookups, int count, const void *gradient, const float *gain, const float *means, const float *inverse_deviations, float *to,
-    float *parts, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t pieces, uint64_t seed, uint32_t dropped, float scale, int threads
+    const Lookup *lookups, int count, const void *gradient, const float *gain, const float *means,
+    const float *inverse_deviations, float *to, float *parts, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t pieces,
+    uint64_t seed, uint32_t dropped, float scale, int threads
 ) {
     ptrdiff_t tiles = (width + TILE - 1) / TILE;
     #pragma omp parallel for schedule(static) num_threads(threads)

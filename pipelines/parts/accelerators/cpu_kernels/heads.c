@@ -1,12 +1,13 @@
-/* From one row per token to one row per token and head, and back: heads are then contiguous, and products need no copy. */
+/* From one row per token to one row per token and head, and back: heads are then contiguous, and products need no
+   copy. */
 
 #include "vectors.h"
 
-/* from: [batch, length, count, heads, size], e.g. the product with query, key and value; to: [count, batch, heads, length, size].
-   All bfloat16, size in whole vectors. bias: float32 [count, heads, size], or null. */
+/* from: [batch, length, count, heads, size], e.g. the product with query, key and value; to: [count, batch, heads,
+   length, size]. All bfloat16, size in whole vectors. bias: float32 [count, heads, size], or null. */
 void cursus_split_heads(
-    const void *from, const float *bias, void *to, ptrdiff_t batch, ptrdiff_t length, ptrdiff_t count, ptrdiff_t heads, ptrdiff_t size,
-    int threads
+    const void *from, const float *bias, void *to, ptrdiff_t batch, ptrdiff_t length, ptrdiff_t count, ptrdiff_t heads,
+    ptrdiff_t size, int threads
 ) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t row = 0; row < batch * length; row++) {
@@ -27,8 +28,8 @@ void cursus_split_heads(
 
 /* The inverse. sums: float32 [parts, count, heads, size], sums over each part of the tokens, or null. */
 void cursus_join_heads(
-    const void *from, void *to, float *sums, ptrdiff_t batch, ptrdiff_t length, ptrdiff_t count, ptrdiff_t heads, ptrdiff_t size,
-    ptrdiff_t parts, int threads
+    const void *from, void *to, float *sums, ptrdiff_t batch, ptrdiff_t length, ptrdiff_t count, ptrdiff_t heads,
+    ptrdiff_t size, ptrdiff_t parts, int threads
 ) {
     ptrdiff_t rows = batch * length, width = count * heads * size;
     #pragma omp parallel for schedule(static) num_threads(threads)

@@ -5,9 +5,9 @@
 #define FARTHEST 5.0f
 #define TERMS 12
 
-/* GELU is x · Φ(x). Φ(x) - 1/2 is odd, and so is the derivative minus 1/2: both are x times a polynomial of x², which needs no
-   exponential. Minimax fit for |x| ≤ FARTHEST, in 2x² / FARTHEST² - 1: maximum error 9e-7 of Φ, 1.3e-5 of the derivative. Below that
-   range both are taken as 0 (true values: 3e-7 and 8e-6), above it as 1. */
+/* GELU is x · Φ(x). Φ(x) - 1/2 is odd, and so is the derivative minus 1/2: both are x times a polynomial of x², which
+   needs no exponential. Minimax fit for |x| ≤ FARTHEST, in 2x² / FARTHEST² - 1: maximum error 9e-7 of Φ, 1.3e-5 of the
+   derivative. Below that range both are taken as 0 (true values: 3e-7 and 8e-6), above it as 1. */
 static const float SHARES[TERMS] = {
     0.141363606f, -0.0702976882f, 0.0515348502f, -0.0404097624f, 0.0312585272f, -0.0234790072f,
     0.0172561388f, -0.0106231151f, 0.00462776003f, -0.00328721362f, 0.00342821563f, -0.00137251825f,
@@ -38,8 +38,8 @@ void cursus_gelu(const void *product, const float *bias, void *to, ptrdiff_t row
 
 /* sums: float32 [parts, width], the gradient `to` summed over each part of the rows. */
 void cursus_gelu_backward(
-    const void *gradient, const void *product, const float *bias, void *to, float *sums, ptrdiff_t rows, ptrdiff_t width,
-    ptrdiff_t parts, int threads
+    const void *gradient, const void *product, const float *bias, void *to, float *sums, ptrdiff_t rows,
+    ptrdiff_t width, ptrdiff_t parts, int threads
 ) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t part = 0; part < parts; part++) {

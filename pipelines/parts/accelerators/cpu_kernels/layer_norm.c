@@ -4,8 +4,8 @@
 
 /* The output and its gradient are bfloat16; `half` is the dtype of the input. */
 INLINE void layer_norm(
-    const void *from, const float *gain, const float *bias, void *to, float *means, float *inverse_deviations, ptrdiff_t rows, ptrdiff_t width,
-    float epsilon, int threads, int half
+    const void *from, const float *gain, const float *bias, void *to, float *means, float *inverse_deviations,
+    ptrdiff_t rows, ptrdiff_t width, float epsilon, int threads, int half
 ) {
     ptrdiff_t whole = width - width % VECTOR;
     #pragma omp parallel for schedule(static) num_threads(threads)
@@ -41,8 +41,8 @@ INLINE void layer_norm(
 }
 
 void cursus_layer_norm(
-    const void *from, const float *gain, const float *bias, void *to, float *means, float *inverse_deviations, ptrdiff_t rows, ptrdiff_t width,
-    float epsilon, int threads, int half
+    const void *from, const float *gain, const float *bias, void *to, float *means, float *inverse_deviations,
+    ptrdiff_t rows, ptrdiff_t width, float epsilon, int threads, int half
 ) {
     if (half) layer_norm(from, gain, bias, to, means, inverse_deviations, rows, width, epsilon, threads, 1);
     else layer_norm(from, gain, bias, to, means, inverse_deviations, rows, width, epsilon, threads, 0);
@@ -50,8 +50,8 @@ void cursus_layer_norm(
 
 /* gains, biases: float32 [parts, width], the gradients of gain and bias, summed over each part of the rows. */
 INLINE void layer_norm_backward(
-    const void *gradient, const void *from, const float *gain, const float *means, const float *inverse_deviations, void *to, float *gains,
-    float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
+    const void *gradient, const void *from, const float *gain, const float *means, const float *inverse_deviations,
+    void *to, float *gains, float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
     ptrdiff_t whole = width - width % VECTOR;
     #pragma omp parallel for schedule(static) num_threads(threads)
@@ -93,9 +93,15 @@ INLINE void layer_norm_backward(
 }
 
 void cursus_layer_norm_backward(
-    const void *gradient, const void *from, const float *gain, const float *means, const float *inverse_deviations, void *to, float *gains,
-    float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
+    const void *gradient, const void *from, const float *gain, const float *means, const float *inverse_deviations,
+    void *to, float *gains, float *biases, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
-    if (half) layer_norm_backward(gradient, from, gain, means, inverse_deviations, to, gains, biases, rows, width, parts, threads, 1);
-    else layer_norm_backward(gradient, from, gain, means, inverse_deviations, to, gains, biases, rows, width, parts, threads, 0);
+    if (half)
+        layer_norm_backward(
+            gradient, from, gain, means, inverse_deviations, to, gains, biases, rows, width, parts, threads, 1
+        );
+    else
+        layer_norm_backward(
+            gradient, from, gain, means, inverse_deviations, to, gains, biases, rows, width, parts, threads, 0
+        );
 }

@@ -2,10 +2,12 @@
 
 #include "vectors.h"
 
-/* sums: bfloat16 [rows, width], the product, overwritten with the sum that is normalised. input: the residual, bfloat16 if `half`. */
+/* sums: bfloat16 [rows, width], the product, overwritten with the sum that is normalised. input: the residual, bfloat16
+   if `half`. */
 INLINE void residual(
-    void *sums, const float *bias, const void *input, const float *gain, const float *shift, void *to, float *means, float *inverse_deviations,
-    ptrdiff_t rows, ptrdiff_t width, float epsilon, uint64_t seed, uint32_t dropped, float scale, int threads, int half
+    void *sums, const float *bias, const void *input, const float *gain, const float *shift, void *to, float *means,
+    float *inverse_deviations, ptrdiff_t rows, ptrdiff_t width, float epsilon, uint64_t seed, uint32_t dropped,
+    float scale, int threads, int half
 ) {
     ptrdiff_t tiles = (width + TILE - 1) / TILE;
     #pragma omp parallel for schedule(static) num_threads(threads)
@@ -18,7 +20,9 @@ INLINE void residual(
             ptrdiff_t from = tile * TILE, end = from + TILE < width ? from + TILE : width;
             keep((uint64_t)(row * tiles + tile), seed, dropped, bits);
             for (ptrdiff_t at = from; at < end; at += VECTOR) {
-                Reals value = dropped_out(take(sums, begin + at, 1) + take(bias, at, 0), bits[(at - from) / VECTOR], scale);
+                Reals value = dropped_out(
+                    take(sums, begin + at, 1) + take(bias, at, 0), bits[(at - from) / VECTOR], scale
+                );
                 Halves added = to_halves(value + take(input, begin + at, half));
                 put_halves(sums, begin + at, added);
                 value = to_reals(added); /* rounded as the backward will read it */
@@ -36,19 +40,29 @@ INLINE void residual(
 }
 
 void cursus_residual(
-    void *sums, const float *bias, const void *input, const float *gain, const float *shift, void *to, float *means, float *inverse_deviations,
-    ptrdiff_t rows, ptrdiff_t width, float epsilon, uint64_t seed, uint32_t dropped, float scale, int threads, int half
+    void *sums, const float *bias, const void *input, const float *gain, const float *shift, void *to, float *means,
+    float *inverse_deviations, ptrdiff_t rows, ptrdiff_t width, float epsilon, uint64_t seed, uint32_t dropped,
+    float scale, int threads, int half
 ) {
-    if (half) residual(sums, bias, input, gain, shift, to, means, inverse_deviations, rows, width, epsilon, seed, dropped, scale, threads, 1);
-    else residual(sums, bias, input, gain, shift, to, means, inverse_deviations, rows, width, epsilon, seed, dropped, scale, threads, 0);
+    if (half)
+        residual(
+            sums, bias, input, gain, shift, to, means, inverse_deviations, rows, width, epsilon, seed, dropped, scale,
+            threads, 1
+        );
+    else
+        residual(
+            sums, bias, input, gain, shift, to, means, inverse_deviations, rows, width, epsilon, seed, dropped, scale,
+            threads, 0
+        );
 }
 
-/* All bfloat16 [rows, width]: `to_sums` is the gradient of the sums, `to_product` that of the product; they may be the same memory where
-   nothing is dropped. parts: float32 [3, count, width], the gradients of gain, shift and bias, summed over each part of the rows. */
+/* All bfloat16 [rows, width]: `to_sums` is the gradient of the sums, `to_product` that of the product; they may be the
+   same memory where nothing is dropped. parts: float32 [3, count, width], the gradients of gain, shift and bias, summed
+   over each part of the rows. */
 void cursus_residual_backward(
-    const void *gradient, const void *sums, const float *gain, const float *means, const float *inverse_deviations, void *to_sums,
-    void *to_product, float *parts, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t count, uint64_t seed, uint32_t dropped, float scale,
-    int threads
+    const void *gradient, const void *sums, const float *gain, const float *means, const float *inverse_deviations,
+    void *to_sums, void *to_product, float *parts, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t count, uint64_t seed,
+    uint32_t dropped, float scale, int threads
 ) {
     ptrdiff_t tiles = (width + TILE - 1) / TILE;
     #pragma omp parallel for schedule(static) num_threads(threads)

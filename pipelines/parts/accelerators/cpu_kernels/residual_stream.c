@@ -2,9 +2,11 @@
 
 #include "vectors.h"
 
-/* values: bfloat16; states and to: bfloat16 if `half`. to = states + dropout(values). The backward is dropout of the gradient. */
+/* values: bfloat16; states and to: bfloat16 if `half`. to = states + dropout(values). The backward is dropout of the
+   gradient. */
 INLINE void add(
-    const void *states, const void *values, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale, int threads, int half
+    const void *states, const void *values, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale,
+    int threads, int half
 ) {
     ptrdiff_t tiles = (size + TILE - 1) / TILE;
     #pragma omp parallel for schedule(static) num_threads(threads)
@@ -20,7 +22,8 @@ INLINE void add(
 }
 
 void cursus_add_dropped(
-    const void *states, const void *values, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale, int threads, int half
+    const void *states, const void *values, void *to, ptrdiff_t size, uint64_t seed, uint32_t dropped, float scale,
+    int threads, int half
 ) {
     if (half) add(states, values, to, size, seed, dropped, scale, threads, 1);
     else add(states, values, to, size, seed, dropped, scale, threads, 0);

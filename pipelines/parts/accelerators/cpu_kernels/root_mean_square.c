@@ -4,7 +4,8 @@
 
 /* The output and its gradient are bfloat16; `half` is the dtype of the input. */
 INLINE void normalise(
-    const void *from, const float *gain, void *to, float *inverse_rms, ptrdiff_t rows, ptrdiff_t width, float epsilon, int threads, int half
+    const void *from, const float *gain, void *to, float *inverse_rms, ptrdiff_t rows, ptrdiff_t width, float epsilon,
+    int threads, int half
 ) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t row = 0; row < rows; row++) {
@@ -17,23 +18,26 @@ INLINE void normalise(
         float steep = inverse_rms[row] = 1.0f / sqrtf(sum_of(squares) / (float)width + epsilon);
         for (ptrdiff_t at = 0; at < width; at += VECTOR) {
             ptrdiff_t left = width - at;
-            put_some(to, begin + at, take_some(from, begin + at, left, half) * steep * take_some(gain, at, left, 0), left, 1);
+            put_some(
+                to, begin + at, take_some(from, begin + at, left, half) * steep * take_some(gain, at, left, 0), left, 1
+            );
         }
     }
 }
 
 void cursus_root_mean_square(
-    const void *from, const float *gain, void *to, float *inverse_rms, ptrdiff_t rows, ptrdiff_t width, float epsilon, int threads, int half
+    const void *from, const float *gain, void *to, float *inverse_rms, ptrdiff_t rows, ptrdiff_t width, float epsilon,
+    int threads, int half
 ) {
     if (half) normalise(from, gain, to, inverse_rms, rows, width, epsilon, threads, 1);
     else normalise(from, gain, to, inverse_rms, rows, width, epsilon, threads, 0);
 }
 
-/* gains: float32 [parts, width], the gradient of the gain, summed over each part of the rows. residual_gradient: of the dtype of `to`, the input's
-   gradient from the residual connection, which is added; or null. */
+/* gains: float32 [parts, width], the gradient of the gain, summed over each part of the rows. residual_gradient: of the
+   dtype of `to`, the input's gradient from the residual connection, which is added; or null. */
 INLINE void normalise_backward(
-    const void *gradient, const void *from, const float *gain, const float *inverse_rms, const void *residual_gradient, void *to, float *gains,
-    ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
+    const void *gradient, const void *from, const float *gain, const float *inverse_rms, const void *residual_gradient,
+    void *to, float *gains, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
     #pragma omp parallel for schedule(static) num_threads(threads)
     for (ptrdiff_t part = 0; part < parts; part++) {
@@ -45,7 +49,8 @@ INLINE void normalise_backward(
             Reals alongs = all(0.0f);
             for (ptrdiff_t at = 0; at < width; at += VECTOR) {
                 ptrdiff_t left = width - at;
-                Reals normed = take_some(from, begin + at, left, half) * steep, slope = take_some(gradient, begin + at, left, 1);
+                Reals normed = take_some(from, begin + at, left, half) * steep,
+                    slope = take_some(gradient, begin + at, left, 1);
                 put_some(of_gain, at, take_some(of_gain, at, left, 0) + slope * normed, left, 0);
                 alongs += slope * take_some(gain, at, left, 0) * normed;
             }
@@ -63,9 +68,15 @@ INLINE void normalise_backward(
 }
 
 void cursus_root_mean_square_backward(
-    const void *gradient, const void *from, const float *gain, const float *inverse_rms, const void *residual_gradient, void *to, float *gains,
-    ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
+    const void *gradient, const void *from, const float *gain, const float *inverse_rms, const void *residual_gradient,
+    void *to, float *gains, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t parts, int threads, int half
 ) {
-    if (half) normalise_backward(gradient, from, gain, inverse_rms, residual_gradient, to, gains, rows, width, parts, threads, 1);
-    else normalise_backward(gradient, from, gain, inverse_rms, residual_gradient, to, gains, rows, width, parts, threads, 0);
+    if (half)
+        normalise_backward(
+            gradient, from, gain, inverse_rms, residual_gradient, to, gains, rows, width, parts, threads, 1
+        );
+    else
+        normalise_backward(
+            gradient, from, gain, inverse_rms, residual_gradient, to, gains, rows, width, parts, threads, 0
+        );
 }

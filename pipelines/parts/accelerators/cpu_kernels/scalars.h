@@ -1,7 +1,8 @@
 /* Scalar operations: bfloat16 conversion, NaN tests, random numbers.
 
-   Every result is a function of its arguments alone, for any number of threads: rows do not depend on each other, and sums over
-   rows are computed in a fixed number of parts. `half` means that a tensor is bfloat16, else it is float32. */
+   Every result is a function of its arguments alone, for any number of threads: rows do not depend on each other, and
+   sums over rows are computed in a fixed number of parts. `half` means that a tensor is bfloat16, else it is
+   float32. */
 
 #pragma once
 
@@ -16,11 +17,11 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Compiled with -ffinite-math-only, since a maximum or a selection is not vectorised otherwise. NaN is therefore detected by its bits,
-   where a step must notice it. */
+/* Compiled with -ffinite-math-only, since a maximum or a selection is not vectorised otherwise. NaN is therefore
+   detected by its bits, where a step must notice it. */
 #define NO_NUMBER 0x7fc00000u
 
-/* ---- bfloat16 ------------------------------------------------------------------------------------------------------------ */
+/* ---- bfloat16 ---------------------------------------------------------------------------------------------------- */
 
 INLINE float from_bits(uint32_t bits) {
     union { uint32_t bits; float value; } both;
@@ -58,18 +59,21 @@ INLINE void store(void *to, ptrdiff_t at, float value, int half) {
 
 #define LANES 16
 
-/* ---- random numbers: Philox 4x32-10 (Salmon et al. 2011) ------------------------------------------------------------------ */
+/* ---- random numbers: Philox 4x32-10 (Salmon et al. 2011) --------------------------------------------------------- */
 
 #define TILE 128 /* LANES blocks of four words, each word two decisions */
 
 /* Words of the blocks `first` … `first` + LANES - 1 under the key `seed`. */
 #ifdef __AVX512F__
-/* A word is in the lower half of each eight bytes, as the multiplication needs it; the upper half holds rests of earlier products. */
+/* A word is in the lower half of each eight bytes, as the multiplication needs it; the upper half holds rests of
+   earlier products. */
 INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
     const __m512i one = _mm512_set1_epi64(0xD2511F53), two = _mm512_set1_epi64(0xCD9E8D57);
     __m512i a[2], b[2], c[2], d[2];
     for (int half = 0; half < 2; half++) {
-        a[half] = _mm512_add_epi64(_mm512_set1_epi64((int64_t)first + 8 * half), _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
+        a[half] = _mm512_add_epi64(
+            _mm512_set1_epi64((int64_t)first + 8 * half), _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0)
+        );
         b[half] = _mm512_srli_epi64(a[half], 32);
         c[half] = d[half] = _mm512_setzero_si512();
     }
@@ -78,7 +82,8 @@ INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
         __m512i lows = _mm512_set1_epi32((int)low), highs = _mm512_set1_epi32((int)high);
         for (int half = 0; half < 2; half++) {
             __m512i left = _mm512_mul_epu32(a[half], one), right = _mm512_mul_epu32(c[half], two);
-            a[half] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(right, 32), b[half], lows, 0x96); /* exclusive or of three */
+            /* exclusive or of three */
+            a[half] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(right, 32), b[half], lows, 0x96);
             c[half] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(left, 32), d[half], highs, 0x96);
             b[half] = right;
             d[half] = left;
@@ -107,7 +112,8 @@ INLINE void philox(uint64_t first, uint64_t seed, uint32_t words[4][LANES]) {
         #pragma omp simd
         for (int lane = 0; lane < LANES; lane++) {
             uint64_t one = (uint64_t)0xD2511F53u * words[0][lane], two = (uint64_t)0xCD9E8D57u * words[2][lane];
-            uint32_t a = (uint32_t)(two >> 32) ^ words[1][lane] ^ low, c = (uint32_t)(one >> 32) ^ words[3][lane] ^ high;
+            uint32_t a = (uint32_t)(two >> 32) ^ words[1][lane] ^ low,
+                c = (uint32_t)(one >> 32) ^ words[3][lane] ^ high;
             words[1][lane] = (uint32_t)two;
             words[3][lane] = (uint32_t)one;
             words[0][lane] = a;

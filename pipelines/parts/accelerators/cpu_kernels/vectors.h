@@ -1,5 +1,5 @@
-/* Vectors of sixteen elements, for kernels whose rows are whole vectors wide. The compiler maps them to the processor's registers; where
-   it does not find the best instruction by itself, intrinsics are used. */
+/* Vectors of sixteen elements, for kernels whose rows are whole vectors wide. The compiler maps them to the processor's
+   registers; where it does not find the best instruction by itself, intrinsics are used. */
 
 #pragma once
 
@@ -76,7 +76,9 @@ INLINE void put_some(void *to, ptrdiff_t at, Reals values, ptrdiff_t count, int 
 /* `yes` where left < right. */
 INLINE Reals where_less(Reals left, Reals right, Reals yes, Reals no) {
 #ifdef __AVX512F__
-    return (Reals)_mm512_mask_blend_ps(_mm512_cmp_ps_mask((__m512)left, (__m512)right, _CMP_LT_OQ), (__m512)no, (__m512)yes);
+    return (Reals)_mm512_mask_blend_ps(
+        _mm512_cmp_ps_mask((__m512)left, (__m512)right, _CMP_LT_OQ), (__m512)no, (__m512)yes
+    );
 #else
     Masks answers = left < right;
     return (Reals)(((Masks)yes & answers) | ((Masks)no & ~answers));
@@ -151,7 +153,8 @@ INLINE Reals greater(Reals left, Reals right) {
 #endif
 }
 
-/* e^x for x ≤ 0, with relative error 2e-7 + 1e-7 |x| (2^f by a polynomial of degree five, |f| ≤ 1/2); below -87 it is e^-87: 1.6e-38. */
+/* e^x for x ≤ 0, with relative error 2e-7 + 1e-7 |x| (2^f by a polynomial of degree five, |f| ≤ 1/2); below -87 it is
+   e^-87: 1.6e-38. */
 INLINE Reals exponentials_above_nothing(Reals x) {
     Reals near = greater(x, all(-87.0f));
     /* adding 1.5 · 2^23 puts the integer part of the exponent into the lowest bits */
@@ -167,7 +170,8 @@ INLINE Reals exponentials_above_nothing(Reals x) {
 /* The same, but 0 below -87. */
 INLINE Reals exponentials(Reals x) { return where_less(x, all(-87.0f), all(0.0f), exponentials_above_nothing(x)); }
 
-/* Mean of `values`, float32 [width] in whole vectors, whose sum is `sum`, and the reciprocal of their standard deviation. */
+/* Mean of `values`, float32 [width] in whole vectors, whose sum is `sum`, and the reciprocal of their standard
+   deviation. */
 INLINE void moments(const float *values, ptrdiff_t width, Reals sum, float epsilon, float *mean, float *steep) {
     Reals squares = all(0.0f);
     *mean = sum_of(sum) / (float)width;

@@ -1,8 +1,8 @@
 /* gradientᵀ · rows, the gradient of a weight, in the processor's matrix tiles (Intel AMX).
 
-   The product sums over rows, which are contiguous in neither factor: a library transposes one of them in memory first. Here each factor
-   is packed as the tiles need it, a block of rows at a time that stays in the cache. Each element is written by one thread, and rows are
-   summed in a fixed order: the result does not depend on the number of threads. */
+   The product sums over rows, which are contiguous in neither factor: a library transposes one of them in memory first.
+   Here each factor is packed as the tiles need it, a block of rows at a time that stays in the cache. Each element is
+   written by one thread, and rows are summed in a fixed order: the result does not depend on the number of threads. */
 
 #include "vectors.h"
 
@@ -23,7 +23,8 @@ INLINE __m512i of_row(const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdi
     return row < rows ? _mm512_loadu_si512(from + row * width) : _mm512_setzero_si512();
 }
 
-/* Columns of a PAIR alternate between its two tiles in groups of four, which is how the processor interleaves two rows at once. */
+/* Columns of a PAIR alternate between its two tiles in groups of four, which is how the processor interleaves two rows
+   at once. */
 INLINE ptrdiff_t column(ptrdiff_t tile, ptrdiff_t at) { return at / 4 * 8 + tile * 4 + at % 4; }
 
 /* Transpose sixteen by sixteen words. */
@@ -57,9 +58,11 @@ INLINE void mirrored(__m512i words[SIDE]) {
     }
 }
 
-/* Pack DEPTH rows of a PAIR of columns into two tiles, `stride` bytes from each other: two rows interleaved in each of sixteen vectors, the
-   layout of a right factor; transposed, that of a left one. */
-INLINE void pack(const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t width, int left, char *to, ptrdiff_t stride) {
+/* Pack DEPTH rows of a PAIR of columns into two tiles, `stride` bytes from each other: two rows interleaved in each of
+   sixteen vectors, the layout of a right factor; transposed, that of a left one. */
+INLINE void pack(
+    const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t width, int left, char *to, ptrdiff_t stride
+) {
     __m512i first[SIDE], second[SIDE];
     #pragma GCC unroll 16
     for (int pair = 0; pair < SIDE; pair++) {
@@ -81,7 +84,11 @@ INLINE void pack(const uint16_t *from, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t 
 }
 
 INLINE void configure(void) {
-    struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } told __attribute__((aligned(64))) = {.palette = 1};
+    struct {
+        uint8_t palette, start, none[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } told __attribute__((aligned(64))) = {.palette = 1};
     for (int tile = 0; tile < 8; tile++) {
         told.bytes[tile] = 64;
         told.rows[tile] = SIDE;
@@ -106,7 +113,8 @@ INLINE void add_product(
         _tile_loadd(3, sums + 768, 64);
     }
     for (int step = 0; step < steps; step++) {
-        for (int one = 0; one < count; one++) _mm_prefetch((const char *)(soon + (step * count + one) * width), _MM_HINT_T1);
+        for (int one = 0; one < count; one++)
+            _mm_prefetch((const char *)(soon + (step * count + one) * width), _MM_HINT_T1);
         _tile_loadd(4, left + step * TILE_BYTES, 64);
         _tile_loadd(6, right + 2 * step * TILE_BYTES, 64);
         _tile_loadd(7, right + (2 * step + 1) * TILE_BYTES, 64);
@@ -122,8 +130,9 @@ INLINE void add_product(
     _tile_stored(3, sums + 768, 64);
 }
 
-/* Store the four tiles into float32 `to`, whose rows are `width` elements long; transposed where the factors were swapped, and with
-   non-temporal stores if `past`, where no cache could hold the result: memory is then not read first. */
+/* Store the four tiles into float32 `to`, whose rows are `width` elements long; transposed where the factors were
+   swapped, and with non-temporal stores if `past`, where no cache could hold the result: memory is then not read
+   first. */
 INLINE void unpack(const float *sums, float *to, ptrdiff_t width, int swapped, int past) {
     const __m512i low = _mm512_set_epi32(23, 22, 21, 20, 7, 6, 5, 4, 19, 18, 17, 16, 3, 2, 1, 0);
     const __m512i high = _mm512_set_epi32(31, 30, 29, 28, 15, 14, 13, 12, 27, 26, 25, 24, 11, 10, 9, 8);
@@ -149,12 +158,13 @@ INLINE void unpack(const float *sums, float *to, ptrdiff_t width, int swapped, i
     }
 }
 
-/* left: bfloat16 [rows, high], right: bfloat16 [rows, wide], both in whole PAIRs. to: float32 [high, wide], or [wide, high] if `swapped`.
-   `depth` tiles of rows are packed at a time. scratch: for each thread `depth` tiles of left and of a PAIR of columns of right; and all sums,
-   unless `depth` covers all rows; aligned to cache lines. `past`: whether `to` exceeds the cache. */
+/* left: bfloat16 [rows, high], right: bfloat16 [rows, wide], both in whole PAIRs. to: float32 [high, wide], or [wide,
+   high] if `swapped`. `depth` tiles of rows are packed at a time. scratch: for each thread `depth` tiles of left and of
+   a PAIR of columns of right; and all sums, unless `depth` covers all rows; aligned to cache lines. `past`: whether
+   `to` exceeds the cache. */
 void cursus_weight_gradient(
-    const uint16_t *left, const uint16_t *right, float *to, char *scratch, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int swapped,
-    int depth, int past, int threads
+    const uint16_t *left, const uint16_t *right, float *to, char *scratch, ptrdiff_t rows, ptrdiff_t high,
+    ptrdiff_t wide, int swapped, int depth, int past, int threads
 ) {
     ptrdiff_t tall = high / PAIR, across = wide / PAIR, own = (tall + 1) * 2 * depth * TILE_BYTES;
     int at_once = rows <= depth * DEPTH;
@@ -172,13 +182,18 @@ void cursus_weight_gradient(
             for (int step = 0; step < steps; step++)
                 for (ptrdiff_t block = 0; block < tall; block++)
                     pack(
-                        left + block * PAIR, row + step * DEPTH, rows, high, 1, lefts + (2 * block * depth + step) * TILE_BYTES,
-                        depth * TILE_BYTES
+                        left + block * PAIR, row + step * DEPTH, rows, high, 1,
+                        lefts + (2 * block * depth + step) * TILE_BYTES, depth * TILE_BYTES
                     );
             for (ptrdiff_t strip = from; strip < end; strip++) {
                 for (int step = 0; step < steps; step++)
-                    pack(right + strip * PAIR, row + step * DEPTH, rows, wide, 0, packed + 2 * step * TILE_BYTES, TILE_BYTES);
-                const uint16_t *soon = strip + 1 < end ? right + row * wide + (strip + 1) * PAIR : right + (row + steps * DEPTH) * wide + from * PAIR;
+                    pack(
+                        right + strip * PAIR, row + step * DEPTH, rows, wide, 0, packed + 2 * step * TILE_BYTES,
+                        TILE_BYTES
+                    );
+                const uint16_t *soon = strip + 1 < end
+                    ? right + row * wide + (strip + 1) * PAIR
+                    : right + (row + steps * DEPTH) * wide + from * PAIR;
                 int count = (int)((DEPTH + tall - 1) / tall);
                 for (ptrdiff_t block = 0; block < tall; block++) {
                     float *four = at_once ? few : sums + (strip * tall + block) * PAIR * PAIR;
@@ -188,7 +203,8 @@ void cursus_weight_gradient(
                     );
                     if (row + depth * DEPTH >= rows)
                         unpack(
-                            four, to + (swapped ? strip * PAIR * high + block * PAIR : block * PAIR * wide + strip * PAIR),
+                            four,
+                            to + (swapped ? strip * PAIR * high + block * PAIR : block * PAIR * wide + strip * PAIR),
                             swapped ? high : wide, swapped, past
                         );
                 }
@@ -204,10 +220,11 @@ void cursus_weight_gradient(
 void cursus_has_tiles(int32_t *answer) { *answer = 0; }
 
 void cursus_weight_gradient(
-    const uint16_t *left, const uint16_t *right, float *to, char *scratch, ptrdiff_t rows, ptrdiff_t high, ptrdiff_t wide, int swapped,
-    int depth, int past, int threads
+    const uint16_t *left, const uint16_t *right, float *to, char *scratch, ptrdiff_t rows, ptrdiff_t high,
+    ptrdiff_t wide, int swapped, int depth, int past, int threads
 ) {
-    (void)left, (void)right, (void)to, (void)scratch, (void)rows, (void)high, (void)wide, (void)swapped, (void)depth, (void)past, (void)threads;
+    (void)left, (void)right, (void)to, (void)scratch, (void)rows, (void)high, (void)wide, (void)swapped, (void)depth,
+        (void)past, (void)threads;
 }
 
 #endif
