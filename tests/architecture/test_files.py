@@ -15,6 +15,21 @@ from pipelines.recipe.catalogue import FAMILIES, PAGE, members_of, render
 from tests.steps import ROOT
 
 LONGEST = 300
+COLUMNS = 120
+WRITTEN_BY_HAND = {".c", ".h", ".html", ".md", ".sh", ".sql", ".toml", ".yaml"}
+"""Suffixes of files that people read; the lines of Python are ruff's. Not among them: records (JSON, JSON lines),
+drawings (SVG), tables of words (TSV), requirements.lock and LICENSE, which programs read or others have written."""
+SCRIPTS = {"Dockerfile", "Makefile"}
+GENERATED_PAGES = {
+    "docs/catalogue.md",  # from the components
+    "docs/claims.md",  # from docs/claims
+    "docs/lattices.md",  # from docs/lattices
+    "docs/performance.md",  # from benchmarks/records
+    "docs/reliability.md",  # from docs/reliability
+}
+"""Pages that commands write; each has a test that renders it again."""
+ROOM_BEFORE_AN_ADDRESS = 8
+"""Columns of indentation and punctuation before an address on a line of its own."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "managers", "base_trainer", "tools"}
 MACHINE = re.compile(
     r"(?<![\w.])/(?:home|Users|root|work|mnt)/(?!me\b)[\w.-]+"  # a path of somebody's machine; `/home/me` is an example
@@ -51,6 +66,35 @@ def test_files_stay_short() -> None:
         str(path.relative_to(ROOT)): n for path in python_files() if (n := len(path.read_text().splitlines())) > LONGEST
     }
     assert not long, f"one idea a file, at most {LONGEST} lines: move the second idea out"
+
+
+def too_wide(name: str, text: str) -> Iterator[int]:
+    """Numbers of the lines of the file `name` that exceed 120 columns and may not."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) <= COLUMNS:
+            continue
+        if name.endswith(".md") and line.startswith("|"):
+            continue  # a row of a Markdown table cannot be broken
+        if any(len(address) + ROOM_BEFORE_AN_ADDRESS > COLUMNS for address in re.findall(r"https?://\S+", line)):
+            continue  # nor can an address
+        yield number
+
+
+def test_lines_fit_120_columns() -> None:
+    wide = [
+        f"{name}:{number}"
+        for path in tracked()
+        if (path.suffix in WRITTEN_BY_HAND or path.name in SCRIPTS or path == ROOT / ".ci" / "run")
+        and (name := str(path.relative_to(ROOT))) not in GENERATED_PAGES
+        for number in too_wide(name, path.read_text(encoding="utf-8"))
+    ]
+    assert not wide, f"wrap these lines at {COLUMNS} columns"
+
+
+def test_the_search_for_wide_lines_finds_one() -> None:
+    words, address = "word " * 30, f"https://example.org/{'x' * 120}"
+    assert list(too_wide("recipes/a.yaml", f"short\n{words}\n| {words} |")) == [2, 3]
+    assert list(too_wide("docs/a.md", f"{words}\n| {words} |\n    see {address}")) == [1]
 
 
 def compared(tree: ast.AST) -> Iterator[tuple[int, str]]:
