@@ -1,5 +1,4 @@
-"""Detect the end of the parent process: it holds standard input open, which closes when the parent ends for any reason.
-"""
+"""Detect the end of the parent process: it holds standard input open, which closes when the parent ends."""
 
 from __future__ import annotations
 

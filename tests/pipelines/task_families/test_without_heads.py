@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.parts.heads import Head
-from pipelines.recipe.check import Setting
+from pipelines.recipe.problems import Setting
 from pipelines.task_families import TaskFamily
 from tests.contracts.families import members
 from tests.pipelines.recipe.test_parts_that_cannot_meet import labelled
