@@ -68,8 +68,15 @@ def first(shared: Path) -> FirstRun:
 
 def write_computed(root: Path, first: FirstRun) -> Path:
     """A checkout of its own in `root`, with the data and the store of the first run, which nobody was told of."""
-    left = shutil.ignore_patterns(".cursus", "reports", ".work", "tmp")
-    return Path(shutil.copytree(first.checkout, root, ignore=left, dirs_exist_ok=True))
+    left = shutil.ignore_patterns(".work", "tmp")
+    for entry in first.checkout.iterdir():  # `reports` is left at the top only: a package has that name, too
+        if entry.name in (".cursus", "reports"):
+            continue
+        if entry.is_dir():
+            shutil.copytree(entry, root / entry.name, ignore=left, dirs_exist_ok=True)
+        else:
+            shutil.copy(entry, root / entry.name)
+    return root
 
 
 @pytest.fixture(scope="package")
