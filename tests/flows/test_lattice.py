@@ -34,7 +34,7 @@ def test_a_lattice_is_computed_once_and_has_a_page(tmp_path: Path, server: dict[
     (checkout / "recipes" / f"{recipe}.yaml").write_text(SHORT, encoding="utf-8")
     cursus = command_line(checkout, users_shell(checkout) | server)
     refused = cursus("lattice", recipe, "--smoke", "--seeds", "1")
-    assert refused.returncode == 2 and "one seed says nothing" in refused.stderr + refused.stdout
+    assert refused.returncode == 2 and "at least two seeds" in refused.stderr + refused.stdout
     planned = cursus("lattice", recipe, "--smoke", "--seeds", "2", "--dry-run")
     assert "test examples with 2 seeds per side detect a difference" in planned.stdout
     assert "6 of 6 steps to compute" in planned.stdout

@@ -24,10 +24,9 @@ STEPS = """
 import os
 import runpy
 import sys
-from pipelines.corpora.engines import work
 from pipelines.corpora.shards import folders
 
-work.ALONE_BELOW, folders.SHARD_BYTES = 0, 20_000  # a step would not ask for help with so little
+folders.ALONE_BELOW, folders.SHARD_BYTES = 0, 20_000  # a step would not ask for help with so little
 for root in sys.argv[1:]:
     os.chdir(root)
     for step in ("pin", "collect", "clean"):

@@ -103,7 +103,7 @@ def test_options_are_words_of_slurm_and_nothing_else(field: dict[str, Any], tmp_
 def test_whatever_a_value_holds_the_script_assigns_it() -> None:
     value = "a'b\"c $(touch x) `id` ; # \\ %j"
     script = render({"job-name": "x"}, {"FIRST": value}, {"second": value})
-    head = script.partition("# Every signal")[0]
+    head = script.partition("# Trap both signals")[0]
     said = subprocess.run(
         ["bash", "-c", f'{head}\nprintf "%s\\n" "$FIRST" "$second"'], capture_output=True, text=True, check=True
     )
