@@ -1,4 +1,4 @@
-"""`python -m tests.architecture.without_accelerators`: checks and fast tests, in a copy without any accelerator.
+"""`python -m tests.architecture.without_accelerators [TESTS]`: checks and tests without any accelerator.
 
 An accelerator makes a step faster and changes nothing else, so its folder can be deleted: import contracts and types
 hold, and plain torch computes.
@@ -32,7 +32,7 @@ def main() -> int:
         for command in (
             [str(TOOLS / "lint-imports")],
             [str(TOOLS / "mypy")],
-            [sys.executable, *PYTEST, "-m", f"not {tiers.SLOW}"],
+            [sys.executable, *PYTEST, "-m", f"not {tiers.SLOW}", *sys.argv[1:]],
         ):
             print("Without accelerators:", *command, flush=True)
             if status := subprocess.run(command, cwd=copy, env=environment).returncode:
