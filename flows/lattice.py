@@ -31,7 +31,8 @@ def _run_name() -> str:
 
 
 @flow(name="lattice", flow_run_name=_run_name, validate_parameters=True)
-def lattice(config: LatticeConfig = LatticeConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
+# Prefect shows the defaults in its form
+def lattice(config: LatticeConfig = LatticeConfig()) -> RegimeResult:  # noqa: B008
     """Every subset of {general, domain, task-adaptive} before fine-tuning, judged as a factorial experiment."""
     arguments = config.model_dump(exclude={"threads"})
     return begin(lambda root: carry_out(lattice_request(root, **arguments), root, threads=config.threads))

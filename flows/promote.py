@@ -80,7 +80,8 @@ def _run_name() -> str:
 
 
 @flow(name="promote", flow_run_name=_run_name, validate_parameters=True)
-def promote(config: PromoteConfig = PromoteConfig()) -> State[PromoteResult]:  # noqa: B008  # Prefect shows the defaults in its form
+# Prefect shows the defaults in its form
+def promote(config: PromoteConfig = PromoteConfig()) -> State[PromoteResult]:  # noqa: B008
     """Judge a candidate against the champion on the same test examples: GO promotes it, NO-GO does not, and otherwise a
     person decides.
 

@@ -68,7 +68,8 @@ def _run_name() -> str:
 
 
 @flow(name="regime", flow_run_name=_run_name, validate_parameters=True)
-def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
+# Prefect shows the defaults in its form
+def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
     """General → domain → task-adaptive → fine-tune → compress → evaluate: raw text to a registered, evaluated model."""
     return begin(lambda root: carry_out(_request(config, root), root, threads=config.threads, until=config.until))
 

@@ -54,7 +54,8 @@ def _run_name() -> str:
 
 
 @flow(name="reproduce", flow_run_name=_run_name, validate_parameters=True)
-def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # noqa: B008  # Prefect shows the defaults in its form
+# Prefect shows the defaults in its form
+def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # noqa: B008
     """Reproduce a model from its records alone, and compare digests stage by stage until one differs.
 
     Raises ReproductionError with the first stage that differs and why; DataError, RecipeError or StoreError, before

@@ -162,7 +162,9 @@ class Ours:
         workers = (
             {"num_workers": 6, "prefetch_factor": 8, "multiprocessing_context": "fork"} if device.type == "cuda" else {}
         )
-        loader: Any = DataLoader(prepared, batch_size=None, sampler=range(len(prepared)), **workers)  # type: ignore[arg-type]
+        loader: Any = DataLoader(  # type: ignore[arg-type]
+            prepared, batch_size=None, sampler=range(len(prepared)), **workers
+        )
         self._batches: Iterator[Inputs] = iter(loader)
         self.waited = self.squares = 0.0
         self.curve: list[Tensor] = []

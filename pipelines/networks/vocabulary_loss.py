@@ -75,7 +75,10 @@ loss_and_gradient = Operation(_in_chunks)
 
 
 def _plain_torch(scores: Tensor, targets: Tensor, inplace: bool) -> Tensor:
-    result: Tensor = VocabularyCrossEntropy.apply(scores.flatten(0, -2), targets.flatten(), inplace)  # type: ignore[no-untyped-call]  # torch does not type it
+    # torch does not type it
+    result: Tensor = VocabularyCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        scores.flatten(0, -2), targets.flatten(), inplace
+    )
     return result
 
 

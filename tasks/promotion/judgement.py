@@ -91,7 +91,8 @@ def conclude(
     if by is not None:
         action: Action = "promoted" if by.decision == "promote" else "refused"
     else:
-        action = {"GO": "promoted", "NO-GO": "refused", "INCONCLUSIVE": "left open"}[promotion.verdict]  # type: ignore[assignment]
+        actions = {"GO": "promoted", "NO-GO": "refused", "INCONCLUSIVE": "left open"}
+        action = actions[promotion.verdict]  # type: ignore[assignment]
     journal = PromotionJournal(store)
     fingerprint = promotion.candidate.fingerprint
     with journal.exclusive():

@@ -16,7 +16,7 @@ from tests.pipelines.parts.corruptions.rows import SPECIAL, batches, token_ids
 
 FLOATS = {Field.PERMUTATION_MASK, Field.TARGET_MAPPING}
 """Fields that a network multiplies with; all others are indices."""
-MASKS = [name for name, member in members("corruptions").items() if Field.MASKED_POSITIONS in member.provides]  # type: ignore[attr-defined]
+MASKS = [name for name, member in members("corruptions").items() if Field.MASKED_POSITIONS in member.provides]
 
 
 @pytest.mark.parametrize("name", members("corruptions"))

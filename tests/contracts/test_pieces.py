@@ -23,7 +23,7 @@ DRAWN = {"replaced_token_detection"}
 EVERY = [name for name in members("objectives") if ("objectives", name) in where_used()]
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if not members("objectives")[name].compares_rows])  # type: ignore[attr-defined]
+@pytest.mark.parametrize("name", [name for name in EVERY if not members("objectives")[name].compares_rows])
 def test_pieces_by_their_counts_are_the_batch(name: str) -> None:
     where = where_used()["objectives", name]
     trial = tried(where, name)

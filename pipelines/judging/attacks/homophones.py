@@ -28,7 +28,8 @@ class Homophones(Attack, name="homophones"):
 
         of_sound = _common(self.tones)
         # other characters are their own sound, one each, so that positions stay aligned
-        sounds = lazy_pinyin(text, style=_style(self.tones), errors=lambda run: [*run])  # type: ignore[arg-type, return-value]
+        style = _style(self.tones)
+        sounds = lazy_pinyin(text, style=style, errors=lambda run: [*run])  # type: ignore[arg-type, return-value]
         others = {
             position: [one for one in of_sound.get(sound, ()) if one != character]
             for position, (character, sound) in enumerate(zip(text, sounds, strict=True))

@@ -53,7 +53,8 @@ class Accelerator(Component):
 def installed_accelerators() -> tuple[Accelerator, ...]:
     """All installed accelerators, sorted by name."""
     discover(__name__)
-    return tuple(Accelerator.members[name]() for name in sorted(Accelerator.members))  # type: ignore[misc]  # mypy reads the base
+    # mypy reads the base
+    return tuple(Accelerator.members[name]() for name in sorted(Accelerator.members))  # type: ignore[misc]
 
 
 def versions() -> dict[str, int]:

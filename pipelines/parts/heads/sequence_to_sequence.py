@@ -34,7 +34,8 @@ class SequenceToSequenceHead(Head, name="sequence_to_sequence"):
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         if Signal.TARGET_LOGITS not in requested:
             return {}
-        shifted = network.prepare_decoder_input_ids_from_labels(batch[Field.TARGET_IDS])  # type: ignore[operator]  # transformers types it as a module
+        # transformers types it as a module
+        shifted = network.prepare_decoder_input_ids_from_labels(batch[Field.TARGET_IDS])  # type: ignore[operator]
         outputs = network(
             input_ids=batch[Field.INPUT_IDS],
             attention_mask=batch.get(Field.ATTENTION_MASK),

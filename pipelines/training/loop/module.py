@@ -113,7 +113,8 @@ class StageModule(lightning.LightningModule):
 
     def on_fit_start(self) -> None:
         for companion in self._companions.values():
-            companion.network.to(self.device)  # type: ignore[arg-type]  # transformers wraps `to` and loses its signature
+            # transformers wraps `to` and loses its signature
+            companion.network.to(self.device)  # type: ignore[arg-type]
 
     def training_step(self, micro_batch: MicroBatch, index: int) -> Tensor:
         number = index % self.partition.accumulated

@@ -170,7 +170,7 @@ def test_no_trained_model_depends_on(edit: str, plans: Plans) -> None:
 def test_just_its_users_and_their_descendants_depend_on(edit: str, plans: Plans) -> None:
     before, _ = plans
     module = ONLY_ITS_USERS[edit][1]
-    users = {str(step["fingerprint"]) for step in before.values() if module in step["modules"]}  # type: ignore[operator]
+    users = {str(step["fingerprint"]) for step in before.values() if module in step["modules"]}
     assert users, "some recipe uses it"
     while (
         descendants := {

@@ -201,7 +201,7 @@ def test_activation_regularization_is_the_mean_square_of_size_and_change(padded:
     batch = {}
     if padded:
         batch[Field.ATTENTION_MASK] = torch.tensor([[1] * n + [0] * (5 - n) for n in lengths])
-    step = TrainingStep(batch, {Signal.ACTIVATIONS: (dropped, raw)}, nn.Identity(), lambda *_: {})  # type: ignore[arg-type]
+    step = TrainingStep(batch, {Signal.ACTIVATIONS: (dropped, raw)}, nn.Identity(), lambda *_: {})
     terms = ActivationRegularization(size=2.0, change=1.0).loss(step)
     size = [dropped[row, at, unit] ** 2 for row in (0, 1) for at in range(lengths[row]) for unit in range(3)]
     change = [

@@ -67,7 +67,7 @@ def test_training_drops_out_and_companions_do_not(trained: Trained, tmp_path: Pa
     seen: list[tuple[bool, set[float], list[bool], bool]] = []
 
     class Spy(lightning.Callback):
-        def on_train_batch_start(self, trainer: lightning.Trainer, module: StageModule, *_: object) -> None:  # type: ignore[override]
+        def on_train_batch_start(self, trainer: lightning.Trainer, module: StageModule, *_: object) -> None:
             rates = {m.p for m in module.network.modules() if isinstance(m, nn.Dropout)}
             training = all(m.training for m in module.network.modules())
             frozen = [

@@ -19,7 +19,7 @@ def test_a_checkpoint_is_read_as_lightning_reads_its_own(tmp_path: Path) -> None
     TorchCheckpointIO().save_checkpoint(STATE, tmp_path / "lightnings")
     for name in ("ours", "lightnings"):
         found = LocalCheckpointIO().load_checkpoint(tmp_path / name, weights_only=True)
-        assert found["global_step"] == 3 and torch.equal(found["weights"]["w"], STATE["weights"]["w"])  # type: ignore[index]
+        assert found["global_step"] == 3 and torch.equal(found["weights"]["w"], STATE["weights"]["w"])
 
 
 @pytest.mark.parametrize("numbers", [6, 4_000_000], ids=["at its end", "in its midst"])

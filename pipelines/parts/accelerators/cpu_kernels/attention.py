@@ -170,7 +170,10 @@ def attend(
     if not returns_weights and rate < 1 and _all_readable(query, key, value):
         width = key.shape[2]
         mask, bias = (None if one is None else prepare_mask(one, width) for one in (attention_mask, position_bias))
-        context: Tensor = AttentionFunction.apply(query, key, value, mask, bias, scale, draw_dropout(rate))  # type: ignore[no-untyped-call]  # torch does not type it
+        # torch does not type it
+        context: Tensor = AttentionFunction.apply(  # type: ignore[no-untyped-call]
+            query, key, value, mask, bias, scale, draw_dropout(rate)
+        )
         return context.transpose(1, 2), None
     scores = torch.matmul(query, key.transpose(2, 3))
     if position_bias is not None:

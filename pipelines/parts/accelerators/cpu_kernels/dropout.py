@@ -74,7 +74,8 @@ def dropout(values: Tensor, rate: float) -> Tensor:
     """`values` [...] with each set to 0 with probability `rate`, and the others scaled up."""
     if not is_readable(values) or not 0 < rate < 1:
         return plain(values, rate)
-    result: Tensor = DropoutFunction.apply(values, draw_dropout(rate))  # type: ignore[no-untyped-call]  # torch does not type it
+    # torch does not type it
+    result: Tensor = DropoutFunction.apply(values, draw_dropout(rate))  # type: ignore[no-untyped-call]
     return result
 
 

@@ -101,7 +101,8 @@ class KernelEmbedding(nn.Embedding):
         table = self.row_gradient_leaf() if torch.is_grad_enabled() and loaded_library() is not None else None
         if table is None:
             return super().forward(ids)
-        result: Tensor = EmbeddingFunction.apply(table, ids, self.padding_idx)  # type: ignore[no-untyped-call]  # torch does not type it
+        # torch does not type it
+        result: Tensor = EmbeddingFunction.apply(table, ids, self.padding_idx)  # type: ignore[no-untyped-call]
         return result
 
     def row_gradient_leaf(self) -> Tensor | None:

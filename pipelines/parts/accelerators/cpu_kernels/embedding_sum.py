@@ -133,7 +133,8 @@ def _table_gradient(gradient: Tensor, table: Tensor, ids: Tensor, options: Table
     if options.sparse_gradient:
         return summed_rows(which, rows, len(table), options.skipped)
     skipped = -1 if options.skipped is None else options.skipped
-    return torch.ops.aten.embedding_dense_backward(rows, which, len(table), skipped, False)  # type: ignore[no-any-return]
+    of_table: Tensor = torch.ops.aten.embedding_dense_backward(rows, which, len(table), skipped, False)
+    return of_table
 
 
 class FusedEmbeddings(nn.Module):

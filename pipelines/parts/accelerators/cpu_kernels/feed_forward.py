@@ -76,5 +76,8 @@ class FusedFeedForward(nn.Module):
         ):  # fmt: skip
             activations: Tensor = super().forward(hidden_states)
             return activations
-        result: Tensor = FeedForwardFunction.apply(hidden_states, inner.weight, outer.weight, draw_dropout(dropout.p))  # type: ignore[no-untyped-call]  # torch does not type it
+        # torch does not type it
+        result: Tensor = FeedForwardFunction.apply(  # type: ignore[no-untyped-call]
+            hidden_states, inner.weight, outer.weight, draw_dropout(dropout.p)
+        )
         return result

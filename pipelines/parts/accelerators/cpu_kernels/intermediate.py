@@ -70,5 +70,6 @@ class FusedIntermediate(nn.Module):
         ):  # fmt: skip
             output: Tensor = super().forward(hidden_states)
             return output
-        result: Tensor = LinearGELU.apply(hidden_states, dense.weight, dense.bias)  # type: ignore[no-untyped-call]  # torch does not type it
+        # torch does not type it
+        result: Tensor = LinearGELU.apply(hidden_states, dense.weight, dense.bias)  # type: ignore[no-untyped-call]
         return result

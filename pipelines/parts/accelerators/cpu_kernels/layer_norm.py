@@ -64,5 +64,8 @@ class KernelLayerNorm(nn.LayerNorm):
             or output_dtype is not torch.bfloat16
         ):
             return super().forward(states)
-        result: Tensor = LayerNormFunction.apply(states, self.weight, self.bias, self.eps)  # type: ignore[no-untyped-call]  # torch does not type it
+        # torch does not type it
+        result: Tensor = LayerNormFunction.apply(  # type: ignore[no-untyped-call]
+            states, self.weight, self.bias, self.eps
+        )
         return result

@@ -68,7 +68,10 @@ class LazyLogits(Tensor):
         return function(*arguments, **named)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]  # typed more loosely there
+    # typed more loosely there
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         raise RuntimeError(f"{func} reads the memory of logits that are not computed yet; pass it `logits()`")
 
 

@@ -52,7 +52,8 @@ class SharedInputLayers:
         weights = [one.weight for one in self.layers]
         biases = [one.bias for one in self.layers if one.bias is not None]
         rows = states.flatten(0, -2).to(torch.bfloat16)
-        product: Rows = LinearFunction.apply(rows, self, *weights, *biases)  # type: ignore[no-untyped-call]  # torch does not type it
+        # torch does not type it
+        product: Rows = LinearFunction.apply(rows, self, *weights, *biases)  # type: ignore[no-untyped-call]
         shaped = [one.view(*states.shape[:-1], -1) for one in product]
         # each output is returned once, so that no graph is held longer than needed
         self._outputs = {other: one for other, one in enumerate(shaped) if other != number}

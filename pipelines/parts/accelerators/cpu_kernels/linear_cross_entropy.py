@@ -74,5 +74,6 @@ def linear_cross_entropy(states: Tensor, layer: nn.Linear, targets: Tensor) -> T
     """Scalar: mean cross-entropy of `targets` int64 [N], all in the vocabulary, under the logits of `layer` for
     `states` [N, I]."""
     rows = states.to(torch.bfloat16)
-    loss: Tensor = LinearCrossEntropy.apply(rows, layer.weight, layer.bias, targets)  # type: ignore[no-untyped-call]  # torch does not type it
+    # torch does not type it
+    loss: Tensor = LinearCrossEntropy.apply(rows, layer.weight, layer.bias, targets)  # type: ignore[no-untyped-call]
     return loss

@@ -24,7 +24,8 @@ def _softmax(scores: Tensor, mask: Tensor | None, scaling: float, rate: float) -
         return NotImplemented  # type: ignore[no-any-return]  # typeshed derives its type from Any
     if mask is not None:
         mask = prepare_mask(mask, scores.shape[-1])
-    result: Tensor = SoftmaxFunction.apply(scores, mask, scaling, draw_dropout(rate))  # type: ignore[no-untyped-call]  # torch does not type it
+    # torch does not type it
+    result: Tensor = SoftmaxFunction.apply(scores, mask, scaling, draw_dropout(rate))  # type: ignore[no-untyped-call]
     return result
 
 

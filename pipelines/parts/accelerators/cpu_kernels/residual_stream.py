@@ -50,7 +50,8 @@ def dropout_add(states: Tensor, values: Tensor, dropout: nn.Module) -> Tensor:
     ):  # fmt: skip
         plain: Tensor = states + dropout(values)
         return plain
-    result: Tensor = DropoutAddFunction.apply(states, values, draw_dropout(dropout.p))  # type: ignore[no-untyped-call]  # torch does not type it
+    # torch does not type it
+    result: Tensor = DropoutAddFunction.apply(states, values, draw_dropout(dropout.p))  # type: ignore[no-untyped-call]
     return result
 
 

@@ -71,7 +71,10 @@ class FusedRMSNorm(nn.Module):
 
 def rms_norm(norm: FusedRMSNorm, states: Tensor) -> tuple[Tensor, Tensor]:
     """`norm` of `states` [..., H] in a bfloat16 training step, and the states for the residual connection."""
-    output: tuple[Tensor, Tensor] = RMSNormFunction.apply(states, norm.weight, norm.variance_epsilon)  # type: ignore[no-untyped-call]  # torch does not type it
+    # torch does not type it
+    output: tuple[Tensor, Tensor] = RMSNormFunction.apply(  # type: ignore[no-untyped-call]
+        states, norm.weight, norm.variance_epsilon
+    )
     return output
 
 

@@ -29,7 +29,8 @@ from transformers.models.t5.modeling_t5 import (
 )
 from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
-from pipelines.parts.accelerators.cpu_kernels import attention, operations  # noqa: F401  # registers itself when imported
+# registers itself when imported
+from pipelines.parts.accelerators.cpu_kernels import attention, operations  # noqa: F401
 from pipelines.parts.accelerators.cpu_kernels.dropout import KernelDropout
 from pipelines.parts.accelerators.cpu_kernels.eligibility import same_bytecode
 from pipelines.parts.accelerators.cpu_kernels.embedding import KernelEmbedding

@@ -51,7 +51,8 @@ class FusedT5Attention(nn.Module):
             return output
         length = hidden_states.shape[1]
         if position_bias is None:
-            position_bias = self.compute_bias(length, length, device=hidden_states.device)  # type: ignore[operator]  # defined by the replaced class
+            # defined by the replaced class
+            position_bias = self.compute_bias(length, length, device=hidden_states.device)  # type: ignore[operator]
         # later layers receive it in the kernel's form
         position_bias = prepare_mask(position_bias, length)
         context: Tensor = SelfAttentionFunction.apply(  # type: ignore[no-untyped-call]  # torch does not type it

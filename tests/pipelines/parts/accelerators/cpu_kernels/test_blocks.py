@@ -95,7 +95,7 @@ def mask_of(module: nn.Module, seed: int, shape: tuple[int, int]) -> Tensor:
     nn.init.ones_(plain.dense.bias)  # type: ignore[arg-type, union-attr]
     torch.manual_seed(seed)
     result = said(plain, torch.zeros(*shape, 80), torch.zeros(*shape, 48))
-    (sums,) = (one for one in result.grad_fn.saved_tensors if one.shape == (shape[0] * shape[1], 48))  # type: ignore[union-attr]
+    (sums,) = (one for one in result.grad_fn.saved_tensors if one.shape == (shape[0] * shape[1], 48))
     return (sums != 0).double().view(result.shape)
 
 

@@ -99,7 +99,7 @@ def test_it_is_left_to_the_modules_where_one_of_them_is_another(kind: Callable[.
     parametrize.register_parametrization(module.get_submodule(KINDS[kind]), "weight", Double())  # type: ignore[index]
     assert not fused(module, *given(kind))
     module = made(kind)
-    setattr(module, KINDS[kind], nn.Linear(80 if kind is BertOutput else 48, 80 if kind is BertIntermediate else 48))  # type: ignore[index]
+    setattr(module, KINDS[kind], nn.Linear(80 if kind is BertOutput else 48, 80 if kind is BertIntermediate else 48))
     assert not fused(module, *given(kind))
 
 
@@ -150,7 +150,7 @@ def test_what_is_frozen_has_no_gradient(kind: Callable[..., nn.Module]) -> None:
             if name == only:
                 assert torch.equal(one.grad, whole.get_parameter(name).grad)  # type: ignore[arg-type]
         for mine, before in zip(read, inputs, strict=True):
-            assert mine.grad is None if only != "inputs" else torch.equal(mine.grad, before.grad)  # type: ignore[arg-type]
+            assert mine.grad is None if only != "inputs" else torch.equal(mine.grad, before.grad)
 
 
 def test_a_copy_computes_by_itself() -> None:

@@ -117,8 +117,8 @@ def test_rows_go_where_an_optimizer_wants_them(told: bool) -> None:
     given = read(3, 30) if told else (read(3, 30)[0],)
     outer = torch.randn(3, 30, 48).bfloat16()
     said(module, *given).backward(outer)
-    apart = {name: collect_row_gradients(module.get_submodule(name).weight) for name in TABLES}  # type: ignore[arg-type]
-    dense = {name: module.get_submodule(name).weight.grad.clone() for name in TABLES}  # type: ignore[operator, union-attr]
+    apart = {name: collect_row_gradients(module.get_submodule(name).weight) for name in TABLES}
+    dense = {name: module.get_submodule(name).weight.grad.clone() for name in TABLES}
     module.zero_grad()
     said(module, *given).backward(outer)
     for name in TABLES:

@@ -55,7 +55,7 @@ def learnt(made: XLNetRelativeAttention, given: dict[str, Tensor | None], narrow
     outer = [torch.linspace(-1, 1, one.numel(), dtype=torch.float64).view(one.shape).sin() for one in said]
     loss = sum((one.double() * slope).sum() for one, slope in zip(said, outer, strict=True))
     read = [one for one in given.values() if one is not None and one.requires_grad]
-    return [*(one.detach() for one in said), *torch.autograd.grad(loss, [*read, *made.parameters()], allow_unused=True)]  # type: ignore[list-item]
+    return [*(one.detach() for one in said), *torch.autograd.grad(loss, [*read, *made.parameters()], allow_unused=True)]
 
 
 @pytest.mark.parametrize("segments", [False, True])

@@ -46,7 +46,7 @@ def test_beside_float64(mask: str, length: int) -> None:
         for name in "qkv"
     )
     places = torch.arange(length)
-    near = module._relative_position_bucket(places[None] - places[:, None], bidirectional=mask != "causal")  # type: ignore[operator]
+    near = module._relative_position_bucket(places[None] - places[:, None], bidirectional=mask != "causal")
     scores = query @ key.transpose(2, 3) + weights[LEARNT][near].permute(2, 0, 1)
     probabilities = torch.softmax(scores if added is None else scores + added.double(), dim=-1)
     wanted = functional.linear((probabilities @ value).transpose(1, 2).reshape(2, length, 48), weights["o.weight"])

@@ -79,7 +79,7 @@ def mask_of(module: nn.Module, seed: int, shape: tuple[int, int]) -> Tensor:
         module.wi.weight.zero_()[:, 0] = 1  # type: ignore[operator, union-attr]
     torch.manual_seed(seed)
     result = said(module, torch.ones(*shape, 48).requires_grad_())
-    (inner,) = (one for one in result.grad_fn.saved_tensors if one.shape == (shape[0] * shape[1], 84))  # type: ignore[union-attr]
+    (inner,) = (one for one in result.grad_fn.saved_tensors if one.shape == (shape[0] * shape[1], 84))
     module.load_state_dict(weights)
     return (inner != 0).double().view(*shape, 84)
 
