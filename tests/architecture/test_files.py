@@ -17,8 +17,9 @@ from tests.steps import ROOT
 LONGEST = 300
 COLUMNS = 120
 WRITTEN_BY_HAND = {".c", ".h", ".html", ".md", ".py", ".sh", ".sql", ".toml", ".yaml"}
-"""Suffixes of files that people read; ruff lets lines of Python end in a pragma. Not among them: records (JSON, JSON lines),
-drawings (SVG), tables of words (TSV), requirements.lock and LICENSE, which programs read or others have written."""
+"""Suffixes of files that people read; ruff lets lines of Python end in a pragma. Not among them: records (JSON, JSON
+lines), drawings (SVG), tables of words (TSV), requirements.lock and LICENSE, which programs read or others have
+written."""
 SCRIPTS = {"Dockerfile", "Makefile"}
 GENERATED_PAGES = {
     "docs/catalogue.md",  # from the components
