@@ -43,6 +43,7 @@ def job_of(
         seed=step.seed,
         language="en",
         family=step.family,
+        families=dict(step.families),
         start=step.checkpoint or (folders[step.parents["start"]] if "start" in step.parents else None),
         teacher=folders[step.parents["teacher"]] if "teacher" in step.parents else None,
         tables={name: tables[name] for name in step.data},

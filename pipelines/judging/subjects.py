@@ -13,6 +13,7 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import MAIN
 
 
 class Subject(BaseModel):
@@ -25,7 +26,9 @@ class Subject(BaseModel):
     fingerprint: str
     folder: Path
     answers: bool = True
-    """Whether it answers the dataset's task; otherwise it is a language model trained on plain text."""
+    """Whether it answers a task; otherwise it is a language model trained on plain text."""
+    tasks: tuple[str, ...] = (MAIN,)
+    """The tasks that it answers: `task`, or named tasks of the dataset."""
 
 
 class Threads(Protocol):
@@ -47,6 +50,8 @@ class JudgingJob(Protocol):
     def language(self) -> str: ...
     @property
     def family(self) -> TaskFamily: ...
+    @property
+    def families(self) -> Mapping[str, TaskFamily]: ...
     @property
     def subjects(self) -> Sequence[Subject]: ...
     @property

@@ -17,20 +17,25 @@ from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.supply import check_supply, finds_words
+from pipelines.recipe.tables import TASK_TEXT, is_task, setting_of, task_words, unknown_word
 from pipelines.recipe.tokenizing import check_vocabulary
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.encoding import MULTIPLE
+from pipelines.task_families.labelled_tables import MAIN
 
 
 def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Problem | None:
     """First problem of a stage; None when it is valid. `resolve` returns the stage that a reference names."""
+    if unknown := unknown_word(stage.corpus, setting):
+        return unknown
     if stage.kind is Kind.EVALUATE:
-        return check_judging(stage, resolve, setting.family, setting.language)
+        return check_judging(stage, resolve, setting)
     if stage.kind is Kind.PROBE:
-        return check_probing(stage, resolve, setting.family)
+        return check_probing(stage, resolve, setting_of(stage.corpus, setting).family)
+    setting = setting_of(stage.corpus, setting)
     return (
         _check_start(stage, resolve)
-        or _check_corpus(stage)
+        or _check_corpus(stage, setting)
         or check_vocabulary(stage)
         or _check_parts(stage)
         or _check_task(stage, setting)
@@ -75,14 +80,25 @@ def _size(backbone: Backbone) -> str:
     return f"{backbone.label}, {backbone.max_length or 'any number of'} positions"
 
 
-def _check_corpus(stage: Stage) -> Problem | None:
+def _check_corpus(stage: Stage, setting: Setting) -> Problem | None:
     if not stage.corpus:
         return "corpus", "name the corpora that this stage reads: general, domain, task_text or task"
-    if stage.kind.reads_plain_text and "task" in stage.corpus:
-        return "corpus", "'task' is labelled data; for its text without labels, use task_text"
-    if stage.kind is Kind.FINETUNE and stage.corpus != ("task",):
-        return "corpus", "a finetune stage reads labels: corpus: task"
+    if stage.kind.reads_plain_text:
+        labelled = next((word for word in stage.corpus if is_task(word, setting)), None)
+        text = "for its text without labels, use task_text" if labelled == MAIN else "this stage reads plain text"
+        return None if labelled is None else ("corpus", f"{labelled!r} is labelled data; {text}")
+    tasks = task_words(stage.corpus, setting)
+    if stage.kind is Kind.FINETUNE and (len(stage.corpus) != 1 or not tasks):
+        return "corpus", f"a finetune stage reads labels: corpus: task{_named_tasks(setting)}"
+    if len(tasks) > 1:
+        return "corpus", f"a stage answers one task, but {' and '.join(tasks)} are two; give each a stage of its own"
+    if TASK_TEXT in stage.corpus and tasks and tasks[0] != MAIN:
+        return "corpus", f"task_text is text of the main task, not of {tasks[0]!r}; use corpus: {tasks[0]}"
     return None
+
+
+def _named_tasks(setting: Setting) -> str:
+    return f", or one of the dataset's named tasks: {listed(setting.tasks)}" if setting.tasks else ""
 
 
 def _check_parts(stage: Stage) -> Problem | None:

@@ -65,13 +65,17 @@ class Job(BaseModel):
     seed: int
     language: str
     family: SerializeAsAny[TaskFamily] = Field(default_factory=TaskFamily.default)
-    """Task family of the labelled tables."""
+    """Family of the task that it answers: of the named task that it reads, if it reads just that; else of the main
+    one."""
+    families: dict[str, SerializeAsAny[TaskFamily]] = {}
+    """Named task that it reads → its family."""
     start: Path | None = None
     """Folder of the artifact (or external checkpoint) that this step starts from."""
     teacher: Path | None = None
     subjects: tuple[Subject, ...] = ()
     tables: dict[str, Path]
-    """Table name (general, domain, task_text, train, validation, test) → Parquet file or folder of shards."""
+    """Table name → Parquet file or folder of shards: general, domain, task_text, train, validation, test, and the
+    dataset's further corpora and named tasks (`parallel`, `stsb.train`)."""
     out: Path
     cache: Path | None = None
     """Folder in which tokenised corpora and compiled kernels are shared with other jobs; None keeps them in `out` while

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pipelines.components import did_you_mean
 from pipelines.judging.evaluations import Evaluation
 from pipelines.parts.heads import Head
-from pipelines.recipe.problems import Problem, listed, matching_members
+from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
+from pipelines.recipe.tables import setting_of
 
 
-def check_judging(
-    stage: Stage, resolve: Callable[[str], Stage], family: str | None, language: str | None = None
-) -> Problem | None:
-    """First problem of an evaluate stage on a dataset of `family` in `language` (None: unknown); None when valid."""
+def check_judging(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Problem | None:
+    """First problem of an evaluate stage on a dataset; None when it is valid."""
     if not stage.suite:
         return "suite", "an evaluate stage needs at least one evaluation"
     names = [evaluation.name for evaluation in stage.suite]
@@ -22,6 +21,7 @@ def check_judging(
         return "suite", f"{twice} is given twice; put the second into an evaluate stage of its own"
     subjects = stage.start if isinstance(stage.start, tuple) else (stage.start,)
     answers_task = {}
+    families = set[str | None]()
     for subject in subjects:
         if not isinstance(subject, str):
             return "start", "an evaluate stage starts from the stages it judges: a stage name or a list of stage names"
@@ -29,6 +29,7 @@ def check_judging(
         if judged.kind.judges:
             return "start", f"stage {subject!r} is of kind {judged.kind} and produces no model; name stages that do"
         answers_task[subject] = not judged.kind.reads_plain_text
+        families.add(setting_of(judged.corpus, setting).family if answers_task[subject] else setting.family)
         for evaluation in stage.suite:
             if (
                 not answers_task[subject]
@@ -58,10 +59,11 @@ def check_judging(
                     f"{evaluation.name} names the stage {named!r}, which is not among the judged stages."
                     f"{did_you_mean(named, subjects)}",
                 )
-        if family is not None and (undefined := _undefined(evaluation, family)):
-            return "suite", undefined
-        if unfit := evaluation.unfit(family, language):
-            return "suite", f"{evaluation.name}: {unfit}"
+        for family in sorted(families, key=str):
+            if family is not None and (undefined := _undefined(evaluation, family)):
+                return "suite", undefined
+            if unfit := evaluation.unfit(family, setting.language):
+                return "suite", f"{evaluation.name}: {unfit}"
     return None
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.components import Component
+from pipelines.components import Component, did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.lineage import hardware
 from pipelines.lineage.fingerprint import digest_file, digest_folder, fingerprint, library_versions
@@ -25,15 +25,9 @@ from pipelines.recipe.kinds import Kind
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.starts import Checkpoint, Untrained
+from pipelines.recipe.tables import judged_tables, learned_tables, named_families, probed_tables
 from pipelines.task_families import TaskFamily
-
-TABLES = {
-    "general": ("general",),
-    "domain": ("domain",),
-    "task_text": ("task_text",),
-    "task": ("train", "validation"),
-}
-"""Name in `corpus` → tables that a stage reads for it."""
+from pipelines.task_families.labelled_tables import MAIN, tasks_in
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,12 @@ class Step:
     """Role → fingerprint; roles are start, teacher, subject:<stage>@<seed>."""
     data: Mapping[str, DataSource]
     family: TaskFamily
-    """Task family of the labelled tables."""
+    """Family of the task that it answers: of the named task that it reads, if it reads just that; else of the main
+    one."""
+    families: Mapping[str, TaskFamily]
+    """Named task that it reads → its family."""
+    judged: Mapping[str, tuple[str, ...]]
+    """Role of each judged model → the tasks that it answers; empty for a stage that judges nothing."""
     checkpoint: Path | None
     """Folder of the external checkpoint that this step starts from."""
     identity: Mapping[str, Any]
@@ -103,13 +102,15 @@ def plan(
     data: Mapping[str, DataSource],
     family: TaskFamily | None = None,
     profile: Callable[[Recipe], Recipe] = lambda recipe: recipe,
+    families: Mapping[str, TaskFamily] | None = None,
 ) -> Plan:
-    """Plan `recipe` over the tables `data`, whose labelled tables hold examples of `family`.
+    """Plan `recipe` over the tables `data`, whose main task is of `family`, and whose named tasks are of `families`.
 
     `profile` is the transformation that was already applied to `recipe`; it is applied here to the other recipes that
-    its stages start from. Raises RecipeError for a missing checkpoint, DataError never: tables were validated before.
+    its stages start from. Raises RecipeError for a missing checkpoint, and for a corpus or task that the dataset does
+    not have; DataError never: tables were validated before.
     """
-    return _Planner(recipe, library, data, family or TaskFamily.default(), profile).plan()
+    return _Planner(recipe, library, data, family or TaskFamily.default(), profile, families or {}).plan()
 
 
 class _Planner:
@@ -120,8 +121,10 @@ class _Planner:
         data: Mapping[str, DataSource],
         family: TaskFamily,
         profile: Callable[[Recipe], Recipe],
+        families: Mapping[str, TaskFamily],
     ) -> None:
         self.recipe, self.library, self.data, self.family, self.profile = recipe, library, data, family, profile
+        self.families = families
         self.done: dict[tuple[str, str], list[Step]] = {}
         self.recipes = {recipe.name: recipe}
 
@@ -169,14 +172,35 @@ class _Planner:
         if stage.optimizer.precision == "auto":
             chosen = stage.optimizer.model_copy(update={"precision": hardware.precision()})
             stage = stage.model_copy(update={"optimizer": chosen})
-        tables = [table for word in stage.corpus for table in TABLES[word]]
+        tables = [table for word in stage.corpus for table in learned_tables(word, self.families)]
+        judged = {role: self._tasks(parent) for role, parent in parents.items()} if stage.kind.judges else {}
         if stage.kind is Kind.EVALUATE:
-            tables = ["train", "validation", "test"]
+            tables = list(judged_tables(dict.fromkeys(task for tasks in judged.values() for task in tasks)))
         if stage.kind is Kind.PROBE:
-            tables = sorted({table for one in stage.probes for table in one.tables})
-        data = {table: self.data[table] for table in dict.fromkeys(tables)}
+            tables = probed_tables(stage.corpus, self.families, (table for one in stage.probes for table in one.tables))
+        data = {table: self._source(table, recipe, name) for table in dict.fromkeys(tables)}
         checkpoint = resolve_checkpoint(stage.start.checkpoint) if isinstance(stage.start, Checkpoint) else None
-        return identify_step(recipe, name, stage, seed, several, parents, data, self.family, checkpoint)
+        named = named_families(data, self.families)
+        return identify_step(recipe, name, stage, seed, several, parents, data, self.family, checkpoint, named, judged)
+
+    def _source(self, table: str, recipe: str, stage: str) -> DataSource:
+        """The table of this name. Raises RecipeError when the dataset has none."""
+        if table not in self.data:
+            raise RecipeError(
+                f"recipe {recipe}: stages.{stage}.corpus: the dataset has no table {table!r}."
+                f"{did_you_mean(table, self.data)}"
+            )
+        return self.data[table]
+
+    def _tasks(self, fingerprint: str) -> tuple[str, ...]:
+        """The tasks that a model answers: those of its tables, or of what it continues; the main one if none is."""
+        steps = {step.fingerprint: step for one in self.done.values() for step in one}
+        step: Step | None = steps[fingerprint]
+        while step is not None:
+            if tasks := tasks_in(step.data):
+                return tuple(tasks)
+            step = steps.get(step.parents.get("start", ""))
+        return (MAIN,)
 
 
 def identify_step(
@@ -189,10 +213,19 @@ def identify_step(
     data: Mapping[str, DataSource],
     family: TaskFamily,
     checkpoint: Path | None,
+    families: Mapping[str, TaskFamily] | None = None,
+    judged: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Step:
-    """Build a step with its identity, from the current code and library versions; `stage` must be resolved."""
+    """Build a step with its identity, from the current code and library versions; `stage` must be resolved.
+
+    `family` is that of the main task, `families` are those of the named tasks among `data`.
+    """
+    tasks, families = tasks_in(data), families or {}
+    if len(tasks) == 1:
+        family = families.get(tasks[0], family)
     # the result of a plain-text stage does not depend on the task family
-    modules = [] if stage.kind.reads_plain_text else [type(family).__module__]
+    answered = [families.get(task, family) for task in tasks or [MAIN]] if not stage.kind.reads_plain_text else []
+    modules = sorted({type(one).__module__ for one in answered})
     identity: dict[str, Any] = {
         # paths of checkpoints, names of parents and limits do not change the result
         "stage": stage.model_dump(mode="json", exclude={"like", "seeds", "start", "teacher", "limits"}),
@@ -205,6 +238,8 @@ def identify_step(
         "libraries": library_versions(),
         "checkpoint": digest_folder(checkpoint) if checkpoint else None,
     }
+    if len(tasks) > 1:
+        identity["families"] = {name: one.model_dump(mode="json") for name, one in families.items()}
     if stage.kind is Kind.EVALUATE:
         identity["subjects"] = sorted(parents)
     if stage.kind is Kind.PROBE:  # it compares neighbouring subjects, so that their order changes the result
@@ -213,7 +248,10 @@ def identify_step(
         identity["accelerators"] = accelerators.versions()
     if files := _files(stage):
         identity["files"] = files
-    return Step(recipe, name, seed, stage, several, parents, data, family, checkpoint, identity, fingerprint(identity))
+    key = fingerprint(identity)
+    return Step(
+        recipe, name, seed, stage, several, parents, data, family, families, judged or {}, checkpoint, identity, key
+    )
 
 
 def _modules(stage: Stage) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pipelines.components import Component, discover
@@ -31,3 +31,7 @@ class Setting:
     """Name of the dataset's task family."""
     language: str | None = None
     """ISO 639 code."""
+    corpora: tuple[str, ...] | None = None
+    """Names of its further corpora."""
+    tasks: Mapping[str, str] | None = field(default=None, hash=False)
+    """Its named tasks, and the name of the family of each."""

@@ -96,8 +96,8 @@ class Stage(StrictModel):
     """Stage whose result is the teacher, for distillation."""
     like: str | None = None
     """Stage from which every key that is not given here is inherited."""
-    corpus: tuple[Literal["general", "domain", "task_text", "task"], ...] = ()
-    """Corpora that this stage reads."""
+    corpus: tuple[str, ...] = ()
+    """What this stage reads: general, domain, task_text, task, or further corpora and tasks that the dataset names."""
     tokenizer: SerializeAsAny[Tokenizer] | None = None
     vocabulary: NewWords | None = None
     """Words to add to the vocabulary of the start."""

@@ -11,6 +11,7 @@ from pipelines.parts.layouts import Layout
 from pipelines.parts.segmentations import UNSPACED, Segmentation
 from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
+from pipelines.recipe.tables import task_words
 from pipelines.recipe.tokenizing import check_tokens
 from pipelines.vocabulary import Field, Signal
 
@@ -40,7 +41,7 @@ def check_supply(stage: Stage, setting: Setting) -> Problem | None:
             )
     else:
         fields |= {Field.ATTENTION_MASK, *stage.head.needs}
-        if stage.corpus == ("task",):
+        if len(task_words(stage.corpus, setting)) == len(stage.corpus):
             fields |= stage.head.labels
         if stage.corruption:
             return "corruption", "corruptions apply to plain text only; for a stage on labelled data set corruption: []"

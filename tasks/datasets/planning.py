@@ -85,7 +85,12 @@ def recipes_for(root: Path, dataset: str) -> Library:
 def load_recipe(root: Path, request: Request) -> Recipe:
     """The requested recipe, checked. Raises RecipeError."""
     settings = load_settings(root)[request.dataset]
-    setting = Setting(family=settings.task.family.name, language=settings.language)
+    setting = Setting(
+        family=settings.main.family.name,
+        language=settings.language,
+        corpora=tuple(settings.corpora),
+        tasks={name: task.family.name for name, task in settings.tasks.items()},
+    )
     recipe = recipes_for(root, request.dataset).load(request.recipe, request.variants, request.budget, setting)
     if request.transform is not None:
         recipe = request.transform(recipe)
@@ -103,6 +108,7 @@ def sources(root: Path, prepared: Prepared) -> dict[str, DataSource]:
 def make_plan(root: Path, request: Request, prepared: Prepared) -> Plan:
     """The steps of the requested recipe over `prepared`."""
     family = TaskFamily.model_validate(prepared.family)
+    families = {name: TaskFamily.model_validate(one) for name, one in prepared.families.items()}
     profile = smoke_profile if request.smoke else (lambda recipe: recipe)
     library = recipes_for(root, request.dataset)
-    return plan(load_recipe(root, request), library, sources(root, prepared), family, profile)
+    return plan(load_recipe(root, request), library, sources(root, prepared), family, profile, families)

@@ -37,7 +37,9 @@ class Prepared:
     name: str
     language: str
     family: str
-    """Name of the task family of the labelled tables."""
+    """Name of the task family of the main task."""
+    families: dict[str, str]
+    """Named task → name of its family."""
     folder: Path
     tables: dict[str, Path]
     digests: dict[str, str]
@@ -140,6 +142,7 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
         name=dataset,
         language=summary["language"],
         family=summary["family"],
+        families={name: task["family"] for name, task in summary.get("tasks", {}).items()},
         folder=home,
         tables=tables,
         digests={name: digests[name] for name in tables},

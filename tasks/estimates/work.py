@@ -12,6 +12,7 @@ from pipelines.judging.evaluations.forward_passes import EvaluationSize, Forward
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.recipe.plan import Step
 from pipelines.recipe.schema import Stage
+from pipelines.task_families.labelled_tables import MAIN, labelled_table, tasks_in
 from pipelines.vocabulary import Ability, Signal
 from tasks.estimates.backbone_size import BackboneSize, forward_operations
 
@@ -166,7 +167,7 @@ def _labelled(
     one: KnownStep, others: Mapping[str, KnownStep], backbone: BackboneSize, tables: Mapping[str, TableSize]
 ) -> Work:
     stage, budget = one.stage, one.stage.budget
-    train, validation = _table(one, "train", tables), _table(one, "validation", tables)
+    train, validation = (_part(one, part, tables) for part in ("train", "validation"))
     converted = sum(compression.replaces_weights for compression in stage.compression)
     if not stage.trains:
         return Work(conversions=converted)
@@ -202,7 +203,7 @@ def _labelled(
 def _judged(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str, TableSize]) -> Work:
     """Work of an evaluate stage: the rows that evaluations and probes read with each model; the texts of the test table
     are read once for all of them."""
-    table, suite, probes = _table(one, "test", tables), one.stage.suite, one.stage.probes
+    table, suite, probes = _part(one, "test", tables), one.stage.suite, one.stage.probes
     tokens = table.characters_each / CHARACTERS_IN_TOKEN
     size = EvaluationSize(table.documents, tokens, table.answers, len(one.parents))
     passes = [one_pass for part in suite for one_pass in part.forward_passes(size)]
@@ -266,6 +267,11 @@ def _vocabulary(one: KnownStep, others: Mapping[str, KnownStep]) -> float:
             return float(getattr(seen.stage.tokenizer, "vocab_size", USUAL_VOCABULARY))
         seen = others.get(seen.parents.get("start", ""))
     return float(USUAL_VOCABULARY)
+
+
+def _part(one: KnownStep, part: str, tables: Mapping[str, TableSize]) -> TableSize:
+    """The table with one part of the step's first task."""
+    return _table(one, labelled_table(next(iter(tasks_in(one.data)), MAIN), part), tables)
 
 
 def _table(one: KnownStep, name: str, tables: Mapping[str, TableSize]) -> TableSize:

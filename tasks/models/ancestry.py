@@ -28,6 +28,7 @@ from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.final_models import LineageStep, final_model
 from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import read_as
 from tasks.datasets.prepared import dvc_digest
 
 WIDTH = 120
@@ -37,8 +38,6 @@ HEXADECIMAL = re.compile(r"[0-9a-f]{4,64}")
 KEY_FIGURES = ("accuracy", "agreement", "loss")
 """The key figure of a step is the first of its task family's metrics, or else of these, that the step has, validation
 before test before training."""
-LABELLED = ("train", "validation", "test")
-"""Tables that make up what a recipe calls `task`."""
 SPLITS = ("validation/", "test/", "", "train/")
 
 
@@ -222,7 +221,7 @@ def _cells(record: Provenance) -> tuple[str, ...]:
     return (
         record.fingerprint[:SHORT],
         record.kind,
-        ", ".join(dict.fromkeys("task" if table in LABELLED else table for table in record.data)) or "-",
+        ", ".join(dict.fromkeys(read_as(table) for table in record.data)) or "-",
         _short_number(int(record.result.get("tokens", 0))),
         key_figure(record.result.get("metrics", {}), record.identity.get("family")),
         f"{started:%m-%d %H:%M}",

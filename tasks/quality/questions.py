@@ -40,7 +40,7 @@ def questions(table: str, settings: DatasetSettings, accepted: Mapping[str, Any]
 
 def table_questions(table: str, settings: DatasetSettings) -> list[QualityQuestion]:
     """Columns and their types; no missing, empty or overlong texts."""
-    kinds = columns_of(table, settings.task.family)
+    kinds = columns_of(table, settings.main.family)
     return [
         QualityQuestion("ExpectTableToHoldDocuments", {}, "the table is not empty"),
         *[QualityQuestion("ExpectColumnToExist", {"column": name}, f"there is a column {name}") for name in kinds],
@@ -106,7 +106,7 @@ def language_questions(settings: DatasetSettings) -> list[QualityQuestion]:
 
 def example_questions(settings: DatasetSettings) -> list[QualityQuestion]:
     """The family's own checks of its rows, no labels absent from training, and the balance of labels."""
-    family, rules = settings.task.family, settings.quality
+    family, rules = settings.main.family, settings.quality
     invalid = " ".join((inspect.getdoc(family.problem) or "").split()).rstrip(".")
     suite = [
         QualityQuestion("ExpectMeasuresToBeNull", {"column": "problem"}, f"no {family.name} row is invalid: {invalid}"),

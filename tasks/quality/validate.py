@@ -79,7 +79,7 @@ def reference_profile(path: Path, profile: dict[str, Any]) -> dict[str, Any] | N
 def frame(table: str, evidence: DatasetEvidence, step: DataStep) -> DataFrame:
     """The representative rows of a table, with the columns of its questions."""
     rows = evidence.frame(table)
-    family = step.settings.task.family
+    family = step.settings.main.family
     rows["stands_at"] = rows[origin(family) if table in LABELLED else "source"]
     if table in LABELLED and has_classes(family):
         answers = evidence.totals(table)["kinds"]

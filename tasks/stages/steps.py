@@ -122,7 +122,14 @@ def _job(step: Step, threads: int, context: Context) -> Job:
             artifact = context.artifacts[fingerprint]
             answers = not Kind(artifact.provenance.kind).reads_plain_text
             subjects.append(
-                Subject(stage=stage, seed=int(seed), fingerprint=fingerprint, folder=artifact.folder, answers=answers)
+                Subject(
+                    stage=stage,
+                    seed=int(seed),
+                    fingerprint=fingerprint,
+                    folder=artifact.folder,
+                    answers=answers,
+                    tasks=step.judged[role],
+                )
             )
     out = context.store.workspace(step.fingerprint)
     return Job(
@@ -133,6 +140,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         seed=step.seed,
         language=context.language,
         family=step.family,
+        families=dict(step.families),
         start=step.checkpoint or folder("start"),
         teacher=folder("teacher"),
         subjects=tuple(subjects),

@@ -77,7 +77,7 @@ class DatasetEvidence:
 
 def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEvidence:
     """Measure all tables of a prepared dataset; finished units of work are not computed again."""
-    settings, family, labels = step.settings, step.settings.task.family, tuple(summary["labels"])
+    settings, family, labels = step.settings, step.settings.main.family, tuple(summary["labels"])
     files = {table: table_files(table_path(step.home, table)) for table in TABLES}
     size = sum(path.stat().st_size for paths in files.values() for path in paths)
     # compressed text takes three times its size in memory

@@ -11,18 +11,21 @@ from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from pipelines.components import did_you_mean
 from pipelines.components.plain_yaml import refuse_tags
 from pipelines.corpora.settings.cleaning import CleanSettings
 from pipelines.corpora.settings.like import LIKE, InvalidLikeError, keys_of
 from pipelines.corpora.settings.mixture import Mixtures, check_mixture
+from pipelines.corpora.settings.named import NamedCorpora, NamedTasks, check_names
 from pipelines.corpora.settings.overlap import DecontaminateSettings, DeduplicateSettings
 from pipelines.corpora.settings.quality import QualitySettings
-from pipelines.corpora.settings.sources import Sources, StrictSettings
+from pipelines.corpora.settings.sources import ReadSource, Sources, StrictSettings
 from pipelines.corpora.settings.task import KINDS, Task
 from pipelines.corpora.settings.task_text import TaskTextSettings
 from pipelines.errors import RecipeError
+from pipelines.task_families.labelled_tables import MAIN
 
 FILE = "params.yaml"
 _TAGS = ("files", "package", "columns")
@@ -37,7 +40,12 @@ class DatasetSettings(StrictSettings):
     language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
     general: Sources
     domain: Sources
-    task: Task
+    task: Task | None = None
+    """The main task; without it, the first of `tasks` is the main one."""
+    tasks: NamedTasks = Field(default={})
+    """Further labelled tasks by name."""
+    corpora: NamedCorpora = Field(default={})
+    """Further corpora by name."""
     task_text: TaskTextSettings = TaskTextSettings()
     mixtures: Mixtures = Mixtures()
     recipe: str = "bert"
@@ -48,12 +56,38 @@ class DatasetSettings(StrictSettings):
     decontaminate: DecontaminateSettings = DecontaminateSettings()
     quality: QualitySettings = QualitySettings()
 
+    @property
+    def main(self) -> Task:
+        """The main task, which recipes call `task`."""
+        return self.task if self.task is not None else next(iter(self.tasks.values()))
+
+    @property
+    def main_name(self) -> str | None:
+        """Name of the main task among `tasks`; None for one that stands under `task`."""
+        return None if self.task is not None else next(iter(self.tasks))
+
+    @property
+    def labelled(self) -> dict[str, Task]:
+        """Every labelled task once: the main one as `task`, then the others by name."""
+        return {MAIN: self.main} | {name: task for name, task in self.tasks.items() if name != self.main_name}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_a_task(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and "task" not in value and "tasks" not in value:
+            message = "give the labelled examples: one set under task, or several by name under tasks"
+            raise PydanticCustomError("no_task", "{message}", {"message": message, "path": ("task",)})
+        return value
+
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
+        check_names(self.tasks, self.corpora, self.main_name)
         if problem := self.clean.problem(self.language):
             raise ValueError(f"clean: {problem}")
         for corpus, mixture in self.mixtures.by_corpus().items():
             check_mixture(mixture, corpus, getattr(self, corpus), self.language)
+        if any(isinstance(source, ReadSource) and source.values for source in (*self.general, *self.domain)):
+            raise ValueError("values: only sources of a named corpus (corpora) have columns beside the text")
         return self
 
 
@@ -77,6 +111,7 @@ def load_dataset(dataset: str, root: Path) -> DatasetSettings:
 def read_params(root: Path) -> Any:
     """Read params.yaml as a mapping with line numbers. RecipeError when it is missing or is not a YAML mapping."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.constructor import DuplicateKeyError
     from ruamel.yaml.error import YAMLError
 
     path = root / FILE
@@ -84,6 +119,10 @@ def read_params(root: Path) -> Any:
         document = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RecipeError(f"{path}: there is no {FILE} here; run from the root of a checkout") from None
+    except DuplicateKeyError as twice:
+        line = twice.problem_mark.line + 1
+        problem = str(twice.problem).partition(" with value")[0].replace("found duplicate key", "the key")
+        raise RecipeError(f"{path}:{line}: {problem} is given twice; rename one, or remove it") from None
     except (YAMLError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path}: not readable as YAML: {error}") from error
     if not isinstance(document, Mapping):
@@ -114,7 +153,9 @@ def _validated(name: str, block: Any, document: Any) -> DatasetSettings:
         error = invalid.errors()[0]
         context = error.get("ctx", {})
         path = (*error["loc"], *context.get("path", ()), *([context["key"]] if "key" in context else ()))
-        keys = [str(part) for part in (*error["loc"], *context.get("path", ())) if part not in (*KINDS, *_TAGS)]
+        written = (*error["loc"], *context.get("path", ()))
+        tags = () if written[:1] == ("corpora",) else (*KINDS, *_TAGS)
+        keys = [str(part) for number, part in enumerate(written) if number < 2 or part not in tags]
         where = _line(document, (name, *path), sources)
         raise RecipeError(f"{where}: {'.'.join(['datasets', name, *keys])}: {error['msg']}") from None
 

@@ -83,6 +83,8 @@ class ReadSource(NamedSource):
     """Longer documents are bad records; the limit bounds the memory for reading."""
     share: tuple[float, float] = (0, 1)
     """Half-open range [low, high): only texts whose hash, scaled to [0, 1), lies in it are used."""
+    values: dict[str, str] = Field(default={}, exclude_if=lambda values: not values)
+    """Declared column of a named corpus → its value for every text of this source: `{language: en}`."""
 
     @property
     def options(self) -> ReadOptions:

@@ -30,7 +30,7 @@ ROUNDS = 8
 def clean(dataset: str, root: Path) -> None:
     """Write `cleaned/` from `collected/`. Raises DataError when a table becomes empty."""
     step = begin("clean", dataset, root, before="collected")
-    family, settings, language = step.settings.task.family, step.settings.clean, step.settings.language
+    family, settings, language = step.settings.main.family, step.settings.clean, step.settings.language
     before = step.home / "collected"
     with step.writing("cleaned") as folder:
         tally = Tally()

@@ -33,7 +33,7 @@ LocatedExample = tuple[Example, str, str]
 def collect(dataset: str, root: Path) -> None:
     """Write `collected/`. Raises DataError for unreadable or empty sources, and for labels that cannot be learned."""
     step = begin("collect", dataset, root)
-    settings, task, family = step.settings, step.settings.task, step.settings.task.family
+    settings, task, family = step.settings, step.settings.main, step.settings.main.family
     check_unchanged(dataset, settings, root)
     tally = Tally()
     examples = list(examples_of(task, root, tally))

@@ -51,7 +51,7 @@ def decontaminate(dataset: str, root: Path) -> None:
     Raises DataError when a table becomes empty, or when there is overlap and `decontaminate.action` is `fail`.
     """
     step = begin("decontaminate", dataset, root, before="deduplicated")
-    settings, family = step.settings.decontaminate, step.settings.task.family
+    settings, family = step.settings.decontaminate, step.settings.main.family
     rules, before = rules_of(step.settings), step.home / "deduplicated"
     with step.writing("decontaminated") as folder:
         tally, ledgers = Tally(), [before / LEDGER]

@@ -51,7 +51,7 @@ PLAIN_FIRST = tuple(reversed(PLAIN))
 def deduplicate(dataset: str, root: Path) -> None:
     """Write `deduplicated/` from `cleaned/`. Raises DataError when a corpus becomes empty."""
     step = begin("deduplicate", dataset, root, before="cleaned")
-    family, rules = step.settings.task.family, step.settings.deduplicate
+    family, rules = step.settings.main.family, step.settings.deduplicate
     before = step.home / "cleaned"
     with step.writing("deduplicated") as folder:
         tally = Tally()

@@ -42,7 +42,7 @@ def pin(dataset: str, root: Path) -> None:
 
 def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any]:
     """Content of a pin."""
-    task = settings.task
+    task = settings.main
     sources = pinned_sources(settings, root)
     # members of a family are looked up by name, so that no import leads to their code
     family = {"family": task.family.model_dump() | {"code": source_hash(type(task.family).__module__)}}

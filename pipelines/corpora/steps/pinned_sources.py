@@ -24,7 +24,7 @@ def pin_path(dataset: str, root: Path) -> Path:
 
 def pinned_sources(settings: DatasetSettings, root: Path) -> dict[str, Any]:
     """Block `sources` of a pin: files of every source, versions of packages. Raises DataError for a missing source."""
-    task = settings.task
+    task = settings.main
     listed: list[Source] = [*settings.general, *settings.domain, *sources_of(task)]
     sources: dict[str, Any] = {}
     files: dict[str, Any] = {}

@@ -34,7 +34,7 @@ _TOTALS = ("documents", "characters", "bytes")
 def split(dataset: str, root: Path) -> None:
     """Write the tables and summary.json. Raises DataError when a class or the task has too few examples left."""
     step = begin("split", dataset, root, before=("decontaminated", "selected"))
-    family, home = step.settings.task.family, step.home
+    family, home = step.settings.main.family, step.home
     rows = list(read_rows(home / "decontaminated" / "task.parquet"))
     examples = {part: [row for row in rows if row[-1] == part] for part in LABELLED}
     check_labels({part: [example_of(family, row) for row in part_rows] for part, part_rows in examples.items()}, family)

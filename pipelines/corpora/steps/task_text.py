@@ -40,7 +40,7 @@ def draw_examples(rows: Sequence[Row], settings: DatasetSettings, unlabelled: Pa
     If there is no other text without labels, the labelled texts are the task's own text. Raises DataError when a class,
     or the whole task, has too few examples left.
     """
-    task, family = settings.task, settings.task.family
+    task, family = settings.main, settings.main.family
     train = [row for row in rows if row[-1] == "train"]
     labelled_indices = draw_labelled(
         [example_of(family, row) for row in train], family, task.labels_per_class, task.labelled_examples

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.errors import DataError
 from pipelines.judging.subjects import JudgingJob, Subject
+from pipelines.task_families.labelled_tables import MAIN, tables_of_task, tasks_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,7 @@ class EvaluationContext:
         """The stages among them that answer the dataset's task."""
         self.language_models = {stage: models for stage, models in self.subjects.items() if not models[0].answers}
         """The stages that were trained on plain text."""
-        self._tables = job.tables
+        self._tables = tables_of_task(job.tables, next(iter(tasks_in(job.tables)), MAIN))
         self._answers: dict[Path, list[Answer]] = {}
         self._statistics: dict[Path, NDArray[np.float64]] = {}
         self._predictors: dict[Path, Predictor] = {}

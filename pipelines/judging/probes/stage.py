@@ -17,6 +17,7 @@ from pipelines.judging.probes.examples import Examples
 from pipelines.judging.subjects import JudgingJob, Subject
 from pipelines.lineage.disk import atomic_write, write_text_atomically
 from pipelines.lineage.results import PROBES, Result
+from pipelines.task_families.labelled_tables import MAIN, tables_of_task, tasks_in
 
 if TYPE_CHECKING:
     from pipelines.judging.probes import Observation, Probe, ProbedStage
@@ -75,7 +76,8 @@ def _observe(job: ProbeJob) -> dict[str, dict[tuple[str, int], Observation]]:
     from pipelines.judging.probes.model import ProbedModel
 
     most = max(one.examples_read for one in job.stage.probes)
-    examples = Examples(job.tables, job.family, job.seed, most)
+    task = next(iter(tasks_in(job.tables)), MAIN)
+    examples = Examples(tables_of_task(job.tables, task), job.family, job.seed, most)
     observations: dict[str, dict[tuple[str, int], Observation]] = {one.name: {} for one in job.stage.probes}
     for subject in _ordered(job):
         model = ProbedModel(subject, examples, job.stage.budget.length, job.seed, job.language)

@@ -38,7 +38,7 @@ def facts(dataset: str, settings: DatasetSettings, root: Path, home: Path) -> di
         "dataset": dataset,
         "language": settings.language,
         "family": summary["family"],
-        "category": settings.task.family.hub_category,
+        "category": settings.main.family.hub_category,
         "size": next((name for most, name in SIZES if documents < most), LARGEST),
         "sources": list(_sources(settings, pinned)),
         "licences": sorted({source["licence"] for source in _sources(settings, pinned)}),
@@ -70,15 +70,15 @@ def facts(dataset: str, settings: DatasetSettings, root: Path, home: Path) -> di
 def _sources(settings: DatasetSettings, pinned: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Every source with its table and its licence."""
     named: list[tuple[str, Sequence[Source]]] = [("general", settings.general), ("domain", settings.domain)]
-    for table, sources in [*named, ("task", sources_of(settings.task))]:
+    for table, sources in [*named, ("task", sources_of(settings.main))]:
         for source in sources:
             yield {"table": table, "location": source.location, "licence": licence_of(source, pinned)}
-    if isinstance(settings.task, FileTask):
-        for path in settings.task.files:
+    if isinstance(settings.main, FileTask):
+        for path in settings.main.files:
             yield {
                 "table": "task",
                 "location": path,
-                "licence": settings.task.licence or UNSTATED,
+                "licence": settings.main.licence or UNSTATED,
             }
 
 

@@ -10,6 +10,7 @@ from pipelines.errors import DataError
 from pipelines.lineage.results import SCRATCH
 from pipelines.models.opening import open_tokenizer
 from pipelines.task_families import Row, Task
+from pipelines.task_families.labelled_tables import labelled_table, tasks_in
 from pipelines.training.assembly.new_words import add_words
 from pipelines.training.batches.examples import ExampleBatches
 from pipelines.training.batches.few_labels import subsample
@@ -82,12 +83,15 @@ def task_of(job: Job) -> Task | None:
     return Task(job.family, tuple(job.family.labels(_rows(job, "train"))))
 
 
-def _rows(job: Job, table: str) -> list[Row]:
+def _rows(job: Job, part: str) -> list[Row]:
+    """The rows of one part of the task that the stage answers. Raises DataError when there are none."""
     import pyarrow.parquet as parquet
 
-    rows: list[Row] = parquet.read_table(job.tables[table]).to_pylist()
+    (task,) = tasks_in(job.tables)
+    path = job.tables[labelled_table(task, part)]
+    rows: list[Row] = parquet.read_table(path).to_pylist()
     if not rows:
-        raise DataError(f"{job.tables[table]}: no examples")
+        raise DataError(f"{path}: no examples")
     return rows
 
 
@@ -100,7 +104,8 @@ def _column(path: Path, name: str) -> list[str]:
 
 def tables_of(job: Job) -> dict[str, Path]:
     """Name → path of the tables whose texts the stage trains on."""
-    names = ["train" if word == "task" else word for word in job.stage.corpus]
+    tasks = tasks_in(job.tables)
+    names = [labelled_table(word, "train") if word in tasks else word for word in job.stage.corpus]
     return {name: job.tables[name] for name in names}
 
 

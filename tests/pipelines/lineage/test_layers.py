@@ -24,7 +24,8 @@ corpora.shards.tally corpora.shards.writing errors lineage lineage.disk lineage.
 lineage.source models models.classifier models.opening networks networks.document_attention networks.folder
 networks.masked_softmax networks.operation parts parts.accelerators parts.corruptions parts.distributions parts.heads
 parts.layouts parts.objectives parts.optimizers parts.segmentations parts.strategies parts.tokenizers recipe
-recipe.starts recipe.strict task_families training training.assembly training.assembly.answer_cache
+recipe.starts recipe.strict task_families task_families.labelled_tables
+training training.assembly training.assembly.answer_cache
 training.assembly.assemble training.assembly.companions training.assembly.export training.assembly.fertility
 training.assembly.new_words training.assembly.parameter_groups training.batches training.batches.corruption_shards
 training.batches.encoded_shards training.batches.examples training.batches.few_labels training.batches.micro_batches
