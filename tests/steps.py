@@ -8,6 +8,7 @@ from pathlib import Path
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import COMPILED, SCRATCH
 from pipelines.recipe.job import Job, Runtime
+from pipelines.recipe.lines import teacher_role
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.profiles import smoke
@@ -45,7 +46,11 @@ def job_of(
         family=step.family,
         families=dict(step.families),
         start=step.checkpoint or (folders[step.parents["start"]] if "start" in step.parents else None),
-        teacher=folders[step.parents["teacher"]] if "teacher" in step.parents else None,
+        teachers={
+            line: folders[step.parents[role]]
+            for line in ("", *step.stage.lines)
+            if (role := teacher_role(line)) in step.parents
+        },
         tables={name: tables[name] for name in step.data},
         out=out,
         runtime=runtime or Runtime(),

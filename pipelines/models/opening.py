@@ -8,11 +8,13 @@ companions/      companion networks, for the next stage with the same objective;
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import BaseModel, ConfigDict, SerializeAsAny
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from pipelines.errors import RecipeError
 from pipelines.parts.heads import Head
@@ -29,20 +31,77 @@ COMPANIONS = "companions"
 """Subfolder of a model folder for companion networks."""
 
 
-class ModelRecord(BaseModel):
-    """Components from which a saved network is assembled again."""
+class HeadRecord(BaseModel):
+    """A head of a saved network, and the task that it answers."""
 
     model_config = ConfigDict(frozen=True)
 
     head: SerializeAsAny[Head]
-    extensions: tuple[SerializeAsAny[Strategy], ...] = ()
-    """Strategies that added modules, in order."""
     family: SerializeAsAny[TaskFamily] | None = None
     labels: tuple[str, ...] = ()
 
     @property
     def task(self) -> Task | None:
         return None if self.family is None else Task(self.family, self.labels)
+
+
+def serve_together(heads: Sequence[Head]) -> bool:
+    """Whether one head computes for all lines with `heads`: they are equal, and belong to no task.
+
+    A head on plain text belongs to no task, and neither does one that generates its answers as text.
+    """
+    first = heads[0]
+    return all(head == first for head in heads) and (len(heads) == 1 or not first.reads or not first.answers_from)
+
+
+class LineRecord(HeadRecord):
+    """The head of one line of a network with several."""
+
+    corpus: tuple[str, ...] = ()
+    """Corpora that the line was trained on; for a labelled line, its task."""
+
+
+class ModelRecord(HeadRecord):
+    """Components from which a saved network is assembled again.
+
+    Of a network with several heads, `head`, `family` and `labels` are those of the first line.
+    """
+
+    extensions: tuple[SerializeAsAny[Strategy], ...] = ()
+    """Strategies that added modules, in order."""
+    lines: dict[str, LineRecord] = Field({}, exclude_if=lambda value: not value)
+    """Line → its head, of a network with several; empty where a single head serves all."""
+
+    @property
+    def several_heads(self) -> bool:
+        """Whether the lines have heads of their own, not one that serves all."""
+        return bool(self.lines) and not serve_together([line.head for line in self.lines.values()])
+
+    def of_line(self, name: str) -> ModelRecord:
+        """The record of the network of line `name` alone."""
+        line = self.lines[name]
+        return ModelRecord(head=line.head, family=line.family, labels=line.labels, extensions=self.extensions)
+
+    def line_for(self, task: str | None, folder: Path) -> str | None:
+        """The line that answers `task`, a line's name or that of its corpus; None where there is a single head.
+
+        None as `task` chooses the only labelled line. Raises RecipeError, which names the tasks, where none or several
+        match.
+        """
+        if not self.lines:
+            return None
+        answering = {name: line for name, line in self.lines.items() if line.family is not None} or self.lines
+        named = task in self.lines
+        chosen = [
+            name
+            for name, line in (self.lines if named else answering).items()
+            if task is None or name == task or (not named and line.corpus == (task,))
+        ]
+        if len(chosen) != 1:
+            known = ", ".join(answering)
+            reason = "say which" if task is None else f"{task!r} is none or several of them"
+            raise RecipeError(f"{folder}: a model of several tasks ({known}); {reason}, with --task")
+        return chosen[0]
 
     def write(self, config: PretrainedConfig) -> None:
         """Write this record into `config`, which is saved with the network."""
@@ -63,6 +122,8 @@ class OpenedModel:
     network: PreTrainedModel
     """Frozen, in eval mode."""
     tokenizer: PreTrainedTokenizerFast
+    lines: Mapping[str, OpenedModel] = field(default_factory=dict)
+    """Line → the same weights below its head; empty where the network has a single one."""
 
 
 def open_config(folder: Path) -> PretrainedConfig:
@@ -92,8 +153,18 @@ def open_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-def open_model(folder: Path, accelerator: str) -> OpenedModel:
-    """Load the model that a stage saved in `folder`. RecipeError when it is not one, or its weights do not match."""
+def open_model(folder: Path, accelerator: str, task: str | None = None) -> OpenedModel:
+    """Load the model that a stage saved in `folder`; of a model with several heads, the one that answers `task`.
+
+    Raises RecipeError when the folder is not one, its weights do not match, or it has several tasks and none is chosen.
+    """
+    opened = open_lines(folder, accelerator)
+    line = opened.record.line_for(task, folder)
+    return opened if line is None else opened.lines[line]
+
+
+def open_lines(folder: Path, accelerator: str) -> OpenedModel:
+    """Load the model that a stage saved in `folder`, with all of its heads on one body. RecipeError as `open_model`."""
     config = open_config(folder)
     record = ModelRecord.read(config)
     if record is None:
@@ -113,14 +184,29 @@ def open_model(folder: Path, accelerator: str) -> OpenedModel:
     network.tie_weights()
     network.requires_grad_(False)
     network.eval()
-    return OpenedModel(record, network, open_tokenizer(folder))
+    tokenizer = open_tokenizer(folder)
+    lines = {name: OpenedModel(record.of_line(name), line_network(network, name), tokenizer) for name in record.lines}
+    return OpenedModel(record, network, tokenizer, lines)
+
+
+def line_network(network: PreTrainedModel, line: str) -> PreTrainedModel:
+    """The network that computes `line`: the body of `network` with the line's head, or `network` with its only head."""
+    from pipelines.networks.several_heads import SeveralHeads
+
+    return network.head(line) if isinstance(network, SeveralHeads) else network
 
 
 def build_network(record: ModelRecord, config: PretrainedConfig) -> PreTrainedModel:
     """Build the network of `record` over a backbone of `config`, with random weights; the record is written into
     `config`."""
     record.write(config)
-    network = record.head.build(config, record.task)
+    if record.several_heads:
+        from pipelines.networks.several_heads import SeveralHeads
+
+        heads = {name: line.head.build(deepcopy(config), line.task) for name, line in record.lines.items()}
+        network: PreTrainedModel = SeveralHeads(config, heads)
+    else:
+        network = record.head.build(config, record.task)
     for extension in record.extensions:
         extension.extend(network)
     return network

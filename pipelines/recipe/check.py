@@ -12,6 +12,8 @@ from pipelines.parts.strategies import Strategy, conflict
 from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.judging import check_judging
 from pipelines.recipe.kinds import Kind
+from pipelines.recipe.line_checks import check_lines
+from pipelines.recipe.lines import LINE_KEYS, line_views
 from pipelines.recipe.probing import check_probing
 from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
@@ -32,17 +34,27 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
         return check_judging(stage, resolve, setting)
     if stage.kind is Kind.PROBE:
         return check_probing(stage, resolve, setting_of(stage.corpus, setting).family)
-    setting = setting_of(stage.corpus, setting)
-    return (
-        _check_start(stage, resolve)
-        or _check_corpus(stage, setting)
-        or check_vocabulary(stage)
-        or _check_parts(stage)
-        or _check_task(stage, setting)
-        or _check_backbone(stage)
-        or _check_segmentation(stage, setting)
-        or check_supply(stage, setting)
-    )
+    return _check_start(stage, resolve) or check_lines(stage) or _check_views(stage, setting)
+
+
+def _check_views(stage: Stage, dataset: Setting) -> Problem | None:
+    """Check every line as the stage that it would be alone."""
+    for name, view in line_views(stage).items():
+        setting = setting_of(view.corpus, dataset)
+        problem = (
+            unknown_word(view.corpus, dataset)
+            or _check_corpus(view, setting)
+            or check_vocabulary(view)
+            or _check_parts(view)
+            or _check_task(view, setting)
+            or _check_backbone(view)
+            or _check_segmentation(view, setting)
+            or check_supply(view, setting)
+        )
+        if problem is not None:
+            key, message = problem
+            return (f"lines.{name}.{key}" if name and key in LINE_KEYS else key), message
+    return None
 
 
 def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
@@ -71,8 +83,9 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
                 f"the backbone of the checkpoint is {_size(loaded)}, but this stage says "
                 f"{_size(stage.backbone)}; remove backbone",
             )
-    if stage.teacher is not None:
-        resolve(stage.teacher)
+    for teacher in dict.fromkeys(view.teacher for view in line_views(stage).values()):
+        if teacher is not None:
+            resolve(teacher)
     return None
 
 

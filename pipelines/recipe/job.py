@@ -71,7 +71,8 @@ class Job(BaseModel):
     """Named task that it reads → its family."""
     start: Path | None = None
     """Folder of the artifact (or external checkpoint) that this step starts from."""
-    teacher: Path | None = None
+    teachers: dict[str, Path] = {}
+    """Line → folder of its teacher; "" is the only line of a stage without lines."""
     subjects: tuple[Subject, ...] = ()
     tables: dict[str, Path]
     """Table name → Parquet file or folder of shards: general, domain, task_text, train, validation, test, and the

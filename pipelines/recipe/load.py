@@ -37,18 +37,8 @@ MERGED = ("budget", "optimizer")
 """Stage keys that are inherited key by key."""
 CARRIED = ("tokenizer", "limits", "segmentation", "backbone")
 """Stage keys that every stage inherits from the one it starts from."""
-CONTINUED = (
-    *CARRIED,
-    "layout",
-    "corruption",
-    "head",
-    "objective",
-    "strategy",
-    "schedule",
-    "optimizer",
-    "dropout",
-    "budget",
-)
+PLAIN = ("layout", "corruption", "head", "objective", "strategy", "schedule", "optimizer", "dropout", "budget")
+CONTINUED = (*CARRIED, *PLAIN)
 """Stage keys that a plain-text stage inherits from a plain-text start."""
 
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
@@ -135,7 +125,7 @@ class Library:
             problem = check(value, partial(self._resolve, document, recipe, stage), setting or Setting())
             if problem:
                 key, message = problem
-                raise document.error(("stages", stage, key), message)
+                raise document.error(("stages", stage, *key.split(".")), message)
         for name, claim in recipe.claims.items():
             for side in ("system", "baseline"):
                 self._require_stage(document, ("claims", name, side), getattr(claim, side))
@@ -156,8 +146,10 @@ class Library:
         try:
             return self.stage(recipe, reference)
         except RecipeError as error:
-            key = "teacher" if recipe.stages[stage].teacher == reference else "start"
-            raise document.error(("stages", stage, key), str(error)) from None
+            lines = {("lines", name, "teacher"): line.teacher for name, line in recipe.stages[stage].lines.items()}
+            teachers: dict[KeyPath, str | None] = {("teacher",): recipe.stages[stage].teacher, **lines}
+            key_path = next((path for path, teacher in teachers.items() if teacher == reference), ("start",))
+            raise document.error(("stages", stage, *key_path), str(error)) from None
 
     def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:
         path = Path(name) if name.endswith((".yaml", ".yml")) else self.folder / f"{name}.yaml"

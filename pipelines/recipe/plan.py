@@ -22,12 +22,20 @@ from pipelines.parts.heads import Head
 from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.entries import ENTRY
 from pipelines.recipe.kinds import Kind
+from pipelines.recipe.lines import line_views, teacher_role
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.tables import judged_tables, learned_tables, named_families, probed_tables
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import MAIN, tasks_in
+
+
+UNIDENTIFYING: Any = {
+    **dict.fromkeys(("like", "seeds", "start", "teacher", "limits"), True),
+    "lines": {"__all__": {"teacher"}},
+}
+"""Keys of a stage outside its identity: paths of checkpoints, names of parents and limits do not change the result."""
 
 
 @dataclass(frozen=True)
@@ -164,15 +172,17 @@ class _Planner:
             roles["start"] = first(stage.start)
         elif isinstance(stage.start, Untrained):
             roles["start"] = first(stage.start.untrained)
-        if stage.teacher is not None:
-            roles["teacher"] = first(stage.teacher)
+        for line, view in line_views(stage).items():
+            if view.teacher is not None:
+                roles[teacher_role(line if stage.lines else "")] = first(view.teacher)
         return roles
 
     def _step(self, recipe: str, name: str, stage: Stage, seed: int, several: bool, parents: dict[str, str]) -> Step:
         if stage.optimizer.precision == "auto":
             chosen = stage.optimizer.model_copy(update={"precision": hardware.precision()})
             stage = stage.model_copy(update={"optimizer": chosen})
-        tables = [table for word in stage.corpus for table in learned_tables(word, self.families)]
+        words = [word for view in line_views(stage).values() for word in view.corpus]
+        tables = [table for word in words for table in learned_tables(word, self.families)]
         judged = {role: self._tasks(parent) for role, parent in parents.items()} if stage.kind.judges else {}
         if stage.kind is Kind.EVALUATE:
             tables = list(judged_tables(dict.fromkeys(task for tasks in judged.values() for task in tasks)))
@@ -227,8 +237,7 @@ def identify_step(
     answered = [families.get(task, family) for task in tasks or [MAIN]] if not stage.kind.reads_plain_text else []
     modules = sorted({type(one).__module__ for one in answered})
     identity: dict[str, Any] = {
-        # paths of checkpoints, names of parents and limits do not change the result
-        "stage": stage.model_dump(mode="json", exclude={"like", "seeds", "start", "teacher", "limits"}),
+        "stage": stage.model_dump(mode="json", exclude=UNIDENTIFYING),
         "untrained": isinstance(stage.start, Untrained),
         "seed": seed,
         "family": family.model_dump(mode="json") if modules else None,
@@ -257,7 +266,12 @@ def identify_step(
 def _modules(stage: Stage) -> list[str]:
     """Modules of the parts of a stage."""
     modules = {type(part).__module__ for part in _parts(stage)}
-    companions = [name for objective in stage.objective for name in objective.companion_heads]
+    companions = [
+        name
+        for view in line_views(stage).values()
+        for objective in view.objective
+        for name in objective.companion_heads
+    ]
     return sorted(modules | {type(Head.model_validate(name)).__module__ for name in companions})
 
 
@@ -274,9 +288,10 @@ def _files(stage: Stage) -> list[str]:
 
 def _parts(stage: Stage) -> list[Component]:
     """Parts of a stage and the components nested in them."""
-    single = (stage.tokenizer, stage.segmentation, stage.layout, stage.backbone, stage.head, stage.schedule)
-    several = (stage.corruption, stage.objective, stage.strategy, stage.compression, stage.suite, stage.probes)
-    values = (*single, *(value for axis in several for value in axis))
+    values: list[object] = [stage.tokenizer, stage.backbone, stage.schedule, stage.mixing]
+    for view in line_views(stage).values():
+        values += [view.segmentation, view.layout, view.head, *view.corruption, *view.objective]
+    values += [*stage.strategy, *stage.compression, *stage.suite, *stage.probes]
     return [part for value in values if isinstance(value, Component) for part in _nested(value)]
 
 

@@ -13,14 +13,16 @@ from pipelines.parts.compressions import Compression
 from pipelines.parts.corruptions import Corruption
 from pipelines.parts.heads import Head
 from pipelines.parts.layouts import Layout
+from pipelines.parts.mixing import Mixing
 from pipelines.parts.objectives import Objective
 from pipelines.parts.schedules import Schedule
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy
 from pipelines.parts.tokenizers import Tokenizer
 from pipelines.recipe.kinds import Kind
+from pipelines.recipe.lines import Line
 from pipelines.recipe.starts import Checkpoint, Untrained
-from pipelines.recipe.strict import StrictModel
+from pipelines.recipe.strict import StrictModel, as_list
 
 
 class Budget(StrictModel):
@@ -81,10 +83,6 @@ class Optimizer(StrictModel):
     """`auto`: bfloat16 autocast where the processor or GPU supports it, else float32."""
 
 
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, (list, tuple)) or value is None else [value]
-
-
 class Stage(StrictModel):
     """One stage, as written in a recipe and after inheritance."""
 
@@ -110,6 +108,11 @@ class Stage(StrictModel):
     corruption: tuple[SerializeAsAny[Corruption], ...] = ()
     head: SerializeAsAny[Head] | None = None
     objective: tuple[SerializeAsAny[Objective], ...] = ()
+    lines: dict[str, Line] = Field({}, exclude_if=lambda value: not value)
+    """Name → what is trained on one body, each with data, head and objectives of its own; without lines, the stage
+    itself is the only one."""
+    mixing: SerializeAsAny[Mixing] | None = Field(None, exclude_if=lambda value: value is None)
+    """Which line each optimizer step trains; None: proportional to the size of their data."""
     strategy: tuple[SerializeAsAny[Strategy], ...] = ()
     """Which parameters train, at which learning rate, when; several strategies apply in order."""
     schedule: SerializeAsAny[Schedule] = Field(default_factory=Schedule.default)
@@ -130,7 +133,7 @@ class Stage(StrictModel):
     )
     @classmethod
     def _listed(cls, value: Any) -> Any:
-        return _as_list(value)
+        return as_list(value)
 
     @field_validator("start", mode="before")
     @classmethod
@@ -140,7 +143,8 @@ class Stage(StrictModel):
     @property
     def trains(self) -> bool:
         """Whether the stage updates weights."""
-        return bool(self.objective) and self.budget.tokens != 0
+        objective = self.objective or any(line.objective for line in self.lines.values())
+        return bool(objective) and self.budget.tokens != 0
 
 
 class Claim(StrictModel):
@@ -183,9 +187,9 @@ class Recipe(StrictModel):
     @field_validator("systems", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
-        return _as_list(value)
+        return as_list(value)
 
     @field_validator("system_stages", mode="before")
     @classmethod
     def _stages_listed(cls, value: Any) -> Any:
-        return {key: _as_list(one) for key, one in value.items()} if isinstance(value, dict) else value
+        return {key: as_list(one) for key, one in value.items()} if isinstance(value, dict) else value

@@ -9,6 +9,11 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pipelines.components import class_words, refuse_unknown_keys
 
 
+def as_list(value: Any) -> Any:
+    """A single value as a list of one; lists and None unchanged."""
+    return value if isinstance(value, (list, tuple)) or value is None else [value]
+
+
 class StrictModel(BaseModel):
     """Frozen pydantic model that refuses unknown keys."""
 

@@ -29,7 +29,8 @@ class MetricsLog:
     def __init__(self, path: Path, every: int, tokens_per_step: int) -> None:
         self.path, self.every, self.tokens_per_step = path, every, tokens_per_step
         self._sums: dict[str, Tensor] = {}
-        self._count = 0
+        self._counts: dict[str, int] = {}
+        """Term → number of steps in its sum: with several lines, a term is part of the steps of its own."""
         self._written, self._digest = 0, sha256()
         """Number of bytes in the file, and their digest."""
         self.last: dict[str, float] = {}
@@ -37,7 +38,11 @@ class MetricsLog:
     def pending(self) -> dict[str, Any]:
         """State for a checkpoint: the sums of each rank since the last line, so that a resumed run averages over the
         same steps, and the number of bytes written, which the checkpoint's name certifies (`flushed_digest`)."""
-        return {"sums": process_group.all_gather(dict(self._sums)), "count": self._count, "written": self._written}
+        return {
+            "sums": process_group.all_gather(dict(self._sums)),
+            "counts": dict(self._counts),
+            "written": self._written,
+        }
 
     def flushed_digest(self) -> str:
         """Flush the file to the disk; returns the digest of its content."""
@@ -57,7 +62,7 @@ class MetricsLog:
 
     def rewind(self, pending: dict[str, Any]) -> None:
         """Go back to a checkpoint: truncate the file to the lines of then, and restore the `pending` sums."""
-        self._count, sums = pending["count"], pending["sums"]
+        self._counts, sums = dict(pending["counts"]), pending["sums"]
         if len(sums) == process_group.world_size():
             self._sums = dict(sums[process_group.rank()])
         else:  # the number of ranks has changed: rank 0 continues from the sums of all
@@ -85,13 +90,14 @@ class MetricsLog:
         for name, value in terms.items():
             # summed as tensors: reading the value would synchronise with the device in every step
             self._sums[name] = self._sums[name] + value.detach() if name in self._sums else value.detach().clone()
-        self._count += 1
+            self._counts[name] = self._counts.get(name, 0) + 1
         if step % self.every == 0 or last:
             values = {
-                f"train/{name}": round(float(value) / self._count, 6) for name, value in self._sums_over_ranks().items()
+                f"train/{name}": round(float(value) / self._counts[name], 6)
+                for name, value in self._sums_over_ranks().items()
             }
             self.write(step, {**values, "lr": lr})
-            self._sums, self._count = {}, 0
+            self._sums, self._counts = {}, {}
 
     def write(self, step: int, values: dict[str, float]) -> None:
         """Append one line."""

@@ -19,6 +19,7 @@ from pipelines.lineage.results import Result
 from pipelines.lineage.store import Artifact, Store, require_space
 from pipelines.recipe.job import Job
 from pipelines.recipe.kinds import Kind
+from pipelines.recipe.lines import teacher_role
 from pipelines.recipe.plan import Step
 from pipelines.recipe.starts import Checkpoint
 from pipelines.safety.redaction import redacted
@@ -142,7 +143,11 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         family=step.family,
         families=dict(step.families),
         start=step.checkpoint or folder("start"),
-        teacher=folder("teacher"),
+        teachers={
+            line: context.artifacts[step.parents[role]].folder
+            for line in ("", *step.stage.lines)
+            if (role := teacher_role(line)) in step.parents
+        },
         subjects=tuple(subjects),
         tables={name: context.tables[name] for name in step.data},
         out=out,

@@ -13,7 +13,8 @@ from pipelines.parts.objectives import Companion, Objective, TrainingStep
 from pipelines.training.assembly.assemble import assemble
 from pipelines.training.assembly.companions import CompanionFactory
 from pipelines.training.batches.micro_batches import MicroBatch, MicroBatches, Partition
-from pipelines.training.loop.inputs import batches_of, task_of
+from pipelines.training.loop.inputs import batches_of, tasks_of
+from pipelines.training.loop.trained_line import TrainedLine
 from pipelines.vocabulary import Field, Signal
 from tests.contracts.families import members
 from tests.contracts.trials import job_for, tried, where_used
@@ -30,22 +31,21 @@ def test_pieces_by_their_counts_are_the_batch(name: str) -> None:
     job = job_for(trial.stage, where, trial.folder if trial.stage.teacher is not None else None)
     (objective,) = trial.stage.objective
     assert isinstance(objective, Objective)
-    tokenizer, task = open_tokenizer(trial.folder), task_of(job)
+    tokenizer, tasks = open_tokenizer(trial.folder), tasks_of(job)
     lightning.seed_everything(0, verbose=False)
-    network = assemble(job.stage, job.start, tokenizer, task, "cpu")
+    network = assemble(job.stage, job.start, tokenizer, tasks, "cpu")
     companions = objective.companions(CompanionFactory(job, network))
     for one in (network, *(companion.network for companion in companions.values())):
         one.eval()
-    batches = batches_of(job, task, tokenizer)
-    (whole,) = [one for one, _ in zip(MicroBatches(batches, Partition(), job.stage, network), range(1), strict=False)]
+    batches = batches_of(job, tasks, tokenizer)
+    lines = [TrainedLine("", job.stage, network, companions, batches.lines[0])]
+    (whole,) = [one for one, _ in zip(MicroBatches(batches, Partition(), lines), range(1), strict=False)]
     expected = terms(objective, whole, network, companions, trial.stage.head)
     assert set(objective.counts(fields(whole), network)) == set(expected)
     found = dict.fromkeys(expected, 0.0)
     totals: dict[str, int] = {}
     for rank in range(2):
-        for piece in list(
-            zip(MicroBatches(batches, Partition(rank, 2, 2), job.stage, network), range(2), strict=False)
-        ):
+        for piece in list(zip(MicroBatches(batches, Partition(rank, 2, 2), lines), range(2), strict=False)):
             assert piece[0].term_counts is not None
             for term, value in terms(objective, piece[0], network, companions, trial.stage.head).items():
                 count = piece[0].term_counts[term]
@@ -62,10 +62,12 @@ def test_a_rank_without_rows_counts_only_what_is_the_whole_batchs(name: str) -> 
     where = where_used()["objectives", name]
     trial = tried(where, name)
     job = job_for(trial.stage, where, trial.folder if trial.stage.teacher is not None else None)
-    tokenizer, task = open_tokenizer(trial.folder), task_of(job)
-    network = assemble(job.stage, job.start, tokenizer, task, "cpu")
-    batches = OnlyTheLast(batches_of(job, task, tokenizer))
-    idle, busy = (next(iter(MicroBatches(batches, Partition(rank, 2, 1), job.stage, network))) for rank in range(2))
+    tokenizer, tasks = open_tokenizer(trial.folder), tasks_of(job)
+    network = assemble(job.stage, job.start, tokenizer, tasks, "cpu")
+    whole = batches_of(job, tasks, tokenizer)
+    batches = OnlyTheLast(whole)
+    lines = [TrainedLine("", job.stage, network, {}, whole.lines[0])]
+    idle, busy = (next(iter(MicroBatches(batches, Partition(rank, 2, 1), lines))) for rank in range(2))
     assert (idle.counted, busy.counted) == (False, True)
     compares = any(isinstance(one, Objective) and one.compares_rows for one in trial.stage.objective)
     assert idle.term_counts == (busy.term_counts if compares else dict.fromkeys(busy.term_counts or {}, 0))
@@ -81,6 +83,9 @@ class OnlyTheLast:
 
     def __len__(self) -> int:
         return 1
+
+    def line_of(self, step: int) -> int:
+        return 0
 
     def micro_batch(self, step: int, number: int, of: int) -> dict[str, Any]:
         return self.batches.micro_batch(step, 0, 1) if number == of - 1 else {}

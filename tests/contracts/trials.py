@@ -158,7 +158,7 @@ def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
         language=language,
         family=TaskFamily.model_validate(family),
         start=teacher,
-        teacher=teacher,
+        teachers={} if teacher is None else {"": teacher},
         tables=tables(family, language),
         out=out,
     )
@@ -171,4 +171,4 @@ def start_of(job: Job) -> dict[str, Tensor]:
         rows = parquet.read_table(job.tables["train"]).to_pylist()
         task = Task(job.family, tuple(job.family.labels(rows)))
     lightning.seed_everything(job.seed, verbose=False)
-    return dict(assemble(job.stage, job.start, open_tokenizer(job.out), task, "cpu").state_dict())
+    return dict(assemble(job.stage, job.start, open_tokenizer(job.out), {"": task}, "cpu").state_dict())

@@ -141,11 +141,11 @@ def _preferred_line(node: Node, nodes: Mapping[str, Node]) -> float:
 def _edge(parent: Node, child: Node, role: str) -> Markup:
     x1, y1 = parent.column * COLUMN + 2 + NODE_WIDTH, parent.y + parent.height / 2
     x2, y2 = child.column * COLUMN + 2, child.y + child.height / 2
-    if role == "teacher":  # next to the line of the weights, if both come from one stage
+    kind = role.partition(":")[0]
+    if kind == "teacher":  # next to the line of the weights, if both come from one stage
         y1, y2 = y1 + 12, y2 + 12
     middle = x2 - (COLUMN - NODE_WIDTH) / 2 - 4
     bend = f"M{x1},{y1} C{middle},{y1} {middle},{y2} {x2},{y2}"
-    kind = role if role in ("start", "teacher", "data") else "subject"
     return Markup('<path class="edge {k}" d="{d}"><title>{a} → {b} ({r})</title></path>').format(
         k=kind, d=bend, a=parent.name, b=child.name, r=role
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.errors import RecipeError
 from pipelines.models.opening import (
+    LineRecord,
     ModelRecord,
     build_network,
     choose_attention,
@@ -22,8 +23,10 @@ from pipelines.models.opening import (
     read_weights,
 )
 from pipelines.parts.strategies import Strategy
+from pipelines.recipe.lines import line_views
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import Task
+from pipelines.training.assembly.head_weights import continued_weights
 from pipelines.training.assembly.new_words import MULTIPLE, extend_vocabulary, pieces_of_new_words
 
 if TYPE_CHECKING:
@@ -36,28 +39,22 @@ def assemble(
     stage: Stage,
     start: Path | None,
     tokenizer: PreTrainedTokenizerFast,
-    task: Task | None,
+    tasks: Mapping[str, Task | None],
     accelerator: str,
 ) -> PreTrainedModel:
     """Build the network of `stage` in training mode, with the weights in `start` or random ones.
 
-    Random weights come from torch's global generator: seed it first. Raises RecipeError when weights do not match.
+    `tasks` holds the task of every line, None for one on plain text. Random weights come from torch's global generator:
+    seed it first. Raises RecipeError when weights do not match.
     """
-    assert stage.head is not None
     config = _config(stage, start, tokenizer)
     choose_attention(config, accelerator)
     before = ModelRecord.read(config)
-    record = ModelRecord(
-        head=stage.head,
-        extensions=before.extensions if before else (),
-        family=task.family if task else None,
-        labels=task.labels if task else (),
-    )
+    record = _record(stage, tasks, before.extensions if before else ())
     network = build_network(record, config)
     if start is not None and not isinstance(stage.start, Untrained):
-        same_head = before is not None and (before.head.name, before.labels) == (record.head.name, record.labels)
         pieces = pieces_of_new_words(open_tokenizer(start), tokenizer) if stage.vocabulary is not None else {}
-        _take_weights(network, start, stage, same_head, pieces)
+        _take_weights(network, start, stage, before, record, pieces)
     added = tuple(one for one in stage.strategy if _extends(one) and one not in record.extensions)
     for strategy in added:
         strategy.extend(network)
@@ -67,6 +64,24 @@ def assemble(
     # loading as in from_pretrained leaves eval mode, which would train without dropout
     network.train()
     return network
+
+
+def _record(stage: Stage, tasks: Mapping[str, Task | None], extensions: tuple[Strategy, ...]) -> ModelRecord:
+    lines = {}
+    for name, view in line_views(stage).items():
+        assert view.head is not None
+        task = tasks[name]
+        lines[name] = LineRecord(
+            head=view.head,
+            family=task.family if task else None,
+            labels=task.labels if task else (),
+            corpus=view.corpus,
+        )
+    first = next(iter(lines.values()))
+    record = ModelRecord(head=first.head, extensions=extensions, family=first.family, labels=first.labels, lines=lines)
+    if stage.lines and (record.several_heads or any(tasks.values())):
+        return record
+    return record.model_copy(update={"lines": {}})
 
 
 def _extends(strategy: Strategy) -> bool:
@@ -116,7 +131,12 @@ def _positions(stage: Stage) -> int:
 
 
 def _take_weights(
-    network: PreTrainedModel, folder: Path, stage: Stage, same_head: bool, pieces: Mapping[int, list[int]]
+    network: PreTrainedModel,
+    folder: Path,
+    stage: Stage,
+    before: ModelRecord | None,
+    record: ModelRecord,
+    pieces: Mapping[int, list[int]],
 ) -> None:
     weights = read_weights(folder)
     prefix = backbone_prefix(network)
@@ -127,7 +147,11 @@ def _take_weights(
         allowed_unused: Iterable[str] = stage.start.unused
         if not any(key.startswith(prefix) for key in weights):
             weights = {prefix + key: value for key, value in weights.items()}  # a bare backbone
-    elif same_head:
+    elif record.several_heads or (before is not None and before.several_heads):
+        weights, new = continued_weights(weights, before, record, prefix)
+        allowed_missing = [key for key in expected if not key.startswith(prefix) and key.startswith(new)]
+        allowed_unused = ()
+    elif before is not None and (before.head.name, before.labels) == (record.head.name, record.labels):
         allowed_missing = allowed_unused = ()
     else:
         # a new head starts from random weights, even where the old one had weights of the same name

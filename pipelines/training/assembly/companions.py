@@ -18,22 +18,23 @@ if TYPE_CHECKING:
 
 
 class CompanionFactory:
-    """Creates the companions of a stage's objectives."""
+    """Creates the companions of the objectives of one line of a stage; "" where it has no others."""
 
-    def __init__(self, job: Job, network: PreTrainedModel) -> None:
+    def __init__(self, job: Job, network: PreTrainedModel, line: str = "") -> None:
         self.network = network
-        self._job = job
+        self._job, self._line = job, line
 
     def teacher(self) -> Companion:
         """The stage's teacher, frozen, with the head it was trained with."""
         import torch
 
-        if self._job.teacher is None:
+        folder = self._job.teachers.get(self._line)
+        if folder is None:
             raise RecipeError(
                 f"stage {self._job.stage_name}: an objective needs a teacher, but the stage names none; add `teacher: "
                 "<stage>`"
             )
-        opened = open_model(self._job.teacher, self._job.runtime.accelerator)
+        opened = open_model(folder, self._job.runtime.accelerator)
 
         @torch.no_grad()
         def forward(batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
@@ -50,19 +51,19 @@ class CompanionFactory:
         chosen = Head.model_validate(head)
         choose_attention(config, self._job.runtime.accelerator)
         network = build_network(ModelRecord(head=chosen), config)
-        if self._job.start is not None and (saved := self._job.start / COMPANIONS / name).is_dir():
+        if self._job.start is not None and (saved := self._job.start / COMPANIONS / self._line / name).is_dir():
             _load_weights(network, saved)
         network.train()
         return Companion(network, lambda batch, requested: chosen.signals(network, batch, requested), trains=True)
 
 
-def save_companions(companions: dict[str, Companion], out: Path) -> None:
-    """Write every companion that was trained as a Hugging Face folder under `out`."""
+def save_companions(companions: dict[str, Companion], out: Path, line: str = "") -> None:
+    """Write every companion of a line that was trained as a Hugging Face folder under `out`."""
     for name, companion in companions.items():
         if companion.trains:
             companion.network.eval()
             companion.network.config._attn_implementation = None
-            companion.network.save_pretrained(out / COMPANIONS / name)
+            companion.network.save_pretrained(out / COMPANIONS / line / name)
 
 
 def _load_weights(network: PreTrainedModel, folder: Path) -> None:

@@ -21,18 +21,24 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-    from pipelines.recipe.schema import Stage
-
 
 class Batches(Protocol):
-    """The batches of a stage, for all ranks together."""
+    """The batches of all lines of a stage, for all ranks together."""
 
     start: int
     """First optimizer step that is still to be taken."""
 
     def __len__(self) -> int: ...
 
+    def line_of(self, step: int) -> int: ...
+
     def micro_batch(self, step: int, number: int, of: int) -> dict[str, Tensor]: ...
+
+
+class CountsTerms(Protocol):
+    """A line, as far as its batches are weighted."""
+
+    def term_counts(self, batch: dict[Field, Tensor], *, counted: bool) -> dict[str, int]: ...
 
 
 @dataclass(frozen=True)
@@ -67,9 +73,8 @@ class MicroBatch(NamedTuple):
 class MicroBatches:
     """An iterable over this rank's micro-batches from `batches.start` on."""
 
-    def __init__(self, batches: Batches, partition: Partition, stage: Stage, network: PreTrainedModel) -> None:
-        self.batches, self.partition = batches, partition
-        self._stage, self._network = stage, network
+    def __init__(self, batches: Batches, partition: Partition, lines: Sequence[CountsTerms]) -> None:
+        self.batches, self.partition, self.lines = batches, partition, lines
 
     def __len__(self) -> int:
         return len(self.batches) * self.partition.accumulated
@@ -91,7 +96,7 @@ class MicroBatches:
             # the last micro-batch of a batch is never empty
             fields = fields or self.batches.micro_batch(step, partition.size - 1, partition.size)
             named = {Field(name): value for name, value in fields.items()}
-            counts = term_counts(self._stage, named, self._network, counted=counted)
+            counts = self.lines[self.batches.line_of(step)].term_counts(named, counted=counted)
             micro_batches.append(MicroBatch(fields, counts, None, counted))
         assert micro_batches[0].term_counts is not None
         rank_counts = {
@@ -103,22 +108,28 @@ class MicroBatches:
 
 
 def term_counts(
-    stage: Stage, batch: dict[Field, Tensor], network: PreTrainedModel, *, counted: bool = True
+    objectives: Sequence[Objective], batch: dict[Field, Tensor], network: PreTrainedModel, *, counted: bool = True
 ) -> dict[str, int]:
-    """Loss term → number of items that it is a mean over, for all terms of the stage's objectives.
+    """Loss term → number of items that it is a mean over, for all terms of `objectives`.
 
     All counts are 0 for a micro-batch that is not `counted`, except for terms that every rank computes over the whole
     batch: their gradient is the sum over all ranks.
     """
     result: dict[str, int] = {}
-    for objective in stage.objective:
+    for objective in objectives:
         counts = objective.counts(batch, network)
         result |= counts if counted or objective.compares_rows else dict.fromkeys(counts, 0)
     return result
 
 
 def partition_for(
-    stage: Stage, *, rank: int, ranks: int, corruption_shards: int | None, tokens: int, device_tokens: int | None
+    objectives: Sequence[Objective],
+    *,
+    rank: int,
+    ranks: int,
+    corruption_shards: int | None,
+    tokens: int,
+    device_tokens: int | None,
 ) -> Partition:
     """The partition of a batch of `tokens` tokens over `ranks` ranks that read at most `device_tokens` in one forward
     pass.
@@ -146,7 +157,7 @@ def partition_for(
             f"{tokens // (corruption_shards or tokens)} tokens; choose more, or a recipe with more "
             "budget.corruption_shards"
         )
-    comparing: list[Objective] = [objective for objective in stage.objective if objective.compares_rows]
+    comparing = [objective for objective in objectives if objective.compares_rows]
     if accumulated > 1 and comparing:
         raise RecipeError(
             f"training.device_tokens: objective {comparing[0].name} compares the rows of a batch with each other, so "

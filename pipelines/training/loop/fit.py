@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from pipelines.errors import RecipeError
 from pipelines.lineage.results import CHECKPOINTS, COMPILED, METRICS, SCRATCH, Result
 from pipelines.models.classifier import load_classifier
+from pipelines.models.opening import line_network
 from pipelines.parts.accelerators import Accelerator, installed_accelerators
 from pipelines.parts.distributions import Distribution
 from pipelines.parts.objectives import Companion
+from pipelines.recipe.lines import line_views
 from pipelines.task_families import Task
 from pipelines.training.assembly.assemble import assemble, set_dropout
 from pipelines.training.assembly.companions import CompanionFactory, save_companions
@@ -21,10 +23,10 @@ from pipelines.training.assembly.export import export, final_network
 from pipelines.training.assembly.fertility import check_tokenizer
 from pipelines.training.batches.micro_batches import MicroBatches, partition_for
 from pipelines.training.checkpoints.folder import Checkpoints
-from pipelines.training.loop.inputs import batches_of, tables_of, task_of, tokenizer_of, validation_of
+from pipelines.training.loop.inputs import batches_of, tables_of, tasks_of, tokenizer_of, validation_of
 from pipelines.training.loop.module import StageModule
 from pipelines.training.loop.stopping import StopRequest
-from pipelines.training.loop.validation import Validation
+from pipelines.training.loop.trained_line import TrainedLine
 from pipelines.training.metrics_log import MetricsLog
 from pipelines.training.ranks import process_group
 from pipelines.vocabulary import Ability
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.recipe.job import Job
+    from pipelines.recipe.schema import Stage
     from pipelines.training.checkpoints.best_weights import BestWeights
 
 
@@ -47,35 +50,48 @@ def fit(job: Job) -> Result:
 
     stage = job.stage
     tokenizer = tokenizer_of(job)
-    task = task_of(job)
+    tasks = tasks_of(job)
     lightning.seed_everything(job.seed, verbose=False)
     measured = check_tokenizer(stage, job.stage_name, tables_of(job), tokenizer, job.language) if stage.trains else {}
-    network = assemble(stage, job.start, tokenizer, task, job.runtime.accelerator)
+    network = assemble(stage, job.start, tokenizer, tasks, job.runtime.accelerator)
     parameters = sum(parameter.numel() for parameter in network.parameters())
-    result, companions, accelerators = Result(), dict[str, Companion](), list[Accelerator]()
+    result, companions, accelerators = Result(), dict[str, dict[str, Companion]](), list[Accelerator]()
     if stage.trains:
-        factory = CompanionFactory(job, network)
-        for objective in stage.objective:
-            companions |= objective.companions(factory)
-        for trained in (network, *(one.network for one in companions.values() if one.trains)):
+        companions = _companions(job, network)
+        others = [one for line in companions.values() for one in line.values()]
+        for trained in (network, *(one.network for one in others if one.trains)):
             set_dropout(trained, stage.dropout)
-        if stage.kind.reads_plain_text and Ability.WITHIN_DOCUMENTS in stage.layout.needs_abilities:
+        if any(_within_documents(view) for view in line_views(stage).values()):
             from pipelines.networks.document_attention import attend_within_documents
 
-            for one in (network, *(companion.network for companion in companions.values())):
+            for one in (network, *(companion.network for companion in others)):
                 attend_within_documents(one)
-        accelerators = _accelerate([network, *(one.network for one in companions.values())], job)
-        result, network = _train(job, network, companions, tokenizer, task, accelerators)
+        accelerators = _accelerate([network, *(one.network for one in others)], job)
+        result, network = _train(job, network, companions, tokenizer, tasks, accelerators)
     if process_group.rank() > 0:
         return result  # only rank 0 writes
     conversions = [compression for compression in stage.compression if compression.replaces_weights]
     exported = job.out / SCRATCH / "exported" if conversions else job.out
     export(network, tokenizer, stage.budget.length, exported)
-    save_companions(companions, exported)
+    for line, made in companions.items():
+        save_companions(made, exported, line)
     for conversion in conversions:
         conversion.convert(exported, load_classifier(exported), job.out)
     metrics = {**result.metrics, **measured}
     return result.model_copy(update={"parameters": parameters, "metrics": metrics, "compiled": bool(accelerators)})
+
+
+def _companions(job: Job, network: PreTrainedModel) -> dict[str, dict[str, Companion]]:
+    """Line → its companions by name."""
+    made = {}
+    for line, view in line_views(job.stage).items():
+        factory = CompanionFactory(job, line_network(network, line), line)
+        made[line] = {name: one for objective in view.objective for name, one in objective.companions(factory).items()}
+    return made
+
+
+def _within_documents(view: Stage) -> bool:
+    return view.kind.reads_plain_text and Ability.WITHIN_DOCUMENTS in view.layout.needs_abilities
 
 
 def _accelerate(networks: Sequence[PreTrainedModel], job: Job) -> list[Accelerator]:
@@ -92,9 +108,9 @@ def _accelerate(networks: Sequence[PreTrainedModel], job: Job) -> list[Accelerat
 def _train(
     job: Job,
     network: PreTrainedModel,
-    companions: dict[str, Companion],
+    companions: Mapping[str, dict[str, Companion]],
     tokenizer: PreTrainedTokenizerFast,
-    task: Task | None,
+    tasks: Mapping[str, Task | None],
     accelerators: Sequence[Accelerator],
 ) -> tuple[Result, PreTrainedModel]:
     import pytorch_lightning as lightning
@@ -110,33 +126,40 @@ def _train(
     from pipelines.training.loop.resume import ResumePoint
 
     stage, scratch = job.stage, job.out / SCRATCH
-    batches = batches_of(job, task, tokenizer)
-    validation: Validation | None = None
-    every: int | None = None
-    if task is not None:
-        validation = validation_of(job, task, tokenizer)
+    batches = batches_of(job, tasks, tokenizer)
+    validation, every = validation_of(job, tasks, tokenizer), None
+    if validation is not None:
         every = min(len(batches), batches.steps_per_epoch)
+    lines = [
+        TrainedLine(
+            name,
+            view,
+            line_network(network, name),
+            companions[name],
+            one,
+            1.0 if name == "" else stage.lines[name].weight,
+        )
+        for (name, view), one in zip(line_views(stage).items(), batches.lines, strict=True)
+    ]
     tokens = batches.tokens_per_batch
     partition = partition_for(
-        stage,
+        [objective for line in lines for objective in line.objectives],
         rank=process_group.rank(),
         ranks=process_group.world_size(),
         corruption_shards=batches.corruption_shards,
-        tokens=tokens,
+        tokens=batches.largest_batch,
         device_tokens=job.runtime.device_tokens,
     )
     distributed = partition.ranks > 1
     distribution = job.runtime.distribution if distributed else Distribution.default()
-    if distribution.shards_weights and any(one.trains for one in companions.values()):
+    if distribution.shards_weights and any(one.trains for line in lines for one in line.companions.values()):
         raise RecipeError(
             f"training.distribution: {distribution.name} shards a single network, but stage {job.stage_name} trains a "
             "companion as well; use ddp"
         )
     log = MetricsLog(job.out / METRICS, job.runtime.log_every, tokens)
     stop = StopRequest()
-    module = StageModule(
-        stage, network, companions, batches, partition, distribution, validation, log, stop, accelerators
-    )
+    module = StageModule(stage, network, lines, batches, partition, distribution, validation, log, stop, accelerators)
 
     checkpoints = Checkpoints(scratch / CHECKPOINTS, log)
     resume = process_group.broadcast_from_first(checkpoints.newest() if process_group.rank() == 0 else None)
@@ -177,11 +200,9 @@ def _train(
         if validation is not None:
             # a separate generator: a loader draws a number for each iteration, and the random numbers of training must
             # not depend on whether a validation lies between a checkpoint and the next step
-            in_order = cast("Dataset[Any]", validation.batches)
+            in_order = cast("Dataset[Any]", validation)
             held_out = DataLoader(in_order, batch_size=None, generator=torch.Generator())
-        trainer.fit(
-            module, MicroBatches(batches, partition, stage, network), held_out, ckpt_path=resume, weights_only=True
-        )
+        trainer.fit(module, MicroBatches(batches, partition, lines), held_out, ckpt_path=resume, weights_only=True)
     network = final_network(network, best, distribution, checkpoints)
     metrics: dict[str, Any] = dict(log.last)
     if module.trained_share < 1:

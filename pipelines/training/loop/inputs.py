@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.lineage.results import SCRATCH
 from pipelines.models.opening import open_tokenizer
+from pipelines.parts.mixing import Mixing
+from pipelines.recipe.lines import line_views
 from pipelines.task_families import Row, Task
-from pipelines.task_families.labelled_tables import labelled_table, tasks_in
+from pipelines.task_families.labelled_tables import labelled_table, read_as, tasks_in
 from pipelines.training.assembly.new_words import add_words
 from pipelines.training.batches.examples import ExampleBatches
 from pipelines.training.batches.few_labels import subsample
 from pipelines.training.batches.plain_text import PlainBatches
 from pipelines.training.batches.reading_texts import read_beginning
+from pipelines.training.batches.stage_batches import StageBatches
 from pipelines.training.batches.token_shards import token_stream
-from pipelines.training.loop.validation import Validation
+from pipelines.training.loop.validation import StageValidation, Validation
 from pipelines.training.ranks import process_group
 
 if TYPE_CHECKING:
@@ -26,8 +32,43 @@ if TYPE_CHECKING:
     from pipelines.recipe.job import Job
 
 
-def batches_of(job: Job, task: Task | None, tokenizer: PreTrainedTokenizerFast) -> PlainBatches | ExampleBatches:
-    """The training batches of a stage."""
+def lines_of(job: Job) -> dict[str, Job]:
+    """Line → the job that would train this line alone; `{"": job}` for a stage without lines.
+
+    Each line draws with a seed of its own, so that two lines of one corpus do not read the same rows together.
+    """
+    if not job.stage.lines:
+        return {"": job}
+    jobs = {}
+    for name, view in line_views(job.stage).items():
+        tables = {table: path for table, path in job.tables.items() if read_as(table) in view.corpus}
+        family = next((job.families[task] for task in tasks_in(tables) if task in job.families), job.family)
+        changed = {"stage": view, "seed": _line_seed(job.seed, name), "tables": tables, "family": family}
+        jobs[name] = job.model_copy(update=changed)
+    return jobs
+
+
+def _line_seed(seed: int, line: str) -> int:
+    return int(np.random.SeedSequence([seed, 10, *line.encode()]).generate_state(1)[0])
+
+
+def batches_of(job: Job, tasks: Mapping[str, Task | None], tokenizer: PreTrainedTokenizerFast) -> StageBatches:
+    """The training batches of a stage, whose lines have the tasks `tasks`; None for a line on plain text."""
+    jobs = lines_of(job)
+    batches = [_line_batches(one, tasks[name], tokenizer) for name, one in jobs.items()]
+    if not job.stage.lines:
+        return StageBatches(batches, job.seed)
+    budget, mixing = job.stage.budget, job.stage.mixing or Mixing.default()
+    sizes = [one.steps_per_epoch for one in batches]
+    if budget.tokens is None:
+        steps = round((budget.epochs or 1) * sum(sizes))
+    else:
+        steps = budget.tokens // max(one.tokens_per_batch for one in batches)
+    order = mixing.order(tuple(jobs), sizes, max(1, steps), job.seed)
+    return StageBatches(batches, job.seed, order)
+
+
+def _line_batches(job: Job, task: Task | None, tokenizer: PreTrainedTokenizerFast) -> PlainBatches | ExampleBatches:
     return _plain_batches(job, tokenizer) if task is None else _example_batches(job, task, tokenizer)
 
 
@@ -69,15 +110,26 @@ def _example_batches(job: Job, task: Task, tokenizer: PreTrainedTokenizerFast) -
     return ExampleBatches(encoded, size=budget.batch_texts, steps=steps, seed=job.seed)
 
 
-def validation_of(job: Job, task: Task, tokenizer: PreTrainedTokenizerFast) -> Validation:
-    head = job.stage.head
-    assert head is not None
-    encoded = head.encode(_rows(job, "validation"), task, tokenizer, job.stage.budget.length)
-    return Validation(head, task, encoded, tokenizer)
+def validation_of(
+    job: Job, tasks: Mapping[str, Task | None], tokenizer: PreTrainedTokenizerFast
+) -> StageValidation | None:
+    """The validation of the labelled lines of a stage; None where it has none."""
+    lines = {}
+    for name, one in lines_of(job).items():
+        head, task = one.stage.head, tasks[name]
+        if task is not None:
+            assert head is not None
+            encoded = head.encode(_rows(one, "validation"), task, tokenizer, one.stage.budget.length)
+            lines[name] = Validation(head, task, encoded, tokenizer)
+    return StageValidation(lines) if lines else None
 
 
-def task_of(job: Job) -> Task | None:
-    """The task of a stage, with the labels of its training table; None for a stage on plain text."""
+def tasks_of(job: Job) -> dict[str, Task | None]:
+    """Line → its task, with the labels of its training table; None for a line on plain text."""
+    return {name: _task_of(one) for name, one in lines_of(job).items()}
+
+
+def _task_of(job: Job) -> Task | None:
     if job.stage.kind.reads_plain_text:
         return None
     return Task(job.family, tuple(job.family.labels(_rows(job, "train"))))
@@ -103,9 +155,10 @@ def _column(path: Path, name: str) -> list[str]:
 
 
 def tables_of(job: Job) -> dict[str, Path]:
-    """Name → path of the tables whose texts the stage trains on."""
+    """Name → path of the tables whose texts the stage trains on, over all of its lines."""
     tasks = tasks_in(job.tables)
-    names = [labelled_table(word, "train") if word in tasks else word for word in job.stage.corpus]
+    words = [word for view in line_views(job.stage).values() for word in view.corpus]
+    names = [labelled_table(word, "train") if word in tasks else word for word in dict.fromkeys(words)]
     return {name: job.tables[name] for name in names}
 
 

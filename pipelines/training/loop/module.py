@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,42 +15,41 @@ from torch import Tensor, nn
 from pipelines.errors import RecipeError
 from pipelines.parts.accelerators import Accelerator
 from pipelines.parts.distributions import Distribution
-from pipelines.parts.objectives import Batch, Companion, Signals, TrainingStep
+from pipelines.parts.objectives import TrainingStep
 from pipelines.parts.optimizers import ClipsGradients
 from pipelines.parts.strategies import Decision, ParameterGroup, TrainingProgress
-from pipelines.training.assembly.answer_cache import AnswerCache
 from pipelines.training.assembly.parameter_groups import optimizer_groups, trainable_groups
 from pipelines.training.loop.seeding import seed_generators
 from pipelines.training.metrics_log import MetricsLog
 from pipelines.training.ranks import process_group
-from pipelines.vocabulary import Ability, Field, Signal
+from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from pipelines.recipe.schema import Stage
-    from pipelines.training.batches.examples import ExampleBatches
     from pipelines.training.batches.micro_batches import MicroBatch, Partition
-    from pipelines.training.batches.plain_text import PlainBatches
+    from pipelines.training.batches.stage_batches import StageBatches
     from pipelines.training.loop.stopping import StopRequest
-    from pipelines.training.loop.validation import Validation
+    from pipelines.training.loop.trained_line import TrainedLine
+    from pipelines.training.loop.validation import StageValidation
 
 EPSILON = 1e-6
 """ε of AdamW, as in the optimizers of BERT and RoBERTa."""
 
 
 class StageModule(lightning.LightningModule):
-    """A network, its companions, and the stage's objectives."""
+    """A network, and the lines of the stage that train it."""
 
     def __init__(
         self,
         stage: Stage,
         network: PreTrainedModel,
-        companions: dict[str, Companion],
-        batches: PlainBatches | ExampleBatches,
+        lines: Sequence[TrainedLine],
+        batches: StageBatches,
         partition: Partition,
         distribution: Distribution,
-        validation: Validation | None,
+        validation: StageValidation | None,
         log: MetricsLog,
         stop: StopRequest,
         accelerators: Sequence[Accelerator] = (),
@@ -61,24 +59,18 @@ class StageModule(lightning.LightningModule):
         self.partition, self.distribution, self.stop, self.accelerators = partition, distribution, stop, accelerators
         self.stopping = False
         """Whether all ranks have agreed to stop after this step."""
-        assert stage.head is not None
-        self.head = stage.head
+        self.lines = tuple(lines)
         # only companions that train are part of this module's weights, checkpoints and training mode
-        self._companions = companions
-        self._companion_forward: dict[str, Callable[[Batch, frozenset[Signal]], Signals]] = {}
-        for name, one in companions.items():
-            if one.trains or batches.items is None:
-                self._companion_forward[name] = one.forward
-            else:
-                self._companion_forward[name] = AnswerCache(one.forward, batches.items)
-        self.trained_companions = nn.ModuleDict({name: one.network for name, one in companions.items() if one.trains})
-        self._needed_signals = frozenset().union(*(objective.needs_signals for objective in stage.objective))
-        readers = Counter(signal for objective in stage.objective for signal in objective.needs_signals)
-        self._overwritable_signals = frozenset(signal for signal, number in readers.items() if number == 1)
-        able = stage.backbone is not None and Ability.MEMORY in stage.backbone.offers
-        self._has_memory = able and Field.MEMORY in stage.layout.provides and Signal.MEMORY in stage.head.provides
-        self._memory: dict[int, tuple[Tensor, ...]] = {}
-        """Micro-batch of this rank → its memory: each continues the same micro-batch of the batch before."""
+        trained = {
+            f"{line.name}-{name}" if line.name else name: one.network
+            for line in lines
+            for name, one in line.companions.items()
+            if one.trains
+        }
+        self.trained_companions = nn.ModuleDict(trained)
+        self._memory: dict[tuple[int, int], tuple[Tensor, ...]] = {}
+        """Line and micro-batch of this rank → its memory: each continues the same micro-batch of the batch before."""
+        self._has_memory = any(line.has_memory for line in lines)
         self._trainable_parameters_change = any(Decision.WHEN in strategy.decides for strategy in stage.strategy)
         """Whether a strategy freezes or unfreezes parameters during the stage, not only in `configure_model`."""
         self._groups: list[ParameterGroup] = []
@@ -112,37 +104,43 @@ class StageModule(lightning.LightningModule):
         return trained / self.network.num_parameters()
 
     def on_fit_start(self) -> None:
-        for companion in self._companions.values():
-            # transformers wraps `to` and loses its signature
-            companion.network.to(self.device)  # type: ignore[arg-type]
+        for line in self.lines:
+            for companion in line.companions.values():
+                # transformers wraps `to` and loses its signature
+                companion.network.to(self.device)  # type: ignore[arg-type]
 
     def training_step(self, micro_batch: MicroBatch, index: int) -> Tensor:
         number = index % self.partition.accumulated
+        at_line = self.batches.line_of(self.global_step)
+        line = self.lines[at_line]
         if number == 0:
             self._begin_step(micro_batch.rank_counts)
         fields: dict[Field, Any] = {Field(name): value for name, value in micro_batch.fields.items()}
-        if number in self._memory and self.batches.continues(self.global_step):
-            fields[Field.MEMORY] = self._memory[number]
+        if (at_line, number) in self._memory and self.batches.continues(self.global_step):
+            fields[Field.MEMORY] = self._memory[at_line, number]
         step = TrainingStep(
-            fields, {}, self.network, self._call_companion, self._needed_signals, self._overwritable_signals
+            fields, {}, line.network, line.call_companion, line.needed_signals, line.overwritable_signals
         )
         if self.partition.ranks > 1:
             step.all_gather = lambda rows: process_group.all_gather_rows(rows if micro_batch.counted else rows[:0])
-        for objective in self.stage.objective:
+        for objective in line.objectives:
             step.batch = objective.rewrite(step)
         if step.batch is not fields:  # rewritten rows no longer correspond to items
             step.batch = {name: value for name, value in step.batch.items() if name is not Field.ITEMS}
-        needed = self._needed_signals | {Signal.MEMORY} if self._has_memory else self._needed_signals
-        step.signals = self.head.signals(self.network, step.batch, needed)
-        if self._has_memory:
-            self._memory[number] = step.signals[Signal.MEMORY]
-        total, terms = self._loss(step, self._shares(micro_batch))
+        needed = line.needed_signals | {Signal.MEMORY} if line.has_memory else line.needed_signals
+        step.signals = line.head.signals(line.network, step.batch, needed)
+        if line.has_memory:
+            self._memory[at_line, number] = step.signals[Signal.MEMORY]
+        total, terms = self._loss(line, step, self._shares(micro_batch))
         for strategy, state in zip(self.stage.strategy, self._strategy_states, strict=True):
             for name, value in strategy.penalty(self.network, state).items():
                 terms[name] = value / self.partition.size
                 total = total + terms[name]
         if not math.isfinite(loss := total.item()):
-            raise RecipeError(f"the loss of step {self.global_step + 1} is {loss}; lower optimizer.lr")
+            where = f" (line {line.name})" if line.name else ""
+            raise RecipeError(f"the loss of step {self.global_step + 1}{where} is {loss}; lower optimizer.lr")
+        if line.name:
+            terms[line.term_name("loss")] = total
         for name, value in {"loss": total, **terms}.items():
             self._terms[name] = self._terms[name] + value.detach() if name in self._terms else value.detach()
         if number == self.partition.accumulated - 1:
@@ -174,11 +172,17 @@ class StageModule(lightning.LightningModule):
         }
 
     def _loss(
-        self, step: TrainingStep, shares: dict[str, float | None] | None = None, *, held_out: bool = False
+        self,
+        line: TrainedLine,
+        step: TrainingStep,
+        shares: dict[str, float | None] | None = None,
+        *,
+        held_out: bool = False,
     ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The weighted loss of a line, and its terms under the names that they have in the metrics."""
         terms: dict[str, Tensor] = {}
         total = torch.zeros((), device=self.device)
-        for objective in self.stage.objective:
+        for objective in line.objectives:
             if held_out and objective.needs_teacher:
                 continue
             for name, value in objective.loss(step).items():
@@ -186,30 +190,31 @@ class StageModule(lightning.LightningModule):
                     share = shares[name]
                     # a mean over no items may be NaN: its gradient must not be used
                     value = self._zero() if share is None else value * share
-                terms[name] = value
+                terms[line.term_name(name)] = value
                 total = total + (value if objective.weight == 1 else objective.weight * value)
-        return total, terms
+        return (total if line.weight == 1 else line.weight * total), terms
 
     def _zero(self) -> Tensor:
         """0 with a gradient: all ranks run backward together, even where one has no items."""
         return 0.0 * next(p for p in self.network.parameters() if p.requires_grad).flatten()[0]
 
-    def _call_companion(self, name: str, batch: Batch, requested: frozenset[Signal]) -> Signals:
-        return self._companion_forward[name](batch, requested)
-
     def validation_step(self, batch: dict[str, Tensor], index: int) -> None:
         assert self.validation is not None
-        fields = {Field(name): value for name, value in batch.items()}
-        needed = self._needed_signals | self.head.answers_from
-        signals = self.head.signals(self.network, fields, needed) if needed else {}
-        step = TrainingStep(fields, signals, self.network, self._call_companion, self._needed_signals)
-        total, terms = self._loss(step, held_out=True)
-        self.validation.add_batch(index, fields, signals, float(total) if terms else None)
+        name, number = self.validation.locate(index)
+        line = next(one for one in self.lines if one.name == name)
+        fields = {Field(field): value for field, value in batch.items()}
+        needed = line.needed_signals | line.head.answers_from
+        signals = line.head.signals(line.network, fields, needed) if needed else {}
+        step = TrainingStep(fields, signals, line.network, line.call_companion, line.needed_signals)
+        total, terms = self._loss(line, step, held_out=True)
+        self.validation.lines[name].add_batch(number, fields, signals, float(total) if terms else None)
 
     def on_validation_epoch_end(self) -> None:
         assert self.validation is not None
         # every rank has read all held-out examples, but rounding might make two of them disagree
-        values = process_group.broadcast_from_first(self.validation.scores(self.network))
+        values = process_group.broadcast_from_first(
+            self.validation.scores({line.name: line.network for line in self.lines})
+        )
         self.log(self.validation.monitor, values[self.validation.monitor], logger=False)
         self.metrics.write(self.global_step, values)
 

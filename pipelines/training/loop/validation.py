@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pipelines.training.batches.examples import SortedBatches
@@ -9,18 +10,56 @@ from pipelines.training.batches.examples import SortedBatches
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.parts.heads import Batch, Head, Signals
     from pipelines.task_families import Task
     from pipelines.task_families.encoding import EncodedExamples
 
+MEAN = "validation/mean"
 BATCH = 64
 """Number of examples in a held-out batch."""
 
 
+class StageValidation:
+    """Validation of all labelled lines of a stage: a dataset of their held-out batches, one line after the other."""
+
+    def __init__(self, lines: Mapping[str, Validation]) -> None:
+        self.lines = lines
+        self._batches = [(name, index) for name, one in lines.items() for index in range(len(one.batches))]
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __getitem__(self, index: int) -> dict[str, Tensor]:
+        line, number = self._batches[index]
+        return self.lines[line].batches[number]
+
+    def locate(self, index: int) -> tuple[str, int]:
+        """The line of batch `index`, and the number of the batch in it."""
+        return self._batches[index]
+
+    @property
+    def monitor(self) -> str:
+        """Metric for early stopping and for the choice of the best weights: that of the only line, or their mean."""
+        return next(iter(self.lines.values())).monitor if "" in self.lines else MEAN
+
+    def scores(self, networks: Mapping[str, PreTrainedModel]) -> dict[str, float]:
+        """The scores of every line, named `validation/<line>/…` where there are several, and the mean of the lines'
+        first metrics (as in Wang et al. 2018, GLUE); clears the collected outputs."""
+        if "" in self.lines:
+            return self.lines[""].scores(networks[""])
+        result, firsts = {}, []
+        for name, line in self.lines.items():
+            values = line.scores(networks[name])
+            firsts.append(values[line.monitor])
+            result |= {key.replace("validation/", f"validation/{name}/", 1): value for key, value in values.items()}
+        return {MEAN: round(sum(firsts) / len(firsts), 6), **result}
+
+
 class Validation:
-    """Collects the outputs of one pass over the held-out examples, and scores them."""
+    """Collects the outputs of one pass over the held-out examples of a line, and scores them."""
 
     def __init__(self, head: Head, task: Task, encoded: EncodedExamples, tokenizer: PreTrainedTokenizerFast) -> None:
         self.head, self.task, self.encoded, self.tokenizer = head, task, encoded, tokenizer

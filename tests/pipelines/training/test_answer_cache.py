@@ -13,7 +13,7 @@ from pipelines.parts.objectives import Batch, Signals
 from pipelines.training.assembly import answer_cache
 from pipelines.training.assembly.answer_cache import BATCH_SIZE, AnswerCache
 from pipelines.training.batches.examples import ExampleBatches
-from pipelines.training.loop.inputs import batches_of, task_of
+from pipelines.training.loop.inputs import batches_of, tasks_of
 from pipelines.vocabulary import Field, Signal
 from tests.pipelines.training.conftest import Trained
 
@@ -35,7 +35,7 @@ class Teacher:
 @pytest.fixture
 def batches(trained: Trained, tmp_path: Path) -> ExampleBatches:
     job = trained.job("small", tmp_path / "out")
-    made = batches_of(job, task_of(job), open_model(trained.folder("classify"), "cpu").tokenizer)
+    made = batches_of(job, tasks_of(job), open_model(trained.folder("classify"), "cpu").tokenizer).lines[0]
     assert isinstance(made, ExampleBatches)
     return made
 

@@ -39,14 +39,14 @@ def stage_of(trained: Trained, name: str, **changes: object) -> Stage:
 
 def test_a_continued_stage_takes_every_weight(trained: Trained, folder: Path) -> None:
     stage = stage_of(trained, "general", start="general")
-    network = assemble(stage, folder, open_tokenizer(folder), None, "cpu")
+    network = assemble(stage, folder, open_tokenizer(folder), {"": None}, "cpu")
     saved = load_file(folder / "model.safetensors")
     assert all(torch.equal(value, network.state_dict()[name]) for name, value in saved.items())
 
 
 def test_a_new_head_is_new_and_the_body_is_not(trained: Trained, folder: Path) -> None:
     stage = stage_of(trained, "classify")
-    network = assemble(stage, folder, open_tokenizer(folder), LABELS, "cpu")
+    network = assemble(stage, folder, open_tokenizer(folder), {"": LABELS}, "cpu")
     saved = load_file(folder / "model.safetensors")
     body = {name for name in network.state_dict() if name.startswith(network.base_model_prefix + ".")}
     assert body and all(torch.equal(saved[name], network.state_dict()[name]) for name in body)
@@ -55,7 +55,7 @@ def test_a_new_head_is_new_and_the_body_is_not(trained: Trained, folder: Path) -
 
 def test_from_scratch_takes_the_shape_and_none_of_the_weights(trained: Trained, folder: Path) -> None:
     stage = stage_of(trained, "classify", start=Untrained(untrained="general"))
-    network = assemble(stage, folder, open_tokenizer(folder), LABELS, "cpu")
+    network = assemble(stage, folder, open_tokenizer(folder), {"": LABELS}, "cpu")
     saved = load_file(folder / "model.safetensors")
     name = "bert.encoder.layer.0.attention.self.query.weight"
     assert saved[name].shape == network.state_dict()[name].shape and not torch.equal(
@@ -73,9 +73,10 @@ def test_training_drops_out_and_companions_do_not(trained: Trained, tmp_path: Pa
             frozen = [
                 not any(m.training for m in companion.network.modules())
                 and not any(p.requires_grad for p in companion.network.parameters())
-                for companion in module._companions.values()
+                for line in module.lines
+                for companion in line.companions.values()
             ]
-            inside = any(name.startswith("_companions") for name in module.state_dict())
+            inside = any("companions" in name for name in module.state_dict())
             seen.append((training, rates, frozen, inside))
 
     original = lightning.Trainer.__init__
@@ -102,7 +103,7 @@ def test_a_companion_says_the_same_twice(trained: Trained) -> None:
 
 
 def test_set_dropout_reaches_every_dropout(trained: Trained, folder: Path) -> None:
-    network = assemble(stage_of(trained, "classify"), folder, open_tokenizer(folder), LABELS, "cpu")
+    network = assemble(stage_of(trained, "classify"), folder, open_tokenizer(folder), {"": LABELS}, "cpu")
     set_dropout(network, 0.37)
     assert {m.p for m in network.modules() if isinstance(m, nn.Dropout)} == {0.37}
 
@@ -123,7 +124,7 @@ def test_weights_that_do_not_match_are_named(kind: str, trained: Trained, folder
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     for stage in ("general", "classify"):
         with pytest.raises(RecipeError, match=f"its weights do not match.*{says}.*missing: .patterns."):
-            assemble(stage_of(trained, stage, start="general"), folder, open_tokenizer(folder), LABELS, "cpu")
+            assemble(stage_of(trained, stage, start="general"), folder, open_tokenizer(folder), {"": LABELS}, "cpu")
 
 
 def test_a_foreign_checkpoint_may_lack_what_the_recipe_names(trained: Trained, folder: Path) -> None:
@@ -131,7 +132,7 @@ def test_a_foreign_checkpoint_may_lack_what_the_recipe_names(trained: Trained, f
     bare = {name.removeprefix("bert."): value for name, value in weights.items() if name.startswith("bert.")}
     save_file(bare, folder / "model.safetensors", metadata={"format": "pt"})
     named = Checkpoint(checkpoint=str(folder), missing=("cls.*",))
-    network = assemble(stage_of(trained, "general", start=named), folder, open_tokenizer(folder), None, "cpu")
+    network = assemble(stage_of(trained, "general", start=named), folder, open_tokenizer(folder), {"": None}, "cpu")
     body = "bert.encoder.layer.0.output.dense.weight"
     assert torch.equal(network.state_dict()[body], weights[body])
     with pytest.raises(RecipeError, match=r"missing in the file: cls\."):
@@ -139,7 +140,7 @@ def test_a_foreign_checkpoint_may_lack_what_the_recipe_names(trained: Trained, f
             stage_of(trained, "general", start=Checkpoint(checkpoint=str(folder))),
             folder,
             open_tokenizer(folder),
-            None,
+            {"": None},
             "cpu",
         )
 
@@ -151,17 +152,17 @@ def test_a_pickle_is_refused_and_so_is_a_damaged_file(trained: Trained, folder: 
     with pytest.raises(
         RecipeError, match="no model.safetensors; only safetensors are read .a pickled checkpoint can execute code"
     ):
-        assemble(stage, folder, open_tokenizer(folder), None, "cpu")
+        assemble(stage, folder, open_tokenizer(folder), {"": None}, "cpu")
     (folder / "model.safetensors").write_bytes(b"\x10" * 100)
     with pytest.raises(RecipeError, match="damaged or not a safetensors file"):
-        assemble(stage, folder, open_tokenizer(folder), None, "cpu")
+        assemble(stage, folder, open_tokenizer(folder), {"": None}, "cpu")
 
 
 def test_what_does_not_fit_is_told(trained: Trained, folder: Path, tmp_path: Path) -> None:
     stage = stage_of(trained, "general", start="general")
     longer = stage.model_copy(update={"budget": stage.budget.model_copy(update={"length": 65})})
     with pytest.raises(RecipeError, match="budget.length: 65 tokens do not fit the 64 positions"):
-        assemble(longer, folder, open_tokenizer(folder), None, "cpu")
+        assemble(longer, folder, open_tokenizer(folder), {"": None}, "cpu")
     with pytest.raises(RecipeError, match="no tokenizer that transformers can open"):
         open_tokenizer(tmp_path)
     tokenizer = open_tokenizer(folder)

@@ -101,7 +101,7 @@ def test_vectors_begin_as_the_mean_of_the_old_pieces(grown: dict[str, Job]) -> N
     job = grown["domain"]
     assert job.start is not None
     before, after = open_tokenizer(job.start), open_tokenizer(job.out)
-    network = assemble(job.stage, job.start, after, None, "cpu").eval()
+    network = assemble(job.stage, job.start, after, {"": None}, "cpu").eval()
     old = AutoModelForMaskedLM.from_pretrained(job.start).eval()
     taught, known = network.get_input_embeddings().weight, old.get_input_embeddings().weight
     assert len(after) == len(before) + 40 and len(taught) % 64 == 0 and len(taught) >= len(after)
@@ -119,7 +119,7 @@ def test_text_without_new_words_has_the_logits_it_had(grown: dict[str, Job]) -> 
     job = grown["domain"]
     assert job.start is not None
     before, after = open_tokenizer(job.start), open_tokenizer(job.out)
-    network = assemble(job.stage, job.start, after, None, "cpu").eval()
+    network = assemble(job.stage, job.start, after, {"": None}, "cpu").eval()
     old = AutoModelForMaskedLM.from_pretrained(job.start, attn_implementation="eager").eval()
     compared = 0
     for text in documents("logging")[:40]:

@@ -1,0 +1,51 @@
+"""Check what the lines of a stage have in common: their mixing, and one body for all of their heads."""
+
+from __future__ import annotations
+
+import re
+
+from pipelines.models.opening import serve_together
+from pipelines.parts.mixing import Mixing
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.lines import line_views
+from pipelines.recipe.problems import Problem, listed
+from pipelines.recipe.schema import Stage
+from pipelines.vocabulary import Ability
+
+_NAME = re.compile(r"[A-Za-z][\w-]*")
+
+
+def check_lines(stage: Stage) -> Problem | None:
+    """First problem of the lines of `stage` together; each of them is checked as a stage of its own."""
+    if not stage.lines:
+        return (
+            ("mixing", "a mixing orders lines, and this stage has none; give lines, or remove mixing")
+            if (stage.mixing is not None)
+            else None
+        )
+    if stage.kind.judges or stage.kind is Kind.COMPRESS:
+        return "lines", f"a {stage.kind} stage has no lines; give them to the stage that trains, before it"
+    for name in stage.lines:
+        if not _NAME.fullmatch(name):
+            return f"lines.{name}", f"{name!r} is no name of a line: use letters, digits, '_' and '-', a letter first"
+    mixing = stage.mixing or Mixing.default()
+    if problem := mixing.conflict(tuple(stage.lines), in_epochs=stage.budget.epochs is not None):
+        return "mixing", f"{mixing.name} {problem}"
+    return _check_heads(stage)
+
+
+def _check_heads(stage: Stage) -> Problem | None:
+    """Check that heads can stand on one body: those of an encoder-decoder cannot."""
+    views = line_views(stage)
+    heads = [view.head for view in views.values() if view.head is not None]
+    if len(heads) < len(views) or serve_together(heads):
+        return None
+    for name, view in views.items():
+        if view.head is not None and Ability.ENCODER_DECODER in view.head.needs_abilities:
+            others = listed({head.name for head in heads if head != view.head} or {view.head.name})
+            return (
+                f"lines.{name}.head",
+                f"{view.head.name} is a whole encoder-decoder, on which no other head can stand ({others}); give every "
+                f"line the head {view.head.name}, or every line a head of a single stack",
+            )
+    return None
