@@ -146,8 +146,9 @@ class Library:
         try:
             return self.stage(recipe, reference)
         except RecipeError as error:
-            lines = {("lines", name, "teacher"): line.teacher for name, line in recipe.stages[stage].lines.items()}
-            teachers: dict[KeyPath, str | None] = {("teacher",): recipe.stages[stage].teacher, **lines}
+            teachers: dict[KeyPath, str | None] = {("teacher",): recipe.stages[stage].teacher}
+            for name, line in recipe.stages[stage].lines.items():
+                teachers["lines", name, "teacher"] = line.teacher
             key_path = next((path for path, teacher in teachers.items() if teacher == reference), ("start",))
             raise document.error(("stages", stage, *key_path), str(error)) from None
 

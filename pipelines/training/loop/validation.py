@@ -50,7 +50,8 @@ class StageValidation:
         first metrics (as in Wang et al. 2018, GLUE); clears the collected outputs."""
         if "" in self.lines:
             return self.lines[""].scores(networks[""])
-        result, firsts = {}, []
+        result: dict[str, float] = {}
+        firsts: list[float] = []
         for name, line in self.lines.items():
             values = line.scores(networks[name])
             firsts.append(values[line.monitor])
