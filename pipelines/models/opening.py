@@ -164,7 +164,7 @@ def open_model(folder: Path, accelerator: str, task: str | None = None) -> Opene
 
 
 def open_lines(folder: Path, accelerator: str) -> OpenedModel:
-    """Load the model that a stage saved in `folder`, with all of its heads on one body. RecipeError as `open_model`."""
+    """Load the model that a stage saved in `folder`, with all of its heads on one backbone. RecipeError as `open_model`."""
     config = open_config(folder)
     record = ModelRecord.read(config)
     if record is None:
@@ -190,7 +190,7 @@ def open_lines(folder: Path, accelerator: str) -> OpenedModel:
 
 
 def line_network(network: PreTrainedModel, line: str) -> PreTrainedModel:
-    """The network that computes `line`: the body of `network` with the line's head, or `network` with its only head."""
+    """The network that computes `line`: the backbone of `network` with the line's head, or `network` with its only head."""
     from pipelines.networks.several_heads import SeveralHeads
 
     return network.head(line) if isinstance(network, SeveralHeads) else network

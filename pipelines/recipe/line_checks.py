@@ -1,4 +1,4 @@
-"""Check what the lines of a stage have in common: their mixing, and one body for all of their heads."""
+"""Check what the lines of a stage have in common: their mixing, and one backbone for all of their heads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_lines(stage: Stage) -> Problem | None:
 
 
 def _check_heads(stage: Stage) -> Problem | None:
-    """Check that heads can stand on one body: those of an encoder-decoder cannot."""
+    """Check that heads can stand on one backbone: those of an encoder-decoder cannot."""
     views = line_views(stage)
     heads = [view.head for view in views.values() if view.head is not None]
     if len(heads) < len(views) or serve_together(heads):

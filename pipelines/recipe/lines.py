@@ -1,6 +1,6 @@
-"""Lines: the streams of training that share one body in a stage, each with data, head and objectives of its own.
+"""Lines: the streams of training that share one backbone in a stage, each with data, head and objectives of its own.
 
-    lines:                                                  MT-DNN: one body, a head for each task
+    lines:                                                  MT-DNN: one backbone, a head for each task
       cola: {corpus: cola, head: sequence_classification, objective: cross_entropy}
       stsb: {corpus: stsb, head: regression, objective: squared_error}
     mixing: {name: proportional, exponent: 0.5}

@@ -109,7 +109,7 @@ class Stage(StrictModel):
     head: SerializeAsAny[Head] | None = None
     objective: tuple[SerializeAsAny[Objective], ...] = ()
     lines: dict[str, Line] = Field({}, exclude_if=lambda value: not value)
-    """Name → what is trained on one body, each with data, head and objectives of its own; without lines, the stage
+    """Name → what is trained on one backbone, each with data, head and objectives of its own; without lines, the stage
     itself is the only one."""
     mixing: SerializeAsAny[Mixing] | None = Field(None, exclude_if=lambda value: value is None)
     """Which line each optimizer step trains; None: proportional to the size of their data."""

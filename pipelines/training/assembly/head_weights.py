@@ -22,13 +22,13 @@ def heads_of(record: ModelRecord) -> dict[str, HeadRecord]:
 
 
 def continued_weights(
-    weights: Mapping[str, Tensor], before: ModelRecord | None, after: ModelRecord, body: str
+    weights: Mapping[str, Tensor], before: ModelRecord | None, after: ModelRecord, backbone: str
 ) -> tuple[dict[str, Tensor], tuple[str, ...]]:
     """The weights of the start under the names of the stage's network, and the prefixes of the heads that are new.
 
-    `body` is the prefix of the names of the backbone's weights, equal in both.
+    `backbone` is the prefix of the names of the backbone's weights, equal in both.
     """
-    result = {name: value for name, value in weights.items() if name.startswith(body)}
+    result = {name: value for name, value in weights.items() if name.startswith(backbone)}
     old_heads = {} if before is None else heads_of(before)
     new: list[str] = []
     for prefix, head in heads_of(after).items():
@@ -37,6 +37,6 @@ def continued_weights(
             new.append(prefix)
             continue
         for name, value in weights.items():
-            if name.startswith(alike[0]) and not name.startswith(body):
+            if name.startswith(alike[0]) and not name.startswith(backbone):
                 result[prefix + name.removeprefix(alike[0])] = value
     return result, tuple(new)

@@ -31,8 +31,8 @@ class StageBatches:
         if order is not None:
             self._line_steps = np.empty(len(order), dtype=np.int64)
             for number in range(len(lines)):
-                mine = order == number
-                self._line_steps[mine] = np.arange(int(mine.sum()))
+                of_line = order == number
+                self._line_steps[of_line] = np.arange(int(of_line.sum()))
 
     def __len__(self) -> int:
         return len(self.lines[0]) if self._order is None else len(self._order)

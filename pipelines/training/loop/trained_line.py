@@ -1,4 +1,4 @@
-"""A line in training: its network over the shared body, its companions, and what its objectives need."""
+"""A line in training: its network over the shared backbone, its companions, and what its objectives need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class TrainedLine:
     """One line of a stage, or the stage itself where it has no lines; its name is then empty.
 
-    `view` is the stage as it is for this line alone, `network` the body with this line's head.
+    `view` is the stage as it is for this line alone, `network` the backbone with this line's head.
     """
 
     def __init__(
