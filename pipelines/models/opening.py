@@ -164,7 +164,10 @@ def open_model(folder: Path, accelerator: str, task: str | None = None) -> Opene
 
 
 def open_lines(folder: Path, accelerator: str) -> OpenedModel:
-    """Load the model that a stage saved in `folder`, with all of its heads on one backbone. RecipeError as `open_model`."""
+    """Load the model that a stage saved in `folder`, with all of its heads on one backbone.
+
+    Raises RecipeError when the folder is not one, or its weights do not match.
+    """
     config = open_config(folder)
     record = ModelRecord.read(config)
     if record is None:
@@ -190,7 +193,7 @@ def open_lines(folder: Path, accelerator: str) -> OpenedModel:
 
 
 def line_network(network: PreTrainedModel, line: str) -> PreTrainedModel:
-    """The network that computes `line`: the backbone of `network` with the line's head, or `network` with its only head."""
+    """The network that computes `line`: the backbone with the line's head, or all of `network` with its only one."""
     from pipelines.networks.several_heads import SeveralHeads
 
     return network.head(line) if isinstance(network, SeveralHeads) else network
