@@ -16,7 +16,7 @@ OFFSET = 5
 
 
 @dataclass(frozen=True)
-class Line:
+class PlottedLine:
     """A line: an estimate (mean, low, high) for each position, None where there is none."""
 
     name: str
@@ -25,7 +25,9 @@ class Line:
     """Whether this is the chance level, drawn as a dashed line."""
 
 
-def draw_lines(lines: Sequence[Line], positions: Sequence[str], metric: str, label: str, width: int = 960) -> Markup:
+def draw_lines(
+    lines: Sequence[PlottedLine], positions: Sequence[str], metric: str, label: str, width: int = 960
+) -> Markup:
     """Draw `lines` over named `positions`; `label` is the drawing's accessible name."""
     key = 150 if width > 500 and len(lines) > 1 else 0
     height, left, right, top = (320 if width > 500 else 190), 64, 24 + key, 12
@@ -76,7 +78,9 @@ def draw_lines(lines: Sequence[Line], positions: Sequence[str], metric: str, lab
     )
 
 
-def _line(line: Line, points: Sequence[tuple[float, Mapping[str, Any]]], y: Scale, colour: str, metric: str) -> Markup:
+def _line(
+    line: PlottedLine, points: Sequence[tuple[float, Mapping[str, Any]]], y: Scale, colour: str, metric: str
+) -> Markup:
     path = " ".join(f"{round(x, 2)},{y(value['mean'])}" for x, value in points)
     drawn = [
         Markup('<polyline class="{k}" style="stroke:{c}" points="{p}"><title>{n}</title></polyline>').format(

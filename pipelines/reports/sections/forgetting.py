@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.reports.elements.layers import Line, draw_lines
+from pipelines.reports.elements.layers import PlottedLine, draw_lines
 from pipelines.reports.elements.table import Table, difference, estimate, text, verdict
 from pipelines.reports.elements.wording import capital, metric_name, score
 from pipelines.reports.elements.wording import difference as written
@@ -39,7 +39,7 @@ def _described(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "stage": stage,
         "section": section,
-        "loss": draw_lines([Line(LOSS, losses)], stages, LOSS, "Loss on held-out general text, stage by stage")
+        "loss": draw_lines([PlottedLine(LOSS, losses)], stages, LOSS, "Loss on held-out general text, stage by stage")
         if any(losses)
         else None,
         "tasks": [
@@ -47,8 +47,8 @@ def _described(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
                 "title": capital(metric_name(task)),
                 "svg": draw_lines(
                     [
-                        Line("chance", [_level(section["chances"][task])] * len(stages), chance=True),
-                        Line(task, [one.get(task) for one in boundaries]),
+                        PlottedLine("chance", [_level(section["chances"][task])] * len(stages), chance=True),
+                        PlottedLine(task, [one.get(task) for one in boundaries]),
                     ],
                     stages,
                     "accuracy",

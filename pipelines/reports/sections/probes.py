@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.reports.elements.layers import Line, draw_lines
+from pipelines.reports.elements.layers import PlottedLine, draw_lines
 from pipelines.reports.elements.table import Column, Table, difference, estimate, number, text, verdict
 from pipelines.reports.elements.wording import capital, measured_in, metric_name, score, span
 from pipelines.reports.elements.wording import difference as written
@@ -37,7 +37,8 @@ def _described(stage: str, probe: str, section: Mapping[str, Any]) -> dict[str, 
     plots = []
     for metric in section["metrics"][:DRAWN]:
         lines = [
-            Line(one["stage"], [_at(one, layer, metric) for layer in section["layers"]]) for one in section["stages"]
+            PlottedLine(one["stage"], [_at(one, layer, metric) for layer in section["layers"]])
+            for one in section["stages"]
         ]
         drawn = draw_lines(lines, layers, metric, f"{metric_name(metric)} of every layer")
         plots.append({"title": capital(metric_name(metric)), "svg": drawn})
