@@ -30,7 +30,6 @@ from pipelines.recipe.tables import judged_tables, learned_tables, named_familie
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import MAIN, tasks_in
 
-
 UNIDENTIFYING: Any = {
     **dict.fromkeys(("like", "seeds", "start", "teacher", "limits"), True),
     "lines": {"__all__": {"teacher"}},
