@@ -6,25 +6,25 @@ fingerprints, the digests of the tables it reads, the code of its parts, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.components import Component, did_you_mean
+from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.lineage import hardware
-from pipelines.lineage.fingerprint import digest_file, digest_folder, fingerprint, library_versions
+from pipelines.lineage.fingerprint import digest_folder, fingerprint, library_versions
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.source import source_hash
 from pipelines.parts import accelerators
-from pipelines.parts.heads import Head
 from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.entries import ENTRY
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import line_views, teacher_role
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe, Stage
+from pipelines.recipe.stage_parts import files_of, modules_of
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.tables import judged_tables, learned_tables, named_families, probed_tables
 from pipelines.task_families import TaskFamily
@@ -242,7 +242,7 @@ def identify_step(
         "family": family.model_dump(mode="json") if modules else None,
         "parents": parents,
         "data": {table: source.digest for table, source in data.items()},
-        "code": source_hash([ENTRY[stage.kind].partition(":")[0], Kind.__module__, *_modules(stage), *modules]),
+        "code": source_hash([ENTRY[stage.kind].partition(":")[0], Kind.__module__, *modules_of(stage), *modules]),
         "libraries": library_versions(),
         "checkpoint": digest_folder(checkpoint) if checkpoint else None,
     }
@@ -254,51 +254,9 @@ def identify_step(
         identity["subjects"] = list(parents)
     if stage.trains:
         identity["accelerators"] = accelerators.versions()
-    if files := _files(stage):
+    if files := files_of(stage):
         identity["files"] = files
     key = fingerprint(identity)
     return Step(
         recipe, name, seed, stage, several, parents, data, family, families, judged or {}, checkpoint, identity, key
     )
-
-
-def _modules(stage: Stage) -> list[str]:
-    """Modules of the parts of a stage."""
-    modules = {type(part).__module__ for part in _parts(stage)}
-    companions = [
-        name
-        for view in line_views(stage).values()
-        for objective in view.objective
-        for name in objective.companion_heads
-    ]
-    return sorted(modules | {type(Head.model_validate(name)).__module__ for name in companions})
-
-
-def _files(stage: Stage) -> list[str]:
-    """Digests of the files that the parts of a stage read. Raises RecipeError for a missing file."""
-    paths = [(part.name, path) for part in _parts(stage) for path in part.reads_files]
-    if missing := next(((name, path) for name, path in paths if not path.is_file()), None):
-        raise RecipeError(
-            f"{missing[0]}: there is no file {missing[1]}; give a path relative to the current directory, or an "
-            "absolute one"
-        )
-    return [digest_file(path) for _, path in paths]
-
-
-def _parts(stage: Stage) -> list[Component]:
-    """Parts of a stage and the components nested in them."""
-    values: list[object] = [stage.tokenizer, stage.backbone, stage.schedule, stage.mixing]
-    for view in line_views(stage).values():
-        values += [view.segmentation, view.layout, view.head, *view.corruption, *view.objective]
-    values += [*stage.strategy, *stage.compression, *stage.suite, *stage.probes]
-    return [part for value in values if isinstance(value, Component) for part in _nested(value)]
-
-
-def _nested(part: Component) -> Iterator[Component]:
-    """Yield `part` and the components in its fields, at any depth."""
-    yield part
-    for key in type(part).model_fields:
-        value = getattr(part, key)
-        for one in value if isinstance(value, tuple) else (value,):
-            if isinstance(one, Component):
-                yield from _nested(one)

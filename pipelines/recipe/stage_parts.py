@@ -1,0 +1,54 @@
+"""The parts of a stage, the modules that define them and the files that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelines.components import Component
+from pipelines.errors import RecipeError
+from pipelines.lineage.fingerprint import digest_file
+from pipelines.parts.heads import Head
+from pipelines.recipe.lines import line_views
+from pipelines.recipe.schema import Stage
+
+
+def modules_of(stage: Stage) -> list[str]:
+    """Modules of the parts of a stage."""
+    modules = {type(part).__module__ for part in parts_of(stage)}
+    companions = [
+        name
+        for view in line_views(stage).values()
+        for objective in view.objective
+        for name in objective.companion_heads
+    ]
+    return sorted(modules | {type(Head.model_validate(name)).__module__ for name in companions})
+
+
+def files_of(stage: Stage) -> list[str]:
+    """Digests of the files that the parts of a stage read. Raises RecipeError for a missing file."""
+    paths = [(part.name, path) for part in parts_of(stage) for path in part.reads_files]
+    if missing := next(((name, path) for name, path in paths if not path.is_file()), None):
+        raise RecipeError(
+            f"{missing[0]}: there is no file {missing[1]}; give a path relative to the current directory, or an "
+            "absolute one"
+        )
+    return [digest_file(path) for _, path in paths]
+
+
+def parts_of(stage: Stage) -> list[Component]:
+    """Parts of a stage and the components nested in them."""
+    values: list[object] = [stage.tokenizer, stage.backbone, stage.schedule, stage.mixing]
+    for view in line_views(stage).values():
+        values += [view.segmentation, view.layout, view.head, *view.corruption, *view.objective]
+    values += [*stage.strategy, *stage.compression, *stage.suite, *stage.probes]
+    return [part for value in values if isinstance(value, Component) for part in _nested(value)]
+
+
+def _nested(part: Component) -> Iterator[Component]:
+    """Yield `part` and the components in its fields, at any depth."""
+    yield part
+    for key in type(part).model_fields:
+        value = getattr(part, key)
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, Component):
+                yield from _nested(one)
