@@ -68,7 +68,7 @@ MISTAKES = {
     "value out of range": Mistake("rate: 0.15", "rate: 1.5", (":9", "rate", "less than 1")),
     "value of another type": Mistake("tokens: 8192", "tokens: many", (":13", "budget.tokens", "integer")),
     "unknown kind": Mistake("kind: finetune", "kind: finetuning", (":15", "kind", "'finetune'")),
-    "unknown corpus": Mistake("corpus: general", "corpus: generic", (":6", "'general'", "'domain'")),
+    "unknown corpus": Mistake("corpus: general", "corpus: generic", (":6", "Did you mean 'general'?", "domain")),
     "tokens and epochs": Mistake("{tokens: 8192,", "{tokens: 8192, epochs: 2,", (":13", "tokens or epochs, not both")),
     "unknown start": Mistake("start: general", "start: genral", (":16", "genral", "Did you mean 'general'?")),
     "circular start": Mistake(
