@@ -31,6 +31,6 @@ class RecAdam(Strategy, name="recadam"):
     """t₀: share of the steps after which both terms have equal weight; the paper searches 100 to 1000 steps."""
 
     def optimizer(self, groups: list[dict[str, Any]], total: int, options: dict[str, Any]) -> Optimizer | None:
-        from pipelines.parts.optimizers.recall_adamw import RecallAdamW
+        from pipelines.parts.optimizers.algorithms.recall_adamw import RecallAdamW
 
         return RecallAdamW(groups, pull=self.pull, steepness=self.steepness, middle=self.middle * total, **options)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from pipelines.parts.optimizers.recall_adamw import RecallAdamW
+from pipelines.parts.optimizers.algorithms.recall_adamw import RecallAdamW
 from pipelines.parts.strategies.full import Full
 from pipelines.parts.strategies.gradual_unfreezing import GradualUnfreezing
 from pipelines.parts.strategies.l2_to_start import L2ToStart
