@@ -42,7 +42,7 @@ def main(order: Path) -> int:
         {"params": matrices, "weight_decay": chosen.weight_decay},
         {"params": others, "weight_decay": 0.0},
     ]
-    optimizer = torch.optim.AdamW(groups, lr=chosen.lr, betas=chosen.betas, eps=1e-6, fused=True)
+    optimizer = torch.optim.AdamW(groups, lr=chosen.lr, fused=True, **chosen.adamw_options() or {})
     rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: stage.schedule.factor(step, len(batches)))
     needed = frozenset().union(*(objective.needs_signals for objective in stage.objective))
     low = chosen.precision == "bf16-mixed"
@@ -55,7 +55,7 @@ def main(order: Path) -> int:
             terms = [term for objective in stage.objective for term in objective.loss(step).values()]
             loss: torch.Tensor = sum(terms, torch.zeros(()))
         torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(network.parameters(), chosen.clip)
+        torch.nn.utils.clip_grad_norm_(network.parameters(), chosen.clip or float("inf"))
         optimizer.step()
         rates.step()
         optimizer.zero_grad()

@@ -45,6 +45,8 @@ class Component(BaseModel):
     """Publication of the method, as `arXiv:…`, `doi:…` or an author-year reference; shown in the catalogue."""
     default_name: ClassVar[str] = ""
     """Name of the family's default member; empty where a recipe must name one."""
+    name_optional: ClassVar[bool] = False
+    """Whether a mapping without a name is the default member, whose dump has no name either."""
     members: ClassVar[dict[str, type[Component]]]
 
     def __init_subclass__(cls, name: str | None = None, **keywords: Any) -> None:
@@ -81,6 +83,8 @@ class Component(BaseModel):
         discover(cls.__module__)
         if isinstance(value, str):
             value = {"name": value}
+        if cls.name_optional and isinstance(value, dict):
+            value = {"name": cls.default_name, **value}
         if not isinstance(value, dict) or "name" not in value:
             raise ValueError(f"{class_words(cls)}: expected a name or a mapping with the key 'name', got {value!r}")
         value = dict(value)
@@ -94,12 +98,14 @@ class Component(BaseModel):
         except ValidationError as error:
             # one sentence for the caller, not a pydantic report nested in another
             first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise ValueError(f"{class_words(cls)} {chosen!r}, {where}: {first['msg']}") from None
+            where = "".join(f", {part}" for part in first["loc"][:1]) + "".join(f".{part}" for part in first["loc"][1:])
+            message = first["msg"].removeprefix("Value error, ")
+            raise ValueError(f"{class_words(cls)} {chosen!r}{where}: {message}") from None
 
     @model_serializer(mode="wrap")
     def _with_name(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {"name": self.name, **handler(self)}
+        unnamed = self.name_optional and self.name == self.default_name
+        return handler(self) if unnamed else {"name": self.name, **handler(self)}
 
 
 def class_words(cls: type) -> str:

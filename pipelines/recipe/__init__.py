@@ -2,7 +2,7 @@
 
 recipe_file.py   YAML → plain values, with the line of every key
 load.py          values → Recipe, errors with file and line; variants and `base:` are overlays
-schema.py        Recipe, Stage, Budget, Optimizer: strict values (with kinds.py, starts.py, strict.py)
+schema.py        Recipe, Stage, Budget, Claim: strict values (with kinds.py, starts.py, strict.py)
 check.py         whether the parts of a stage fit together, demand ⊆ supply (with judging.py, probing.py,
                  tokenizing.py, checkpoint.py; problems.py words the refusals)
 profiles.py      pure functions Recipe → Recipe (smoke); claims.py and lattice.py are such functions too plan.py

@@ -36,6 +36,7 @@ FAMILIES = {
     "objectives": "pipelines.parts.objectives",
     "strategies": "pipelines.parts.strategies",
     "schedules": "pipelines.parts.schedules",
+    "optimizers": "pipelines.parts.optimizers",
     "compressions": "pipelines.parts.compressions",
     "runtimes": "pipelines.serving.runtimes",
     "attacks": "pipelines.judging.attacks",
@@ -54,6 +55,7 @@ PARTS = (
     "objective",
     "strategy",
     "schedule",
+    "optimizer",
     "compression",
     "suite",
     "probes",
@@ -151,7 +153,7 @@ def _used(recipe: Recipe, key: str) -> list[str]:
     names: dict[str, None] = {}
     for stage in recipe.stages.values():
         value = getattr(stage, key)
-        if key in ("layout", "schedule") and not _has_effect(stage, key):
+        if key in ("layout", "schedule", "optimizer") and not _has_effect(stage, key):
             continue
         for part in value if isinstance(value, tuple) else (value,):
             if part is not None:
@@ -160,7 +162,7 @@ def _used(recipe: Recipe, key: str) -> list[str]:
 
 
 def _has_effect(stage: Stage, key: str) -> bool:
-    """Whether `layout` or `schedule`, which every stage has, affects this stage."""
+    """Whether `layout`, `schedule` or `optimizer`, which every stage has, affects this stage."""
     return stage.trains and (key != "layout" or stage.kind.reads_plain_text)
 
 

@@ -14,6 +14,7 @@ from pipelines.recipe.judging import check_judging
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.line_checks import check_lines
 from pipelines.recipe.lines import LINE_KEYS, line_views
+from pipelines.recipe.optimizing import check_optimizer
 from pipelines.recipe.probing import check_probing
 from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
@@ -126,6 +127,8 @@ def _check_parts(stage: Stage) -> Problem | None:
         )
     if impossible := conflict(stage.strategy):
         return "strategy", impossible
+    if stage.trains and (unfit := check_optimizer(stage)):
+        return unfit
     if stage.trains and stage.budget.tokens is None and stage.budget.epochs is None:
         return "budget", "give tokens or epochs"
     if stage.kind is Kind.FINETUNE and stage.budget.epochs is None:

@@ -7,8 +7,8 @@ A recipe file has the keys of `Recipe`, and two more that are resolved here:
 
 A stage inherits the keys it omits: all of them from the stage named in `like`; the tokenizer, its limits, the
 segmentation and the backbone from the stage it starts from; and, where both read plain text, also layout, corruption,
-head, objective, strategy, schedule, optimizer, dropout and budget. `budget` and `optimizer` are inherited key by key,
-everything else whole.
+head, objective, strategy, schedule, optimizer, dropout and budget. `budget` and `optimizer` are inherited key by key
+(merging.py), everything else whole.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ from pipelines.errors import RecipeError
 from pipelines.recipe.check import check
 from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.kinds import Kind
+from pipelines.recipe.merging import merged
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.recipe_file import FILE_KEYS, KeyPath, read_recipe
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.systems import OWN_KEYS, SYSTEMS, check_systems
 
-MERGED = ("budget", "optimizer")
-"""Stage keys that are inherited key by key."""
 CARRIED = ("tokenizer", "limits", "segmentation", "backbone")
 """Stage keys that every stage inherits from the one it starts from."""
 PLAIN = ("layout", "corruption", "head", "objective", "strategy", "schedule", "optimizer", "dropout", "budget")
@@ -102,12 +101,8 @@ class Library:
         document = self._document(name, tuple(options.variants if variants is None else variants))
         for stage, changes in (options.budget if budget is None else budget).items():
             self._require_stage(document, ("budget", stage), stage)
-            merged = {**(document.values["stages"][stage].get("budget") or {}), **changes}
-            if "tokens" in changes:
-                merged.pop("epochs", None)
-            if "epochs" in changes:
-                merged.pop("tokens", None)
-            document.values["stages"][stage]["budget"] = merged
+            values = document.values["stages"][stage]
+            values["budget"] = merged("budget", values.get("budget"), dict(changes))
         stages = {}
         for stage in document.values["stages"]:
             raw = self._inherit(document, stage, ())
@@ -221,13 +216,7 @@ class Library:
         both_plain = all(kind in set(Kind) and Kind(kind).reads_plain_text for kind in kinds)
         result = {**{key: parent[key] for key in (CONTINUED if both_plain else CARRIED) if key in parent}, **result}
         for key, value in own.items():
-            if key in MERGED and isinstance(value, dict):
-                inherited = dict(result.get(key) or {})
-                if "tokens" in value or "epochs" in value:
-                    inherited.pop("tokens", None)
-                    inherited.pop("epochs", None)
-                value = {**inherited, **value}
-            result[key] = value
+            result[key] = merged(key, result.get(key), value)
         if isinstance(start, dict) and "checkpoint" in start and "backbone" not in result:
             try:
                 result["backbone"] = backbone_of(str(start["checkpoint"])).model_dump()
@@ -280,13 +269,7 @@ def _overlay(document: Document, stages: Any, locations: dict[KeyPath, str], pre
             document.values["stages"][name] = deepcopy(changes)
         else:
             for key, value in changes.items():
-                if key in MERGED and isinstance(value, dict) and isinstance(target.get(key), dict):
-                    inherited = dict(target[key])
-                    if "tokens" in value or "epochs" in value:
-                        inherited.pop("tokens", None)
-                        inherited.pop("epochs", None)
-                    value = {**inherited, **value}
-                target[key] = deepcopy(value)
+                target[key] = deepcopy(merged(key, target.get(key), value))
         for path, where in locations.items():
             if path[: len(prefix) + 1] == (*prefix, name):
                 document.locations[("stages", *path[len(prefix) :])] = where

@@ -15,6 +15,7 @@ from pipelines.parts.heads import Head
 from pipelines.parts.layouts import Layout
 from pipelines.parts.mixing import Mixing
 from pipelines.parts.objectives import Objective
+from pipelines.parts.optimizers import Optimizer
 from pipelines.parts.schedules import Schedule
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy
@@ -70,19 +71,6 @@ class TokenizerLimits(StrictModel):
     """Largest number of tokens per word (per character in languages written without spaces); None: no limit."""
 
 
-class Optimizer(StrictModel):
-    """AdamW (Loshchilov & Hutter 2019), gradient clipping and numerical precision."""
-
-    lr: float = Field(5e-4, gt=0)
-    """Peak learning rate."""
-    weight_decay: float = Field(0.01, ge=0)
-    betas: tuple[float, float] = (0.9, 0.98)
-    clip: float = Field(1.0, gt=0)
-    """Global gradient norm above which gradients are scaled down."""
-    precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
-    """`auto`: bfloat16 autocast where the processor or GPU supports it, else float32."""
-
-
 class Stage(StrictModel):
     """One stage, as written in a recipe and after inheritance."""
 
@@ -122,7 +110,8 @@ class Stage(StrictModel):
     probes: tuple[SerializeAsAny[Probe], ...] = ()
     """Probes that a `probe` stage trains on hidden states."""
     budget: Budget = Budget()
-    optimizer: Optimizer = Optimizer()
+    optimizer: SerializeAsAny[Optimizer] = Field(default_factory=Optimizer.default)
+    """Rule of the steps, its rate, clipping and precision; AdamW where no name is given."""
     dropout: float | None = Field(None, ge=0, lt=1)
     """Rate of all dropout layers during this stage; None: as in the backbone's configuration."""
     seeds: tuple[int, ...] = (0,)

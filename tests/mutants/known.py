@@ -114,9 +114,9 @@ KNOWN = {
         (f"{BEST}[scores0-1]", f"{BEST}[scores1-2]"),
     ),
     "gradients not clipped on plain torch": Mutant(
-        "pipelines/training/loop/module.py",
-        "float(norm) > self.stage.optimizer.clip:",
-        "float(norm) > math.inf:",
+        "pipelines/training/loop/clipping.py",
+        "float(norm) > limit:",
+        "float(norm) > 1e30:",
         (f"{CLIPPING}::test_plain_torch_reads_gradients_of_the_norm_that_the_recipe_allows",),
     ),
     "sides of a comparison swapped": Mutant(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import nn
     from transformers import PreTrainedModel
 
-    from pipelines.recipe.schema import Optimizer
+    from pipelines.parts.optimizers import Optimizer
 
 
 def trainable_groups(

@@ -16,9 +16,10 @@ from pipelines.errors import RecipeError
 from pipelines.parts.accelerators import Accelerator
 from pipelines.parts.distributions import Distribution
 from pipelines.parts.objectives import TrainingStep
-from pipelines.parts.optimizers import ClipsGradients
 from pipelines.parts.strategies import Decision, ParameterGroup, TrainingProgress
+from pipelines.training.assembly.optimizer import create_optimizer
 from pipelines.training.assembly.parameter_groups import optimizer_groups, trainable_groups
+from pipelines.training.loop.clipping import clip_gradients
 from pipelines.training.loop.seeding import seed_generators
 from pipelines.training.metrics_log import MetricsLog
 from pipelines.training.ranks import process_group
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from pipelines.training.loop.stopping import StopRequest
     from pipelines.training.loop.trained_line import TrainedLine
     from pipelines.training.loop.validation import StageValidation
-
-EPSILON = 1e-6
-"""ε of AdamW, as in the optimizers of BERT and RoBERTa."""
 
 
 class StageModule(lightning.LightningModule):
@@ -221,18 +219,12 @@ class StageModule(lightning.LightningModule):
     def configure_optimizers(self) -> Any:
         chosen, schedule, total = self.stage.optimizer, self.stage.schedule, len(self.batches)
         groups = optimizer_groups(self._groups, self.network, self.trained_companions.values(), chosen)
-        options: dict[str, Any] = {"betas": chosen.betas, "eps": EPSILON}
         with self._at_start():
             self._strategy_states = [strategy.begin(self.network) for strategy in self.stage.strategy]
-            optimizers = [strategy.optimizer(groups, total, options) for strategy in self.stage.strategy]
-        sparse = self.partition.ranks == 1
-        optimizers += [
-            one.optimizer(groups, clip=chosen.clip, sparse=sparse, options=options)
-            for one in (self.accelerators if all(one is None for one in optimizers) else ())
-        ]
-        optimizer = next((one for one in optimizers if one is not None), None)
-        if optimizer is None:
-            optimizer = torch.optim.AdamW(groups, fused=True, **options)
+            own = [one.optimizer(groups, total, chosen.adamw_options() or {}) for one in self.stage.strategy]
+        optimizer = next((one for one in own if one is not None), None) or create_optimizer(
+            chosen, groups, self.network, self.accelerators, self.partition.ranks
+        )
         rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: schedule.factor(step, total))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": rates, "interval": "step"}}
 
@@ -254,16 +246,7 @@ class StageModule(lightning.LightningModule):
         self._start = {}
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        if isinstance(optimizer, ClipsGradients):
-            return  # this optimizer clips within its step
-        # Lightning refuses to clip for a fused optimizer, because of gradient scalers; bf16 needs none
-        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        norm = torch.nn.utils.get_total_norm(gradients)
-        # a norm below the limit needs no rewriting; on a GPU the comparison would wait for the device, on a CPU it is
-        # free
-        if norm.is_cuda or float(norm) > self.stage.optimizer.clip:
-            torch.nn.utils.clip_grads_with_norm_(parameters, self.stage.optimizer.clip, norm)
+        clip_gradients(optimizer, self.stage.optimizer.clip)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["metrics"] = self.metrics.pending()

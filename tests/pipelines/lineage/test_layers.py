@@ -27,15 +27,15 @@ parts.corruptions parts.distributions parts.heads parts.layouts parts.mixing par
 parts.segmentations parts.strategies parts.tokenizers recipe recipe.kinds recipe.lines recipe.starts recipe.strict
 task_families task_families.labelled_tables training training.assembly training.assembly.answer_cache
 training.assembly.assemble training.assembly.companions training.assembly.export training.assembly.fertility
-training.assembly.head_weights training.assembly.new_words training.assembly.parameter_groups training.batches
-training.batches.corruption_shards training.batches.encoded_shards training.batches.examples
-training.batches.few_labels training.batches.micro_batches training.batches.packed_rows training.batches.plain_text
-training.batches.reading_texts training.batches.stage_batches training.batches.token_shards
+training.assembly.head_weights training.assembly.new_words training.assembly.optimizer
+training.assembly.parameter_groups training.batches training.batches.corruption_shards training.batches.encoded_shards
+training.batches.examples training.batches.few_labels training.batches.micro_batches training.batches.packed_rows
+training.batches.plain_text training.batches.reading_texts training.batches.stage_batches training.batches.token_shards
 training.batches.token_stream training.batches.word_cache training.checkpoints training.checkpoints.best_weights
-training.checkpoints.folder training.checkpoints.local_files training.loop training.loop.fit training.loop.inputs
-training.loop.module training.loop.no_op_profiler training.loop.resume training.loop.seeding training.loop.stopping
-training.loop.trained_line training.loop.validation training.metrics_log training.ranks training.ranks.process_group
-vocabulary
+training.checkpoints.folder training.checkpoints.local_files training.loop training.loop.clipping training.loop.fit
+training.loop.inputs training.loop.module training.loop.no_op_profiler training.loop.resume training.loop.seeding
+training.loop.stopping training.loop.trained_line training.loop.validation training.metrics_log training.ranks
+training.ranks.process_group vocabulary
 """
 """The modules that compute every training stage: a change of any of them computes every model anew."""
 
