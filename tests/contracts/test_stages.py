@@ -29,6 +29,10 @@ ELSEWHERE: dict[Part, str] = {
     ("heads", "multiple_choice"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
     ("heads", "regression"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
     ("objectives", "squared_error"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
+    **{
+        ("optimizers", name): "tests/pipelines/training/test_optimizers.py"
+        for name in ("adafactor", "adagrad", "lamb", "sgd", "sparse_adam")
+    },
     ("tokenizers", "characters"): "tests/pipelines/parts/tokenizers/test_kinds.py",
     ("probes", "attention_relations"): "tests/pipelines/judging/probes/test_probe_stage.py",
     ("probes", "edge"): "tests/pipelines/judging/probes/test_probe_stage.py",

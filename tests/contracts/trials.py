@@ -48,7 +48,7 @@ def stages() -> dict[str, Stage]:
 def parts_of(stage: Stage) -> set[Part]:
     """The parts that mean something to a stage."""
     idle = {"layout"} if not stage.kind.reads_plain_text else set()
-    idle |= set() if stage.trains else {"layout", "schedule", "strategy"}
+    idle |= set() if stage.trains else {"layout", "schedule", "strategy", "optimizer"}
     found: set[Part] = set()
     for key in set(PARTS) - idle:
         value = getattr(stage, key)

@@ -30,7 +30,7 @@ def combinations_of(step: Step) -> frozenset[Combination]:
 def parts_of(stage: Stage) -> list[tuple[str, str]]:
     """The parts that a stage uses: a backbone by its architecture, and no part without effect on this kind of stage."""
     idle = {"layout"} if not stage.kind.reads_plain_text else set[str]()
-    idle |= set() if stage.trains else {"layout", "schedule", "strategy"}
+    idle |= set() if stage.trains else {"layout", "schedule", "strategy", "optimizer"}
     found = []
     for key in PARTS:
         value = getattr(stage, key)
