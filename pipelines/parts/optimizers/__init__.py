@@ -24,6 +24,8 @@ class Optimizer(Component):
 
     default_name: ClassVar[str] = "adamw"
     name_optional: ClassVar[bool] = True
+    trains_sharded: ClassVar[bool] = True
+    """Whether weights that are divided among ranks can be trained."""
     trains_dense: ClassVar[bool] = True
     """Whether parameters other than embedding tables with sparse gradients can be trained."""
 

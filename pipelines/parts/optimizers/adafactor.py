@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -26,6 +26,7 @@ class Adafactor(Optimizer, name="adafactor"):
     """
 
     paper = "arXiv:1804.04235"
+    trains_sharded: ClassVar[bool] = False  # a column's second moment is a mean over rows that other ranks hold
 
     lr: float = Field(1e-2, gt=0)
     """Upper bound of the relative step ρ (§8)."""

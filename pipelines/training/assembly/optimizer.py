@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import RecipeError
+from pipelines.parts.distributions import Distribution
 from pipelines.parts.optimizers import Optimizer
 
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ def create_optimizer(
     """The optimizer over torch's parameter `groups` of `network`, for training on `ranks` ranks.
 
     Accelerators replace an AdamW only. Raises RecipeError for an optimizer with sparse gradients on several ranks, and
-    for parameters that such an optimizer cannot train.
+    for parameters that an optimizer cannot train.
     """
+    from torch import nn
+
     options = chosen.adamw_options()
     if options is not None:
         clip = math.inf if chosen.clip is None else chosen.clip
@@ -35,6 +38,11 @@ def create_optimizer(
             faster = accelerator.optimizer(groups, clip=clip, sparse=ranks == 1, options=options)
             if faster is not None:
                 return faster
+    if not chosen.trains_sharded and any(type(one) is not nn.Parameter for group in groups for one in group["params"]):
+        raise RecipeError(
+            f"optimizer {chosen.name}: it needs each matrix whole, but the distribution of this run shards them; set "
+            f"training.distribution: {Distribution.default_name}"
+        )
     if chosen.sparse_gradients:
         _look_up_sparsely(chosen, groups, network, ranks)
     return chosen.create(groups)
