@@ -41,5 +41,5 @@ class AdaGrad(Optimizer, name="adagrad"):
         import torch
 
         if self.sparse:  # torch builds sparse tensors in each step: say that it need not check them, or it warns
-            torch.sparse.check_sparse_tensor_invariants.disable()
+            torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
         return torch.optim.Adagrad(groups, initial_accumulator_value=self.initial, eps=self.epsilon)
