@@ -164,3 +164,5 @@ class Ability(StrEnum):
     """Attention can be restricted to the documents of a packed row, so that each is read as if it were alone."""
     STATIC = "static"
     """One vector for each word, independent of its context."""
+    COUNTED = "counted"
+    """Its tables are estimated from counts of a text; it has no parameter that learns by gradient."""

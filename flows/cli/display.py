@@ -28,7 +28,7 @@ def show_recipe(console: Console, recipe: Recipe) -> None:
     for name, stage in recipe.stages.items():
         words = (
             [o.name for o in stage.objective] or [s.name for s in stage.suite] or [c.name for c in stage.compression]
-        )
+        ) or ([stage.estimate.name] if stage.estimate is not None else [])
         parts = [f"{name:<14}{stage.kind:<13}{', '.join(words)}", f"on {' and '.join(stage.corpus)}", _start(stage)]
         if stage.trains:
             parts.append(

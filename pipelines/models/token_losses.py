@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from pipelines.models.opening import OpenedModel
 
+POSITIONS = 512
+"""Positions whose cross-entropies are computed at once."""
+
 
 def token_losses(
     opened: OpenedModel, rows: Sequence[NDArray[np.int64]], positions: Sequence[NDArray[np.int64]], signal: Signal
@@ -40,8 +43,14 @@ def token_losses(
     batch[Field.INPUT_IDS] = torch.from_numpy(ids)
     with torch.inference_mode():
         logits = opened.record.head.signals(opened.network, batch, frozenset({signal}))[signal]
+        chosen = torch.arange(len(flat))
         if signal is Signal.NEXT_LOGITS:
-            logits = logits.flatten(0, 1)[torch.from_numpy(flat - 1)]
-        values = cross_entropy(logits.double(), targets, reduction="none").numpy()
+            logits, chosen = logits.flatten(0, 1), torch.from_numpy(flat - 1)
+        # few positions at once: in float64, the logits of a batch take twice the memory
+        parts = [slice(begin, begin + POSITIONS) for begin in range(0, len(flat), POSITIONS)]
+        losses = [
+            cross_entropy(logits[chosen[part]].double(), targets[part], reduction="none").numpy() for part in parts
+        ]
+        values = np.concatenate(losses) if losses else np.empty(0)
     ends = np.cumsum([len(columns) for columns in positions])[:-1]
     return list(np.split(values, ends))

@@ -10,6 +10,7 @@ from pipelines.parts.heads import Head
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy, conflict
 from pipelines.recipe.checkpoint import backbone_of
+from pipelines.recipe.estimating import check_estimate
 from pipelines.recipe.judging import check_judging
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.line_checks import check_lines
@@ -35,7 +36,12 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
         return check_judging(stage, resolve, setting)
     if stage.kind is Kind.PROBE:
         return check_probing(stage, resolve, setting_of(stage.corpus, setting).family)
-    return _check_start(stage, resolve) or check_lines(stage) or _check_views(stage, setting)
+    return (
+        check_estimate(stage, resolve)
+        or _check_start(stage, resolve)
+        or check_lines(stage)
+        or _check_views(stage, setting)
+    )
 
 
 def _check_views(stage: Stage, dataset: Setting) -> Problem | None:
@@ -118,7 +124,8 @@ def _named_tasks(setting: Setting) -> str:
 def _check_parts(stage: Stage) -> Problem | None:
     if stage.head is None:
         return "head", "a stage that trains needs a head"
-    if stage.kind is not Kind.COMPRESS and not stage.objective and stage.budget.tokens != 0:
+    computed = stage.objective or stage.estimate is not None
+    if stage.kind is not Kind.COMPRESS and not computed and stage.budget.tokens != 0:
         return "objective", "a stage that trains needs an objective"
     if stage.trains and not stage.strategy:
         return (

@@ -85,6 +85,9 @@ def _unfit(evaluation: Evaluation, judged: Stage) -> str | None:
     if judged.head is not None and (lacking := evaluation.needs_signals - judged.head.provides):
         providers = matching_members(Head, lambda head: lacking <= head.provides)
         return f"its head {judged.head.name} does not provide {listed(lacking)}; heads that do: {listed(providers)}"
+    for ability, instead in evaluation.incompatible_abilities.items():
+        if judged.backbone is not None and ability in judged.backbone.offers:
+            return f"its backbone ({judged.backbone.label}) has {instead}"
     limit, longest = judged.backbone.max_length if judged.backbone else None, evaluation.longest_row
     if limit is not None and longest is not None and longest > limit:
         return (

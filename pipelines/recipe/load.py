@@ -7,8 +7,8 @@ A recipe file has the keys of `Recipe`, and two more that are resolved here:
 
 A stage inherits the keys it omits: all of them from the stage named in `like`; the tokenizer, its limits, the
 segmentation and the backbone from the stage it starts from; and, where both read plain text, also layout, corruption,
-head, objective, strategy, schedule, optimizer, dropout and budget. `budget` and `optimizer` are inherited key by key
-(merging.py), everything else whole.
+head, objective, strategy, schedule, optimizer, dropout, estimate and budget (inheritance.py). `budget` and `optimizer`
+are inherited key by key (merging.py), everything else whole.
 """
 
 from __future__ import annotations
@@ -27,18 +27,12 @@ from pipelines.components import UNKNOWN_KEY, did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.recipe.check import check
 from pipelines.recipe.checkpoint import backbone_of
-from pipelines.recipe.kinds import Kind
+from pipelines.recipe.inheritance import inherited_keys
 from pipelines.recipe.merging import merged
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.recipe_file import FILE_KEYS, KeyPath, read_recipe
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.systems import OWN_KEYS, SYSTEMS, check_systems
-
-CARRIED = ("tokenizer", "limits", "segmentation", "backbone")
-"""Stage keys that every stage inherits from the one it starts from."""
-PLAIN = ("layout", "corruption", "head", "objective", "strategy", "schedule", "optimizer", "dropout", "budget")
-CONTINUED = (*CARRIED, *PLAIN)
-"""Stage keys that a plain-text stage inherits from a plain-text start."""
 
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
 
@@ -212,9 +206,8 @@ class Library:
         parent: dict[str, Any] = {}
         if isinstance(start, str):
             parent = self._parent(document, (*key_path, "start"), start, (*seen, name))
-        kinds = (own.get("kind", result.get("kind")), parent.get("kind"))
-        both_plain = all(kind in set(Kind) and Kind(kind).reads_plain_text for kind in kinds)
-        result = {**{key: parent[key] for key in (CONTINUED if both_plain else CARRIED) if key in parent}, **result}
+        carried = inherited_keys({**result, **own}, parent)
+        result = {**{key: parent[key] for key in carried if key in parent}, **result}
         for key, value in own.items():
             result[key] = merged(key, result.get(key), value)
         if isinstance(start, dict) and "checkpoint" in start and "backbone" not in result:

@@ -19,7 +19,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.source import source_hash
 from pipelines.parts import accelerators
 from pipelines.recipe.checkpoint import resolve_checkpoint
-from pipelines.recipe.entries import ENTRY
+from pipelines.recipe.entries import entry_of
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import line_views, teacher_role
 from pipelines.recipe.load import Library
@@ -242,7 +242,7 @@ def identify_step(
         "family": family.model_dump(mode="json") if modules else None,
         "parents": parents,
         "data": {table: source.digest for table, source in data.items()},
-        "code": source_hash([ENTRY[stage.kind].partition(":")[0], Kind.__module__, *modules_of(stage), *modules]),
+        "code": source_hash([entry_of(stage).partition(":")[0], Kind.__module__, *modules_of(stage), *modules]),
         "libraries": library_versions(),
         "checkpoint": digest_folder(checkpoint) if checkpoint else None,
     }

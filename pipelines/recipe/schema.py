@@ -11,6 +11,7 @@ from pipelines.judging.probes import Probe
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.compressions import Compression
 from pipelines.parts.corruptions import Corruption
+from pipelines.parts.estimates import Estimation
 from pipelines.parts.heads import Head
 from pipelines.parts.layouts import Layout
 from pipelines.parts.mixing import Mixing
@@ -103,6 +104,8 @@ class Stage(StrictModel):
     """Which line each optimizer step trains; None: proportional to the size of their data."""
     strategy: tuple[SerializeAsAny[Strategy], ...] = ()
     """Which parameters train, at which learning rate, when; several strategies apply in order."""
+    estimate: SerializeAsAny[Estimation] | None = Field(None, exclude_if=lambda value: value is None)
+    """Estimates the backbone from counts of the corpus, in place of an objective and a strategy."""
     schedule: SerializeAsAny[Schedule] = Field(default_factory=Schedule.default)
     """Learning rate as a function of the optimizer step."""
     compression: tuple[SerializeAsAny[Compression], ...] = ()

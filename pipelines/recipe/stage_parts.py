@@ -38,6 +38,7 @@ def files_of(stage: Stage) -> list[str]:
 def parts_of(stage: Stage) -> list[Component]:
     """Parts of a stage and the components nested in them."""
     values: list[object] = [stage.tokenizer, stage.backbone, stage.schedule, stage.optimizer, stage.mixing]
+    values.append(stage.estimate)
     for view in line_views(stage).values():
         values += [view.segmentation, view.layout, view.head, *view.corruption, *view.objective]
     values += [*stage.strategy, *stage.compression, *stage.suite, *stage.probes]

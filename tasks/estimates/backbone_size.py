@@ -26,12 +26,13 @@ class BackboneSize:
 
     @property
     def width(self) -> float:
-        return _first(self.dims, WIDTHS, 768.0)
+        # the score of a counted token is looked up
+        return 1.0 if Ability.COUNTED in self.offers else _first(self.dims, WIDTHS, 768.0)
 
     @property
     def layers(self) -> float:
-        # a table of word vectors has a width and no layers
-        usual = 0.0 if "hidden_size" in self.dims else 12.0
+        # a table has no layers; that of word vectors has a width
+        usual = 0.0 if "hidden_size" in self.dims or Ability.COUNTED in self.offers else 12.0
         return _first(self.dims, LAYERS, usual) + _first(self.dims, DECODER_LAYERS, 0.0)
 
 

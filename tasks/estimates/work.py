@@ -141,12 +141,15 @@ def _plain(
     tokens = budget.tokens
     if tokens is None:
         tokens = round((budget.epochs or 1) * all_of_it / CHARACTERS_IN_TOKEN)
+    new = stage.tokenizer if "start" not in one.parents and one.checkpoint is None else None
+    sample = min(getattr(new, "sample_bytes", all_of_it), all_of_it) if new else 0
+    if stage.estimate is not None:
+        characters = min(all_of_it, tokens * CHARACTERS_IN_TOKEN)
+        return Work(tokens=tokens, characters=characters, learnt=sample)
     if not stage.trains:
         tokens = 0
     steps = max(1, tokens // budget.batch_tokens) if tokens else 0
     tokens, steps = one.trained or (steps * budget.batch_tokens, steps)
-    new = stage.tokenizer if "start" not in one.parents and one.checkpoint is None else None
-    sample = min(getattr(new, "sample_bytes", all_of_it), all_of_it) if new else 0
     rates = [float(rate) for corruption in stage.corruption if (rate := getattr(corruption, "rate", None))]
     share = (rates[0] if rates else PREDICTED) if stage.corruption else 1.0
     each, scoring = forward_operations(backbone, budget.length), share * _scoring(one, others, backbone)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pipelines.components import Component, did_you_mean
 from pipelines.errors import RecipeError
-from pipelines.vocabulary import Signal
+from pipelines.vocabulary import Ability, Signal
 
 if TYPE_CHECKING:
     from pipelines.judging.evaluations.context import EvaluationContext
@@ -33,6 +33,8 @@ class Evaluation(Component):
     """Keys of its record, at any depth, whose values depend on clock or machine and differ between runs."""
     needs_signals: ClassVar[frozenset[Signal]] = frozenset()
     """Signals that the heads of the judged stages must provide."""
+    incompatible_abilities: ClassVar[Mapping[Ability, str]] = {}
+    """Abilities of backbones that it cannot judge → what such backbones have instead."""
 
     @property
     def longest_row(self) -> int | None:

@@ -26,6 +26,8 @@ COLUMNS = ("nats", "tokens", "bytes")
 """Columns of a text's statistics: its negative log-likelihood, and its sizes."""
 BATCH_TOKENS = 8192
 """Tokens of a batch, approximately."""
+BATCH_LOGITS = 2**27
+"""Logits of a batch, approximately: 512 MiB. A batch of a large vocabulary has fewer tokens."""
 MAX_NATS = 700.0
 """Upper bound on nats per token; exp of more overflows a float64."""
 
@@ -86,12 +88,14 @@ def measure(context: EvaluationContext, texts: int, length: int, losses: Losses,
     }
 
 
-def batches(rows: Sequence[Sized]) -> list[list[int]]:
-    """Indices of rows that are read together: of similar length, about BATCH_TOKENS tokens."""
+def batches(rows: Sequence[Sized], vocabulary: int = 1) -> list[list[int]]:
+    """Indices of rows that are read together: of similar length, about BATCH_TOKENS tokens, and about BATCH_LOGITS
+    logits where every position scores a `vocabulary` of that size."""
+    most = min(BATCH_TOKENS, BATCH_LOGITS // vocabulary)
     result: list[list[int]] = []
     batch: list[int] = []
     for row in sorted(range(len(rows)), key=lambda index: len(rows[index])):
-        if batch and (len(batch) + 1) * len(rows[row]) > BATCH_TOKENS:
+        if batch and (len(batch) + 1) * len(rows[row]) > most:
             result.append(batch)
             batch = []
         batch.append(row)

@@ -59,7 +59,7 @@ def next_token_losses(opened: OpenedModel, texts: Sequence[HeldOutText]) -> list
     rows = [np.asarray([start, *row]) for text in texts for row in text.rows]
     owners = [index for index, text in enumerate(texts) for _ in text.rows]
     losses = [0.0] * len(texts)
-    for chosen in batches(rows):
+    for chosen in batches(rows, len(tokenizer)):
         positions = [np.arange(1, len(rows[row])) for row in chosen]
         row_losses = token_losses(opened, [rows[row] for row in chosen], positions, Signal.NEXT_LOGITS)
         for row, values in zip(chosen, row_losses, strict=True):

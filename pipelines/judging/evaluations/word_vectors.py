@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -13,6 +13,7 @@ from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError
 from pipelines.judging.evaluations import Evaluation
+from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +35,7 @@ class WordVectorsEvaluation(Evaluation, name="word_vectors"):
 
     paper = "arXiv:1301.3781"
     judges: ClassVar[Literal["task models", "language models"]] = "language models"
+    incompatible_abilities: ClassVar[Mapping[Ability, str]] = {Ability.COUNTED: "tables of counts and no vectors"}
 
     words: tuple[str, ...] = ()
     """Words whose neighbours are shown; if empty, words from frequent to rare."""

@@ -25,6 +25,8 @@ class CausalLMHead(Head, name="causal_lm"):
     provides = frozenset({Signal.NEXT_LOGITS, Signal.HIDDEN_STATES, Signal.POOLED, Signal.MEMORY, Signal.ACTIVATIONS})
     needs_abilities = frozenset({Ability.CAUSAL})
     needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {
+        Signal.HIDDEN_STATES: Ability.ONE_STACK,
+        Signal.POOLED: Ability.ONE_STACK,
         Signal.MEMORY: Ability.MEMORY,
         Signal.ACTIVATIONS: Ability.RECURRENT,
     }

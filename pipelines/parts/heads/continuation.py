@@ -49,7 +49,7 @@ class ContinuationHead(TextToTextHead, name="continuation"):
     """
 
     paper = "Radford et al. 2018"
-    needs_abilities = frozenset({Ability.CAUSAL})
+    needs_abilities = frozenset({Ability.CAUSAL, Ability.ONE_STACK})
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from transformers import AutoModelForCausalLM

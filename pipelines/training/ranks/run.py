@@ -12,7 +12,7 @@ from pipelines.lineage import hardware
 from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.results import RESULT, SCRATCH, Result
-from pipelines.recipe.entries import ENTRY
+from pipelines.recipe.entries import entry_of
 from pipelines.recipe.job import Job
 from pipelines.training.ranks import process_group
 
@@ -35,7 +35,7 @@ def _run(job: Job) -> Result:
     done = job.out / RESULT
     if done.exists():
         return Result.model_validate_json(done.read_bytes())
-    module, _, function = ENTRY[job.stage.kind].partition(":")
+    module, _, function = entry_of(job.stage).partition(":")
     result = cast("Result", getattr(importlib.import_module(module), function)(job))
     result = result.model_copy(update={"device": hardware.device_name(job.runtime.accelerator)})
     if process_group.rank() > 0:

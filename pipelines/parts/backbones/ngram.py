@@ -1,0 +1,43 @@
+"""N-gram tables: the next token from the few before it (Shannon 1948; Jelinek 1980)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field
+
+from pipelines.parts.backbones import Backbone
+from pipelines.vocabulary import Ability
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedTokenizerFast
+
+
+class Ngram(Backbone, name="ngram"):
+    """Log-probabilities and back-off weights of the n-grams of a text, estimated by counting."""
+
+    paper = "Jelinek & Mercer 1980"
+
+    order: int = Field(3, ge=1, le=8)
+    """Tokens of the longest n-gram: a token is predicted from one fewer."""
+
+    @property
+    def offers(self) -> frozenset[Ability]:
+        return frozenset({Ability.CAUSAL, Ability.COUNTED})
+
+    @property
+    def max_length(self) -> int | None:
+        return None
+
+    @classmethod
+    def recognise(cls, config: Mapping[str, Any]) -> Self | None:
+        if config.get("model_type") != cls.name:
+            return None
+        return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
+
+    def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
+        from pipelines.networks.ngram import NgramConfig, register_auto_classes
+
+        register_auto_classes()
+        return NgramConfig(vocab_size=len(tokenizer), order=self.order, pad_token_id=tokenizer.pad_token_id)

@@ -1,0 +1,88 @@
+"""Estimates: backbones whose weights follow from counts of a text in one pass, instead of being learned by gradient.
+
+    token stream ──▶ count, in units of work ──▶ weights of the backbone ──▶ a model folder like any other
+
+An estimate is a function of the text alone: no seed, no order of batches and no number of processes affects it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+from pipelines.components import Component
+from pipelines.vocabulary import Ability
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from transformers import PretrainedConfig
+
+
+@dataclass(frozen=True)
+class TokenFile:
+    """A tokenised text: documents as ids, one file of any size, and an end of document after every document."""
+
+    path: Path
+    kind: str
+    """dtype of the ids."""
+    counts: tuple[int, ...]
+    """Number of occurrences of each id of the vocabulary."""
+    end: int
+    """Id of the end of a document."""
+    special: tuple[int, ...] = ()
+    """Ids of the tokenizer's special tokens, the end among them; no words."""
+
+    @property
+    def tokens(self) -> NDArray[np.unsignedinteger]:
+        """[N] the ids, memory-mapped."""
+        import numpy as np
+
+        return np.asarray(np.memmap(self.path, dtype=self.kind, mode="r"))
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Number of ids."""
+        return len(self.counts)
+
+
+class CountingUnit(Protocol):
+    """A picklable unit of work whose result depends on its own fields only."""
+
+    @property
+    def name(self) -> str:
+        """Name of the unit's folder; unique among the units of a call."""
+
+    def __call__(self, folder: Path) -> None:
+        """Write the result into `folder`, which exists, is empty, and is kept only if this returns."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where an estimate keeps intermediate results, so that a killed job continues with what is missing."""
+
+    folder: Path
+    run: Callable[[Sequence[CountingUnit], Path], Sequence[Path]]
+    """(units, home) → folders of the units in `home`, computed in several processes unless they exist."""
+
+
+class Estimation(Component):
+    """How the weights of a backbone follow from counts of a text."""
+
+    needs_abilities: ClassVar[frozenset[Ability]]
+    """Abilities that tell the backbones whose weights it can estimate, all of them."""
+
+    @abstractmethod
+    def weights(self, text: TokenFile, config: PretrainedConfig, workspace: Workspace) -> dict[str, NDArray[Any]]:
+        """Weights of a backbone of `config` by name, estimated from `text`; sizes that depend on the text are written
+        into `config`.
+
+        Raises DataError for a text from which nothing can be estimated.
+        """
+
+    def tiny(self) -> Self:
+        """The same estimate at the smallest size that still has all its parts, for smoke runs."""
+        return self

@@ -1,0 +1,36 @@
+"""The keys that a stage inherits from the stage it starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.recipe.kinds import Kind
+
+CARRIED = ("tokenizer", "limits", "segmentation", "backbone")
+"""Stage keys that every stage inherits from the one it starts from."""
+CONTINUED = (
+    *CARRIED,
+    "layout",
+    "corruption",
+    "head",
+    "objective",
+    "strategy",
+    "schedule",
+    "optimizer",
+    "dropout",
+    "estimate",
+    "budget",
+)
+"""Stage keys that a plain-text stage inherits from a plain-text start that is computed in the same way."""
+
+
+def inherited_keys(stage: Mapping[str, Any], start: Mapping[str, Any]) -> tuple[str, ...]:
+    """Keys that `stage`, as written, inherits from its `start`.
+
+    How the start was trained is no part of a stage that is estimated by counting, nor the other way round.
+    """
+    kinds = (stage.get("kind"), start.get("kind"))
+    both_plain = all(kind in set(Kind) and Kind(kind).reads_plain_text for kind in kinds)
+    differently = "objective" in stage or "lines" in stage if start.get("estimate") else bool(stage.get("estimate"))
+    return CONTINUED if both_plain and not differently else CARRIED
