@@ -39,13 +39,13 @@ def check_judging(stage: Stage, resolve: Callable[[str], Stage], setting: Settin
                 return "suite", f"{evaluation.name} cannot judge stage {subject!r}: {unfit}"
     judged_kinds = {evaluation.judges for evaluation in stage.suite}
     for subject, answers in answers_task.items():
-        if answers and "task models" not in judged_kinds:
+        if answers and not judged_kinds & {"task models", "models"}:
             return (
                 "start",
                 f"stage {subject!r} answers a task, but no evaluation here judges task models; add one, or drop the "
                 "stage",
             )
-        if not answers and "language models" not in judged_kinds:
+        if not answers and not judged_kinds & {"language models", "models"}:
             return (
                 "start",
                 f"stage {subject!r} was trained without labels, so it cannot be judged on a task; name finetune or "

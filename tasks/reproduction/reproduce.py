@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from pipelines.errors import DataError, StoreError
 from pipelines.judging.evaluations.stage import EVALUATION
+from pipelines.judging.samples import TIMINGS
 from pipelines.lineage import hardware
 from pipelines.lineage.differences import NOTHING, differing_files, reasons
 from pipelines.lineage.fingerprint import digest_file, fingerprint
@@ -152,6 +153,7 @@ def compare(remake: Remake, made: Artifact | None, store: Store, seconds: float 
         why = [remake.contradiction] if remake.contradiction else []
         return remake.comparison.model_copy(update={"outcome": "differs" if why else "not made", "reasons": why})
     files = differing_files(record, made.provenance)
+    files.pop(TIMINGS, None)
     original = store.folder(record.fingerprint)
     if EVALUATION in files and _alike(original / EVALUATION, made.folder / EVALUATION, remake.step.stage):
         del files[EVALUATION]

@@ -13,6 +13,7 @@ from pipelines.vocabulary import Ability, Signal
 if TYPE_CHECKING:
     from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
+    from pipelines.judging.figures import Figure
     from pipelines.task_families import TaskFamily
 
 
@@ -23,8 +24,9 @@ class Evaluation(Component):
     """Default evaluation: scores any task family and compares stages."""
     lattice_evaluation: ClassVar[str] = "stage_effects"
     """The family's member that judges all paths of a lattice."""
-    judges: ClassVar[Literal["task models", "language models"]] = "task models"
-    """Kind of stages that it judges: those that answer a task (finetune, compress), or those trained on plain text."""
+    judges: ClassVar[Literal["task models", "language models", "models"]] = "task models"
+    """Kind of stages that it judges: those that answer a task (finetune, compress), those trained on plain text, or
+    both (`models`)."""
     independent_of_models: ClassVar[bool] = False
     """Whether its results depend on the task alone, not on the other models that are judged with it."""
     reads: ClassVar[frozenset[str] | None] = None
@@ -35,6 +37,17 @@ class Evaluation(Component):
     """Signals that the heads of the judged stages must provide."""
     incompatible_abilities: ClassVar[Mapping[Ability, str]] = {}
     """Abilities of backbones that it cannot judge → what such backbones have instead."""
+
+    @classmethod
+    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
+        """What it records of each model for claims, on tasks of `family`; `measure` keeps the samples
+        (`EvaluationContext.keep`). A figure has one name whichever evaluation records it."""
+        return ()
+
+    @classmethod
+    def options_to_compare(cls, stages: Sequence[str], figure: str | None) -> dict[str, Any]:
+        """Options with which it compares `stages`, the best last, by `figure`."""
+        return {}
 
     @property
     def longest_row(self) -> int | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import DataError
+from pipelines.judging.samples import key_of
 from pipelines.judging.subjects import JudgingJob, Subject
 from pipelines.task_families.labelled_tables import MAIN, tables_of_task, tasks_in
 
@@ -51,12 +52,20 @@ class EvaluationContext:
         """The stages among them that answer the dataset's task."""
         self.language_models = {stage: models for stage, models in self.subjects.items() if not models[0].answers}
         """The stages that were trained on plain text."""
+        self.samples: dict[str, NDArray[np.float64]] = {}
+        """Samples of figures by `samples.key_of`."""
+        self.timings: dict[str, NDArray[np.float64]] = {}
+        """The same of figures that a clock measures."""
         self._tables = tables_of_task(job.tables, next(iter(tasks_in(job.tables)), MAIN))
         self._answers: dict[Path, list[Answer]] = {}
         self._statistics: dict[Path, NDArray[np.float64]] = {}
         self._predictors: dict[Path, Predictor] = {}
         self._answerers: dict[Path, Answerer] = {}
         self._probabilities: dict[Path, NDArray[np.float32]] = {}
+
+    def keep(self, sample: str, subject: Subject, rows: NDArray[np.float64], *, timed: bool = False) -> None:
+        """Keep the sample of a model [N, …] of which figures are scores; `timed` if a clock measured it."""
+        (self.timings if timed else self.samples)[key_of(sample, subject.stage, subject.seed)] = rows
 
     @cached_property
     def train(self) -> Split:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, PositiveInt
@@ -12,9 +11,9 @@ from pipelines.judging.certainty.statistics import METRICS, interval, paired_dif
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.judging.evaluations.latency import BATCHES, THREADS, served_bytes, time_interleaved, timed_examples
+from pipelines.judging.evaluations.saved_weights import is_quantized, parameters, served_weights
 from pipelines.lineage import hardware
-from pipelines.models.untrusted import safetensors_header
-from pipelines.networks.folder import ONNX, SAFETENSORS
+from pipelines.networks.folder import ONNX
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,13 +62,13 @@ class FootprintEvaluation(Evaluation, name="footprint"):
         headline = {}
         for stage, subject in chosen.items():
             predicted = context.predictions(subject)[None, :]
-            served = subject.folder / (ONNX if (subject.folder / ONNX).is_file() else SAFETENSORS)
+            served = served_weights(subject.folder)
             record: dict[str, Any] = {
                 "stage": stage,
                 "seed": subject.seed,
                 "runtime": "onnxruntime" if served.name == ONNX else "torch",
-                "weights": "int8" if _is_quantized(served) else "float32",
-                "parameters": _parameters(served),
+                "weights": "int8" if is_quantized(served) else "float32",
+                "parameters": parameters(served),
                 "bytes": served_bytes(subject.folder),
                 "weight_bytes": served.stat().st_size,
                 "latency_ms": {str(size): _quantiles(milliseconds[size][stage]) for size in BATCHES},
@@ -98,34 +97,3 @@ def _quantiles(milliseconds: NDArray[np.float64]) -> dict[str, float]:
         "p90": round(float(np.quantile(milliseconds, 0.9)), 3),
         "calls": len(milliseconds),
     }
-
-
-def _parameters(weights: Path) -> int:
-    """Number of trained parameters; of ONNX weights, the size of the initialisers without quantization scales and zero
-    points."""
-    if weights.name == SAFETENSORS:
-        header = safetensors_header(weights)
-        return sum(_product(entry["shape"]) for name, entry in header.items() if name != "__metadata__")
-    return sum(
-        _product(tensor.dims)
-        for tensor in _initializers(weights)
-        if len(tensor.dims) and not tensor.name.endswith(("_scale", "_zero_point"))
-    )
-
-
-def _is_quantized(weights: Path) -> bool:
-    return weights.name == ONNX and any(tensor.data_type in (2, 3) for tensor in _initializers(weights))
-
-
-def _initializers(weights: Path) -> Sequence[Any]:
-    import onnx
-
-    graph: Sequence[Any] = onnx.load(weights, load_external_data=False).graph.initializer
-    return graph
-
-
-def _product(shape: Sequence[int]) -> int:
-    result = 1
-    for size in shape:
-        result *= int(size)
-    return result

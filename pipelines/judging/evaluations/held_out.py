@@ -67,6 +67,8 @@ def measure(context: EvaluationContext, texts: int, length: int, losses: Losses,
             statistics.append(
                 np.asarray([[nats, *size] for nats, size in zip(losses(opened, shown), counts, strict=True)])
             )
+        for model, rows in zip(models, statistics, strict=True):
+            context.keep(name, model, rows)
         perplexity = _estimate(statistics, 1, context.seed, math.exp)
         stages.append(
             {

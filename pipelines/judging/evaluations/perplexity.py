@@ -9,12 +9,14 @@ from pydantic import Field, PositiveInt
 
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
+from pipelines.judging.figures import Figure, likelihood_figures
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.judging.evaluations.held_out import HeldOutText
     from pipelines.models.opening import OpenedModel
+    from pipelines.task_families import TaskFamily
 
 
 class PerplexityEvaluation(Evaluation, name="perplexity"):
@@ -32,6 +34,10 @@ class PerplexityEvaluation(Evaluation, name="perplexity"):
     """Test texts that every model reads, the same for all: a random sample if the table has more."""
     length: int = Field(256, ge=8)
     """Tokens per row, at most; fewer if a backbone reads fewer."""
+
+    @classmethod
+    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
+        return likelihood_figures(cls.name, "bits_per_byte")
 
     def tiny(self) -> Self:
         return self.model_copy(update={"texts": min(self.texts, 4), "length": min(self.length, 32)})

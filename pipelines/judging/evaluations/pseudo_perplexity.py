@@ -10,6 +10,7 @@ from pydantic import Field, PositiveInt
 from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
+from pipelines.judging.figures import Figure, likelihood_figures
 from pipelines.vocabulary import Field as BatchField
 from pipelines.vocabulary import Signal
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.judging.evaluations.held_out import HeldOutText
     from pipelines.models.opening import OpenedModel
+    from pipelines.task_families import TaskFamily
 
 FIELDS = frozenset({BatchField.INPUT_IDS, BatchField.ATTENTION_MASK, BatchField.MASKED_POSITIONS})
 """Fields that a head may need: a row with its masked positions."""
@@ -41,6 +43,10 @@ class PseudoPerplexityEvaluation(Evaluation, name="pseudo_perplexity"):
     """Test texts that every model reads, the same for all: a random sample if the table has more."""
     length: int = Field(64, ge=8)
     """Tokens per row, at most; each row is read once per token."""
+
+    @classmethod
+    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
+        return likelihood_figures(cls.name, "pseudo_bits_per_byte")
 
     def tiny(self) -> Self:
         return self.model_copy(update={"texts": min(self.texts, 2), "length": min(self.length, 16)})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipelines.judging.certainty.resampling import RESAMPLES, interval, paired_difference
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.ladder import compare_ladder
+from pipelines.judging.figures import Figure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from pipelines.judging.certainty.statistics import Difference
     from pipelines.judging.evaluations.context import EvaluationContext
+    from pipelines.task_families import TaskFamily
 
 
 class ScoresEvaluation(Evaluation, name="scores"):
@@ -32,6 +35,14 @@ class ScoresEvaluation(Evaluation, name="scores"):
     metric: str | None = None
     """Metric of the verdicts; None for the family's first."""
 
+    @classmethod
+    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
+        return [Figure(one, "answers", family.scorer(one), bounds=(-1.0, 1.0)) for one in family.metrics]
+
+    @classmethod
+    def options_to_compare(cls, stages: Sequence[str], figure: str | None) -> dict[str, Any]:
+        return {"ladder": list(stages), "metric": figure}
+
     @property
     def subjects(self) -> tuple[str, ...]:
         return self.ladder
@@ -42,6 +53,8 @@ class ScoresEvaluation(Evaluation, name="scores"):
         stages, headline = [], {}
         for stage, models in context.task_models.items():
             record: dict[str, Any] = {"stage": stage, "seeds": [subject.seed for subject in models]}
+            for subject in models:
+                context.keep("answers", subject, context.statistics(subject))
             for metric in family.metrics:
                 estimate = interval(family.scorer(metric), self._statistics(context, stage), context.seed)
                 record[metric] = estimate.record()

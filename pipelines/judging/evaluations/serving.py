@@ -11,15 +11,19 @@ from pipelines.judging.certainty.statistics import RESAMPLES
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.judging.evaluations.latency import BATCHES, THREADS, served_bytes, time_interleaved, timed_examples
+from pipelines.judging.figures import Figure, middle_mean
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pipelines.judging.evaluations.context import EvaluationContext
+    from pipelines.task_families import TaskFamily
 
 TAILS = (0.025, 0.975)
 """Ends of a 95 % interval over rounds, as quantiles of its resamples."""
+TIMED_BATCHES = dict(zip(BATCHES, ("latency_ms", "latency_ms_of_a_batch"), strict=True))
+"""Examples in a timed call → figure: the mean of the middle half of the calls, in milliseconds."""
 
 
 class ServingEvaluation(Evaluation, name="serving"):
@@ -33,6 +37,12 @@ class ServingEvaluation(Evaluation, name="serving"):
 
     rounds: PositiveInt = 60
     """Timed calls with one example; a third as many with thirty-two."""
+
+    @classmethod
+    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
+        return [
+            Figure(name, name, middle_mean, True, "ms", bounds=(0.0, float("inf"))) for name in TIMED_BATCHES.values()
+        ]
 
     def tiny(self) -> Self:
         return self.model_copy(update={"rounds": 3})
@@ -53,6 +63,8 @@ class ServingEvaluation(Evaluation, name="serving"):
         }
         served: list[dict[str, Any]] = []
         for stage, subject in chosen.items():
+            for size, name in TIMED_BATCHES.items():
+                context.keep(name, subject, milliseconds[size][stage][:, None], timed=True)
             served.append(
                 {
                     "stage": stage,

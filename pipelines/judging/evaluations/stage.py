@@ -2,9 +2,11 @@
 
     evaluate(job)
       ├── evaluation.json        {"dataset": counts, "sections": {evaluation: its record}}
-      └── predictions.parquet    stage, seed, index, label, predicted, probabilities: one row per test example and model
+      ├── predictions.parquet    stage, seed, index, label, predicted, probabilities: one row per test example and model
+      ├── samples.safetensors    the samples of figures that claims compare
+      └── timings.safetensors    those of figures that a clock measured
 
-Both are deterministic in the models, the tables and the job's seed, except for the latencies that `footprint` and
+All are deterministic in the models, the tables and the job's seed, except for the latencies that `footprint` and
 `serving` measure.
 """
 
@@ -20,6 +22,7 @@ from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.context import EvaluationContext
+from pipelines.judging.samples import SAMPLES, TIMINGS, write_samples
 from pipelines.judging.subjects import JudgingJob
 from pipelines.lineage.disk import atomic_write, write_text_atomically
 from pipelines.lineage.results import Result
@@ -69,6 +72,8 @@ def evaluate(job: EvaluateJob) -> Result:
     document = {"dataset": _counts(context), "sections": sections}
     job.out.mkdir(parents=True, exist_ok=True)
     _write_predictions(context, job.out / PREDICTIONS)
+    write_samples(context.samples, job.out / SAMPLES)
+    write_samples(context.timings, job.out / TIMINGS)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     write_text_atomically(job.out / EVALUATION, text + "\n")
     return Result(metrics=headline)

@@ -34,7 +34,7 @@ class WordVectorsEvaluation(Evaluation, name="word_vectors"):
     """
 
     paper = "arXiv:1301.3781"
-    judges: ClassVar[Literal["task models", "language models"]] = "language models"
+    judges: ClassVar[Literal["task models", "language models", "models"]] = "language models"
     incompatible_abilities: ClassVar[Mapping[Ability, str]] = {Ability.COUNTED: "tables of counts and no vectors"}
 
     words: tuple[str, ...] = ()

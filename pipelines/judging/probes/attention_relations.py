@@ -11,6 +11,7 @@ from pydantic import PositiveInt
 
 from pipelines.errors import DataError
 from pipelines.judging.certainty.significance import holm_corrected
+from pipelines.judging.figures import Figure
 from pipelines.judging.probes import LAYERS, ExampleProbe, Observation, ProbedStage
 from pipelines.vocabulary import Ability
 
@@ -89,6 +90,9 @@ class AttentionRelationsProbe(ExampleProbe, name="attention_relations"):
         right, words = np.split(statistics.sum(axis=0), 2)
         present = words > 0
         return float((right[present] / words[present]).mean()) if present.any() else 0.0
+
+    def figures(self) -> Sequence[Figure]:
+        return ()
 
     def record(self, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:
         from pipelines.judging.certainty.resampling import interval, paired_difference

@@ -11,9 +11,9 @@ from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError
 from pipelines.judging.certainty.significance import holm_corrected
+from pipelines.judging.figures import Figure
 from pipelines.judging.probes import Observation, Probe, ProbedStage
 from pipelines.judging.probes.held_out_loss import losses, prediction_signal
-from pipelines.judging.probes.records import metric_scorer
 from pipelines.judging.probes.regression import fit_softmax_regression
 from pipelines.judging.probes.sentence_tasks import sentence_tasks
 
@@ -79,6 +79,9 @@ class ForgettingProbe(Probe, name="forgetting"):
         total, count = statistics.sum(axis=0)
         return float(total / count) if count else 0.0
 
+    def figures(self) -> Sequence[Figure]:
+        return ()
+
     def record(self, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:
         """`{"metrics", "boundaries": [{"stage", "seeds", "way", metric: estimate, "since_first": {metric:
         difference}}], "changes": [{"from", "to", metric: difference}], "chances", "documents", "tokens"}`.
@@ -98,7 +101,7 @@ class ForgettingProbe(Probe, name="forgetting"):
             for metric in (LOSS, *tasks):
                 if metric in stage.observations[0].statistics:
                     models = [one.statistics[metric] for one in stage.observations]
-                    entry[metric] = interval(metric_scorer(self, metric), models, seed, reach=_reach(metric)).record()
+                    entry[metric] = interval(self.scorer(metric), models, seed, reach=_reach(metric)).record()
             boundaries.append(entry)
         steps = list(pairwise(stages))
         neighbours = [self._differences(before, after, tasks, seed) for before, after in steps]
@@ -136,9 +139,7 @@ class ForgettingProbe(Probe, name="forgetting"):
         differences: dict[str, Difference] = {}
         for metric in comparable:
             first, second = ([one.statistics[metric] for one in stage.observations] for stage in (before, after))
-            differences[metric] = paired_difference(
-                metric_scorer(self, metric), first, second, seed, reach=_reach(metric)
-            )
+            differences[metric] = paired_difference(self.scorer(metric), first, second, seed, reach=_reach(metric))
         return differences
 
 

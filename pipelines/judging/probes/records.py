@@ -18,7 +18,6 @@ from pipelines.judging.certainty.resampling import RESAMPLES, interval, paired_d
 from pipelines.judging.certainty.significance import holm_corrected
 
 if TYPE_CHECKING:
-    from pipelines.judging.certainty.resampling import Score
     from pipelines.judging.probes import Probe, ProbedStage
 
 DIGITS = 6
@@ -67,15 +66,8 @@ def rounded(value: Any) -> Any:
     return [rounded(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def metric_scorer(probe: Probe, metric: str) -> Score:
-    """One metric of a probe as a function of its statistics."""
-    return lambda statistics: probe.score(metric, statistics)
-
-
 def _estimates(probe: Probe, stage: ProbedStage, position: int, seed: int) -> dict[str, Any]:
-    return {
-        metric: interval(metric_scorer(probe, metric), stage.layer(position), seed).record() for metric in probe.metrics
-    }
+    return {metric: interval(probe.scorer(metric), stage.layer(position), seed).record() for metric in probe.metrics}
 
 
 def _changes(probe: Probe, stages: Sequence[ProbedStage], seed: int) -> list[dict[str, Any]]:
@@ -86,7 +78,7 @@ def _changes(probe: Probe, stages: Sequence[ProbedStage], seed: int) -> list[dic
         for before, after in pairs
     ]
     for metric in probe.metrics:
-        score = metric_scorer(probe, metric)
+        score = probe.scorer(metric)
         family = [
             paired_difference(score, before.layer(position), after.layer(position), seed)
             for before, after in pairs

@@ -14,12 +14,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipelines.judging.probes.examples import Examples
+from pipelines.judging.samples import Samples, grouped
 from pipelines.judging.subjects import JudgingJob, Subject
 from pipelines.lineage.disk import atomic_write, write_text_atomically
 from pipelines.lineage.results import PROBES, Result
 from pipelines.task_families.labelled_tables import MAIN, tables_of_task, tasks_in
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipelines.judging.probes import Observation, Probe, ProbedStage
 
 STATISTICS = "probes.safetensors"
@@ -69,6 +72,16 @@ def probe(job: ProbeJob) -> Result:
             sections[one.name] = record
     _write(job, sections, observations)
     return Result(metrics=headline)
+
+
+def read_layer_samples(folder: Path) -> Samples:
+    """The layers' statistics in `folder`, the artifact of a probe stage, as samples [items, layers, K]."""
+    from safetensors.numpy import load_file
+
+    from pipelines.judging.probes import LAYERS
+
+    named = ((key.rpartition("/"), statistics) for key, statistics in load_file(folder / STATISTICS).items())
+    return grouped({model: statistics.swapaxes(0, 1) for (model, _, name), statistics in named if name == LAYERS})
 
 
 def _observe(job: ProbeJob) -> dict[str, dict[tuple[str, int], Observation]]:

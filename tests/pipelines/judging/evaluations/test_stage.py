@@ -13,11 +13,14 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from pipelines.corpora.leaks.leaked_rows import LEAKED
 from pipelines.errors import CursusError, DataError, RecipeError
+from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
+from pipelines.judging.samples import read_samples
 from pipelines.lineage.results import Result
 from pipelines.recipe.job import Job
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.schema import Stage
+from pipelines.task_families import TaskFamily
 from tests.pipelines.judging.evaluations.conftest import Trained
 from tests.pipelines.judging.evaluations.tiny_classifier import PACKAGES, write_tables
 
@@ -78,6 +81,27 @@ def test_predictions_are_those_of_the_models_in_the_order_of_the_table(
     for row in rows:
         assert row["predicted"] == labels[int(np.argmax(row["probabilities"]))]
         assert sum(row["probabilities"]) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_samples_of_figures_give_the_recorded_scores(trained: Trained, tmp_path: Path) -> None:
+    suite = [{"name": "scores"}, {"name": "size"}, {"name": "serving", "rounds": 3}]
+    evaluate(_job(trained, tmp_path, suite))
+    sections = json.loads((tmp_path / EVALUATION).read_text())["sections"]
+    samples = read_samples(tmp_path)
+    figures = {one.name: one for name in sections for one in Evaluation.members[name].figures(TaskFamily.default())}
+    for stage in sections["scores"]["stages"]:
+        for metric in sections["scores"]["metrics"]:
+            figure = figures[metric]
+            per_seed = [figure.score(rows) for rows in samples[figure.sample, stage["stage"]]]
+            assert per_seed == pytest.approx(stage[metric]["per_seed"])
+    for size in sections["size"]["sizes"]:
+        folder = trained.first(size["stage"]).folder
+        weights = next(path for path in folder.iterdir() if path.suffix in (".safetensors", ".onnx"))
+        assert size["bytes"] >= weights.stat().st_size >= size["parameters"]
+        (rows,) = samples["bytes", size["stage"]]
+        assert figures["bytes"].score(rows) == size["bytes"] and figures["bytes"].exact
+    (calls,) = samples["latency_ms", "classify"]
+    assert calls.shape == (3, 1) and calls.min() > 0
 
 
 def test_training_longer_pays_and_the_record_says_so(finished: tuple[Path, Result]) -> None:

@@ -1,0 +1,45 @@
+"""Size of saved models, whether or not they answer a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.latency import served_bytes
+from pipelines.judging.evaluations.saved_weights import parameters, served_weights
+from pipelines.judging.figures import Figure, row_mean
+
+if TYPE_CHECKING:
+    from pipelines.judging.evaluations.context import EvaluationContext
+    from pipelines.task_families import TaskFamily
+
+
+class SizeEvaluation(Evaluation, name="size"):
+    """Bytes of the files that serving a model needs, and its number of parameters, of the first seed of each stage."""
+
+    judges = "models"
+
+    @classmethod
+    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
+        return [Figure(name, name, row_mean, True, name, exact=True, bounds=(0.0, float("inf"))) for name in MEASURED]
+
+    def measure(self, context: EvaluationContext) -> dict[str, Any]:
+        import numpy as np
+
+        sizes = []
+        for stage, models in context.subjects.items():
+            record: dict[str, Any] = {"stage": stage, "seed": models[0].seed}
+            for name, count in MEASURED.items():
+                record[name] = count(models[0].folder)
+                context.keep(name, models[0], np.asarray([[float(record[name])]]))
+            sizes.append(record)
+        headline = {f"{name}/{one['stage']}": float(one[name]) for one in sizes for name in MEASURED}
+        return {"sizes": sizes, "headline": headline}
+
+
+MEASURED = {
+    "bytes": served_bytes,
+    "parameters": lambda folder: parameters(served_weights(folder)),
+}
+"""Figure → how it is counted in the folder of a saved model."""
