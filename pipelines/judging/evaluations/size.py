@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.judging.evaluations import Evaluation
@@ -38,8 +39,9 @@ class SizeEvaluation(Evaluation, name="size"):
         return {"sizes": sizes, "headline": headline}
 
 
-MEASURED = {
-    "bytes": served_bytes,
-    "parameters": lambda folder: parameters(served_weights(folder)),
-}
+def _served_parameters(folder: Path) -> int:
+    return parameters(served_weights(folder))
+
+
+MEASURED: dict[str, Callable[[Path], int]] = {"bytes": served_bytes, "parameters": _served_parameters}
 """Figure → how it is counted in the folder of a saved model."""
