@@ -84,7 +84,7 @@ def test_predictions_are_those_of_the_models_in_the_order_of_the_table(
 
 
 def test_the_samples_of_figures_give_the_recorded_scores(trained: Trained, tmp_path: Path) -> None:
-    suite = [{"name": "scores"}, {"name": "size"}]
+    suite = [{"name": "scores"}, {"name": "saved_size"}]
     evaluate(_job(trained, tmp_path, suite))
     sections = json.loads((tmp_path / EVALUATION).read_text())["sections"]
     samples = read_samples(tmp_path)
@@ -94,7 +94,7 @@ def test_the_samples_of_figures_give_the_recorded_scores(trained: Trained, tmp_p
             figure = figures[metric]
             per_seed = [figure.score(rows) for rows in samples[figure.sample, stage["stage"]]]
             assert per_seed == pytest.approx(stage[metric]["per_seed"])
-    for size in sections["size"]["sizes"]:
+    for size in sections["saved_size"]["sizes"]:
         folder = trained.first(size["stage"]).folder
         weights = next(path for path in folder.iterdir() if path.suffix in (".safetensors", ".onnx"))
         assert size["bytes"] >= weights.stat().st_size >= size["parameters"]

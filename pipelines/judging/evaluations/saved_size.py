@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipelines.task_families import TaskFamily
 
 
-class SizeEvaluation(Evaluation, name="size"):
+class SavedSizeEvaluation(Evaluation, name="saved_size"):
     """Bytes of the files that serving a model needs, and its number of parameters, of the first seed of each stage."""
 
     judges = "models"
