@@ -1,6 +1,6 @@
 """Figures: what judges record of a model as a number that a claim can compare.
 
-    judge ── observes a model ──▶ sample [N, …]: one row per item ── Figure.score ──▶ the figure, of any items
+    judge ── observes a model ──▶ sample [N, …]: one row per item ── RecordedFigure.score ──▶ the figure, of any items
 
 An evaluation or a probe declares its figures (`Evaluation.figures`, `Probe.figures`) and hands in the sample of each
 model (`EvaluationContext.keep`). Several figures may be scores of one sample: every metric of a task family, perplexity
@@ -26,7 +26,7 @@ UNBOUNDED = (float("-inf"), float("inf"))
 
 
 @dataclass(frozen=True)
-class Figure:
+class RecordedFigure:
     """One number about a model, as a function of a sample that its judge kept."""
 
     name: str
@@ -86,12 +86,12 @@ def expected_layer(score: Score) -> Score:
     return expected
 
 
-def likelihood_figures(perplexity: str, bits_per_byte: str) -> tuple[Figure, Figure]:
+def likelihood_figures(perplexity: str, bits_per_byte: str) -> tuple[RecordedFigure, RecordedFigure]:
     """Figures of a sample called `perplexity` whose rows are texts [N, 3]: negative log-likelihood in nats, tokens,
     bytes."""
     return (
-        Figure(perplexity, perplexity, quotient(1, math.exp), lower=True, bounds=(1.0, math.inf)),
-        Figure(bits_per_byte, perplexity, quotient(2, _bits), lower=True, unit="bits", bounds=(0.0, math.inf)),
+        RecordedFigure(perplexity, perplexity, quotient(1, math.exp), lower=True, bounds=(1.0, math.inf)),
+        RecordedFigure(bits_per_byte, perplexity, quotient(2, _bits), lower=True, unit="bits", bounds=(0.0, math.inf)),
     )
 
 

@@ -13,7 +13,7 @@ from pipelines.vocabulary import Ability, Signal
 if TYPE_CHECKING:
     from pipelines.judging.evaluations.context import EvaluationContext
     from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
-    from pipelines.judging.figures import Figure
+    from pipelines.judging.figures import RecordedFigure
     from pipelines.task_families import TaskFamily
 
 
@@ -39,7 +39,7 @@ class Evaluation(Component):
     """Abilities of backbones that it cannot judge → what such backbones have instead."""
 
     @classmethod
-    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
+    def figures(cls, family: TaskFamily) -> Sequence[RecordedFigure]:
         """What it records of each model for claims, on tasks of `family`; `measure` keeps the samples
         (`EvaluationContext.keep`). A figure has one name whichever evaluation records it."""
         return ()

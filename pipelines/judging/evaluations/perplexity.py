@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
-from pipelines.judging.figures import Figure, likelihood_figures
+from pipelines.judging.figures import RecordedFigure, likelihood_figures
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class PerplexityEvaluation(Evaluation, name="perplexity"):
     """Tokens per row, at most; fewer if a backbone reads fewer."""
 
     @classmethod
-    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
+    def figures(cls, family: TaskFamily) -> Sequence[RecordedFigure]:
         return likelihood_figures(cls.name, "bits_per_byte")
 
     def tiny(self) -> Self:

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt
 from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
-from pipelines.judging.figures import Figure, likelihood_figures
+from pipelines.judging.figures import RecordedFigure, likelihood_figures
 from pipelines.vocabulary import Field as BatchField
 from pipelines.vocabulary import Signal
 
@@ -45,7 +45,7 @@ class PseudoPerplexityEvaluation(Evaluation, name="pseudo_perplexity"):
     """Tokens per row, at most; each row is read once per token."""
 
     @classmethod
-    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
+    def figures(cls, family: TaskFamily) -> Sequence[RecordedFigure]:
         return likelihood_figures(cls.name, "pseudo_bits_per_byte")
 
     def tiny(self) -> Self:

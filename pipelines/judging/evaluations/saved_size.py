@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.latency import served_bytes
 from pipelines.judging.evaluations.saved_weights import parameters, served_weights
-from pipelines.judging.figures import Figure, row_mean
+from pipelines.judging.figures import RecordedFigure, row_mean
 
 if TYPE_CHECKING:
     from pipelines.judging.evaluations.context import EvaluationContext
@@ -22,8 +22,11 @@ class SavedSizeEvaluation(Evaluation, name="saved_size"):
     judges = "models"
 
     @classmethod
-    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
-        return [Figure(name, name, row_mean, True, name, exact=True, bounds=(0.0, float("inf"))) for name in MEASURED]
+    def figures(cls, family: TaskFamily) -> Sequence[RecordedFigure]:
+        return [
+            RecordedFigure(name, name, row_mean, True, name, exact=True, bounds=(0.0, float("inf")))
+            for name in MEASURED
+        ]
 
     def measure(self, context: EvaluationContext) -> dict[str, Any]:
         import numpy as np
@@ -44,4 +47,4 @@ def _served_parameters(folder: Path) -> int:
 
 
 MEASURED: dict[str, Callable[[Path], int]] = {"bytes": served_bytes, "parameters": _served_parameters}
-"""Figure → how it is counted in the folder of a saved model."""
+"""RecordedFigure → how it is counted in the folder of a saved model."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.judging.certainty.resampling import RESAMPLES, interval, paired_difference
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.ladder import compare_ladder
-from pipelines.judging.figures import Figure
+from pipelines.judging.figures import RecordedFigure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,8 +36,8 @@ class ScoresEvaluation(Evaluation, name="scores"):
     """Metric of the verdicts; None for the family's first."""
 
     @classmethod
-    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
-        return [Figure(one, "answers", family.scorer(one), bounds=(-1.0, 1.0)) for one in family.metrics]
+    def figures(cls, family: TaskFamily) -> Sequence[RecordedFigure]:
+        return [RecordedFigure(one, "answers", family.scorer(one), bounds=(-1.0, 1.0)) for one in family.metrics]
 
     @classmethod
     def options_to_compare(cls, stages: Sequence[str], figure: str | None) -> dict[str, Any]:

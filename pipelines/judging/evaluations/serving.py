@@ -11,7 +11,7 @@ from pipelines.judging.certainty.statistics import RESAMPLES
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.judging.evaluations.latency import BATCHES, THREADS, served_bytes, time_interleaved, timed_examples
-from pipelines.judging.figures import Figure, middle_mean
+from pipelines.judging.figures import RecordedFigure, middle_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,9 +39,10 @@ class ServingEvaluation(Evaluation, name="serving"):
     """Timed calls with one example; a third as many with thirty-two."""
 
     @classmethod
-    def figures(cls, family: TaskFamily) -> Sequence[Figure]:
+    def figures(cls, family: TaskFamily) -> Sequence[RecordedFigure]:
         return [
-            Figure(name, name, middle_mean, True, "ms", bounds=(0.0, float("inf"))) for name in TIMED_BATCHES.values()
+            RecordedFigure(name, name, middle_mean, True, "ms", bounds=(0.0, float("inf")))
+            for name in TIMED_BATCHES.values()
         ]
 
     def tiny(self) -> Self:

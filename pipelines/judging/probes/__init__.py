@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import PositiveInt
 
 from pipelines.components import Component
-from pipelines.judging.figures import Figure, best_layer_score, expected_layer
+from pipelines.judging.figures import RecordedFigure, best_layer_score, expected_layer
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
@@ -87,14 +87,16 @@ class Probe(Component):
         """Maximum number of examples read per table: the first of a random order that all probes of a stage share."""
         return 0
 
-    def figures(self) -> Sequence[Figure]:
+    def figures(self) -> Sequence[RecordedFigure]:
         """What it records of each model for claims: each metric at its best layer, and the expected layer of the first,
         counted from the lowest that it reports."""
         of_metrics = [
-            Figure(f"{self.name}/{one}", self.name, best_layer_score(self.scorer(one)), bounds=(-1.0, 1.0))
+            RecordedFigure(f"{self.name}/{one}", self.name, best_layer_score(self.scorer(one)), bounds=(-1.0, 1.0))
             for one in self.metrics
         ]
-        layer = Figure(f"{self.name}/layer", self.name, expected_layer(self.scorer(self.metrics[0])), True, "layers")
+        layer = RecordedFigure(
+            f"{self.name}/layer", self.name, expected_layer(self.scorer(self.metrics[0])), True, "layers"
+        )
         return [*of_metrics, layer]
 
     def scorer(self, metric: str) -> Score:

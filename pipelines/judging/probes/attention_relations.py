@@ -11,7 +11,7 @@ from pydantic import PositiveInt
 
 from pipelines.errors import DataError
 from pipelines.judging.certainty.significance import holm_corrected
-from pipelines.judging.figures import Figure
+from pipelines.judging.figures import RecordedFigure
 from pipelines.judging.probes import LAYERS, ExampleProbe, Observation, ProbedStage
 from pipelines.vocabulary import Ability
 
@@ -91,7 +91,7 @@ class AttentionRelationsProbe(ExampleProbe, name="attention_relations"):
         present = words > 0
         return float((right[present] / words[present]).mean()) if present.any() else 0.0
 
-    def figures(self) -> Sequence[Figure]:
+    def figures(self) -> Sequence[RecordedFigure]:
         return ()
 
     def record(self, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt
 
 from pipelines.errors import DataError
 from pipelines.judging.certainty.significance import holm_corrected
-from pipelines.judging.figures import Figure
+from pipelines.judging.figures import RecordedFigure
 from pipelines.judging.probes import Observation, Probe, ProbedStage
 from pipelines.judging.probes.held_out_loss import losses, prediction_signal
 from pipelines.judging.probes.regression import fit_softmax_regression
@@ -79,7 +79,7 @@ class ForgettingProbe(Probe, name="forgetting"):
         total, count = statistics.sum(axis=0)
         return float(total / count) if count else 0.0
 
-    def figures(self) -> Sequence[Figure]:
+    def figures(self) -> Sequence[RecordedFigure]:
         return ()
 
     def record(self, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:

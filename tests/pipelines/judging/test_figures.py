@@ -11,7 +11,7 @@ import pytest
 from pipelines.components import discover
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.figures import (
-    Figure,
+    RecordedFigure,
     best_layer_score,
     expected_layer,
     likelihood_figures,
@@ -56,7 +56,7 @@ def test_the_expected_layer_is_where_the_score_is_gained(scores: tuple[float, ..
     assert best_layer_score(row_mean)(layered(*scores)) == pytest.approx(best)
 
 
-def declared() -> list[Figure]:
+def declared() -> list[RecordedFigure]:
     """The figures of every judge for texts with one label."""
     family = TaskFamily.default()
     discover(Evaluation.__module__)
