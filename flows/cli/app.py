@@ -213,6 +213,9 @@ def predict(
     as_json: Annotated[
         bool, typer.Option("--json", help="JSON in and out: one object per line, with the columns of the model's task.")
     ] = False,
+    task: Annotated[
+        str | None, typer.Option(help="Which of its tasks to answer, for a model of several (recipes with `lines`).")
+    ] = None,
 ) -> None:
     """Predict with a trained model: classify texts, or answer its task's examples.
 
@@ -220,7 +223,7 @@ def predict(
     """
     from flows.cli.predict import predict as answer
 
-    answer(project_root(), texts or (), sys.stdin, model, as_json)
+    answer(project_root(), texts or (), sys.stdin, model, as_json, task)
 
 
 app.command(rich_help_panel="Train")(lattice)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -47,6 +48,9 @@ def export(
     decide: Annotated[
         Literal["all", "batch1", "batch32"], typer.Option("--for", help="The batch sizes whose speed decides.")
     ] = "all",
+    task: Annotated[
+        str | None, typer.Option(help="Which of its tasks to export, for a model of several (recipes with `lines`).")
+    ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Timed calls with one text; a fifth as many with 32.")] = 30,
 ) -> None:
     """Export a model for serving: convert it to every runtime, check each against float32, time it, and keep the
@@ -64,18 +68,19 @@ def export(
     from pipelines.serving.exporting.export import export as write
     from tasks.models.exporting import material_of, source_of
 
-    source = source_of(root, model)
-    limits = ExportLimits(min_cosine, max_score_loss, threads, rounds, BATCHES[decide], tuple(only or ()))
-    typer.echo(f"{source.title}: reading texts to compare answers on", err=True)
-    record = write(
-        source.folder,
-        to,
-        material_of(root, source, texts),
-        limits,
-        model=model,
-        fingerprint=source.fingerprint,
-        report_progress=lambda line: typer.echo(f"  {line}", err=True),
-    )
+    with TemporaryDirectory(prefix="cursus-task-") as scratch:
+        source = source_of(root, model, task, Path(scratch))
+        limits = ExportLimits(min_cosine, max_score_loss, threads, rounds, BATCHES[decide], tuple(only or ()))
+        typer.echo(f"{source.title}: reading texts to compare answers on", err=True)
+        record = write(
+            source.folder,
+            to,
+            material_of(root, source, texts),
+            limits,
+            model=model,
+            fingerprint=source.fingerprint,
+            report_progress=lambda line: typer.echo(f"  {line}", err=True),
+        )
     console = Console(highlight=False)
     show(console, record)
     opens = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import typer
@@ -20,18 +21,27 @@ LONGEST_SHOWN = 80
 """Characters of a text shown next to its answer."""
 
 
-def predict(root: Path, texts: Sequence[str], lines: Iterable[str], model: str | None, as_json: bool) -> None:
+def predict(
+    root: Path, texts: Sequence[str], lines: Iterable[str], model: str | None, as_json: bool, task: str | None = None
+) -> None:
     """Print an answer for each of `texts`, or for each of `lines` when there are none.
 
     A line is a text; with `as_json`, a JSON object with the task family's columns, and the output is JSON as well.
+    `task` chooses one of the tasks of a model that answers several.
     """
     prepare_environment(root)
+    from pipelines.models.extracting import extract_task
+
+    with TemporaryDirectory(prefix="cursus-task-") as scratch:
+        _answer(extract_task(_folder(root, model), task, Path(scratch)), texts, lines, as_json)
+
+
+def _answer(folder: Path, texts: Sequence[str], lines: Iterable[str], as_json: bool) -> None:
     from pipelines.serving.answering.answerer import Answerer
     from pipelines.serving.answering.examples import as_json as written
     from pipelines.serving.answering.examples import family_of, input_columns, parse_examples
     from pipelines.serving.answering.inference import has_class_probabilities
 
-    folder = _folder(root, model)
     family = family_of(folder)
     if texts or not as_json:
         if not family.is_single_text:

@@ -125,6 +125,10 @@ class OpenedModel:
     lines: Mapping[str, OpenedModel] = field(default_factory=dict)
     """Line → the same weights below its head; empty where the network has a single one."""
 
+    def line(self, name: str | None) -> OpenedModel:
+        """The model of line `name`; the model itself for None."""
+        return self if name is None else self.lines[name]
+
 
 def open_config(folder: Path) -> PretrainedConfig:
     """Load the configuration in `folder`, of an architecture of transformers or of this project. RecipeError without
@@ -159,8 +163,7 @@ def open_model(folder: Path, accelerator: str, task: str | None = None) -> Opene
     Raises RecipeError when the folder is not one, its weights do not match, or it has several tasks and none is chosen.
     """
     opened = open_lines(folder, accelerator)
-    line = opened.record.line_for(task, folder)
-    return opened if line is None else opened.lines[line]
+    return opened.line(opened.record.line_for(task, folder))
 
 
 def open_lines(folder: Path, accelerator: str) -> OpenedModel:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pipelines.components import did_you_mean
 from pipelines.judging.evaluations import Evaluation
 from pipelines.parts.heads import Head
+from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.tables import setting_of
@@ -28,8 +29,12 @@ def check_judging(stage: Stage, resolve: Callable[[str], Stage], setting: Settin
         judged = resolve(subject)
         if judged.kind.judges:
             return "start", f"stage {subject!r} is of kind {judged.kind} and produces no model; name stages that do"
-        answers_task[subject] = not judged.kind.reads_plain_text
-        families.add(setting_of(judged.corpus, setting).family if answers_task[subject] else setting.family)
+        labelled = {name: view for name, view in line_views(judged).items() if not view.kind.reads_plain_text}
+        answers_task[subject] = bool(labelled)
+        if len(labelled) > 1 and (unclear := _unclear_task(stage, subject, labelled)):
+            return "corpus", unclear
+        corpus = stage.corpus if len(labelled) > 1 else judged.corpus
+        families.add(setting_of(corpus, setting).family if answers_task[subject] else setting.family)
         for evaluation in stage.suite:
             if (
                 not answers_task[subject]
@@ -65,6 +70,14 @@ def check_judging(stage: Stage, resolve: Callable[[str], Stage], setting: Settin
             if unfit := evaluation.unfit(family, setting.language):
                 return "suite", f"{evaluation.name}: {unfit}"
     return None
+
+
+def _unclear_task(stage: Stage, subject: str, lines: Mapping[str, Stage]) -> str | None:
+    """Why it is not clear on which task a stage with several labelled `lines` is judged; None when it is."""
+    answered = [" and ".join(line.corpus) for line in lines.values()]
+    if len(stage.corpus) == 1 and answered.count(stage.corpus[0]) == 1:
+        return None
+    return f"stage {subject!r} answers {listed(answered)}; name the one on which it is judged: corpus: {answered[0]}"
 
 
 def _undefined(evaluation: Evaluation, family: str) -> str | None:

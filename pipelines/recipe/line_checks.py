@@ -31,7 +31,21 @@ def check_lines(stage: Stage) -> Problem | None:
     mixing = stage.mixing or Mixing.default()
     if problem := mixing.conflict(tuple(stage.lines), in_epochs=stage.budget.epochs is not None):
         return "mixing", f"{mixing.name} {problem}"
-    return _check_heads(stage)
+    return _check_kinds(stage) or _check_heads(stage)
+
+
+def _check_kinds(stage: Stage) -> Problem | None:
+    """Check that a stage answers tasks if it is a finetune stage, and only then: others rely on its kind."""
+    labelled = [name for name, view in line_views(stage).items() if view.head is not None and view.head.reads]
+    if stage.kind.reads_plain_text and labelled:
+        return (
+            f"lines.{labelled[0]}.head",
+            f"reads labelled examples, but a {stage.kind} stage reads plain text; make the stage a finetune stage, "
+            "whose other lines may still read plain text",
+        )
+    if not stage.kind.reads_plain_text and not labelled:
+        return "lines", "a finetune stage answers a task: give one line a task and a head that reads it"
+    return None
 
 
 def _check_heads(stage: Stage) -> Problem | None:

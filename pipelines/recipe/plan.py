@@ -26,7 +26,7 @@ from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.stage_parts import files_of, modules_of
 from pipelines.recipe.starts import Checkpoint, Untrained
-from pipelines.recipe.tables import judged_tables, learned_tables, named_families, probed_tables
+from pipelines.recipe.tables import judged_tables, judged_tasks, learned_tables, named_families, probed_tables
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import MAIN, tasks_in
 
@@ -182,7 +182,9 @@ class _Planner:
             stage = stage.model_copy(update={"optimizer": chosen})
         words = [word for view in line_views(stage).values() for word in view.corpus]
         tables = [table for word in words for table in learned_tables(word, self.families)]
-        judged = {role: self._tasks(parent) for role, parent in parents.items()} if stage.kind.judges else {}
+        judged = {}
+        if stage.kind.judges:
+            judged = {role: judged_tasks(stage.corpus, self._tasks(parent)) for role, parent in parents.items()}
         if stage.kind is Kind.EVALUATE:
             tables = list(judged_tables(dict.fromkeys(task for tasks in judged.values() for task in tasks)))
         if stage.kind is Kind.PROBE:

@@ -68,6 +68,11 @@ def learned_tables(word: str, tasks: Container[str]) -> tuple[str, ...]:
     return (word,)
 
 
+def judged_tasks(corpus: Iterable[str], answered: tuple[str, ...]) -> tuple[str, ...]:
+    """The tasks on which a model that answers `answered` is judged: those in `corpus`, or else all of them."""
+    return tuple(task for task in answered if task in corpus) or answered
+
+
 def judged_tables(tasks: Iterable[str]) -> tuple[str, ...]:
     """Names of the tables that judging models of these tasks reads."""
     return tuple(labelled_table(task, part) for task in tasks for part in PARTS)

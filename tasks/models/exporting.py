@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from pipelines.errors import DataError
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
 from pipelines.models.untrusted import refuse_unsafe
+from pipelines.task_families.labelled_tables import MAIN, tables_of_task, tasks_in
 from tasks.datasets.planning import store_folder
 from tasks.datasets.prepared import dvc_digest
 from tasks.models.ancestry import ancestry, label, resolve
@@ -36,17 +37,18 @@ class Source:
     fingerprint: str
     """Empty for a folder that is not an artifact."""
     tables: Mapping[str, DataSource]
-    """All tables that the model or an ancestor read, by name."""
+    """All tables that the model or an ancestor read, by name; the labelled ones of its task as `train`, …."""
 
 
-def source_of(root: Path, model: str) -> Source:
+def source_of(root: Path, model: str, task: str | None, scratch: Path) -> Source:
     """The folder that `model` names: a path, or an artifact; for an 8-bit artifact, the one it was converted from.
 
-    Raises the errors of `resolve`, and RecipeError for a folder that holds code or pickles.
+    Of a model of several tasks, the one that answers `task`, written into `scratch`. Raises the errors of `resolve`,
+    and RecipeError for a folder that holds code or pickles, or where no or several tasks match.
     """
     if Path(model).is_dir():
         refuse_unsafe(Path(model))
-        return Source(Path(model), model, "", {})
+        return _of_task(Source(Path(model), model, "", {}), task, scratch)
     store = Store(store_folder(root))
     artifact = store.find(resolve(root, store, model)[1])
     records = ancestry(store, artifact.fingerprint)
@@ -56,7 +58,22 @@ def source_of(root: Path, model: str) -> Source:
     tables: dict[str, DataSource] = {}
     for ancestor in records.values():  # parents before children: the closest ancestor's table wins
         tables |= ancestor.data
-    return Source(store.folder(record.fingerprint), _title(record), record.fingerprint, tables)
+    return _of_task(Source(store.folder(record.fingerprint), _title(record), record.fingerprint, tables), task, scratch)
+
+
+def _of_task(source: Source, task: str | None, scratch: Path) -> Source:
+    """`source` as a model of one task, with that task's tables."""
+    from pipelines.models.extracting import extract_task, record_of_lines
+
+    record = record_of_lines(source.folder)
+    line = None if record is None else record.line_for(task, source.folder)
+    if record is None or line is None:
+        own = [name for name in tasks_in(source.tables) if name != MAIN]
+        tables = tables_of_task(source.tables, own[0]) if len(own) == 1 else source.tables
+        return replace(source, tables=tables)
+    folder = extract_task(source.folder, line, scratch / "one")
+    tables = tables_of_task(source.tables, record.lines[line].corpus[0])
+    return replace(source, folder=folder, title=f"{source.title}, {line}", tables=tables)
 
 
 def material_of(root: Path, source: Source, texts: Path | None) -> ExportData:

@@ -7,9 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.errors import DataError
+from pipelines.errors import DataError, RecipeError
 from pipelines.judging.samples import key_of
 from pipelines.judging.subjects import JudgingJob, Subject
+from pipelines.lineage.results import SCRATCH
 from pipelines.task_families.labelled_tables import MAIN, tables_of_task, tasks_in
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class EvaluationContext:
         self.subjects: dict[str, list[Subject]] = {}
         """Stage → its models, seeds ascending; stages in the order in which the recipe names them."""
         for subject in job.subjects:
-            self.subjects.setdefault(subject.stage, []).append(subject)
+            self.subjects.setdefault(subject.stage, []).append(_of_one_task(subject, job.out / SCRATCH))
         for models in self.subjects.values():
             models.sort(key=lambda subject: subject.seed)
         self.task_models = {stage: models for stage, models in self.subjects.items() if models[0].answers}
@@ -204,3 +205,19 @@ class EvaluationContext:
         if subject.folder not in self._statistics:
             self._statistics[subject.folder] = self.family.statistics(self.gold, self.answers(subject), self.labels)
         return self._statistics[subject.folder]
+
+
+def _of_one_task(subject: Subject, scratch: Path) -> Subject:
+    """`subject` with a folder that answers its task alone, which is written into `scratch` if its own answers several.
+
+    Raises DataError where it does not answer the task.
+    """
+    from pipelines.models.extracting import extract_task, record_of_lines
+
+    if not subject.answers or record_of_lines(subject.folder) is None:
+        return subject
+    out = scratch / "tasks" / f"{subject.fingerprint[:16]}-{subject.tasks[0]}"
+    try:
+        return subject.model_copy(update={"folder": extract_task(subject.folder, subject.tasks[0], out)})
+    except RecipeError as error:
+        raise DataError(f"{subject.stage}@{subject.seed}: {error}") from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.models.opening import ModelRecord, OpenedModel, open_config, open_model, open_tokenizer
+from pipelines.models.opening import ModelRecord, OpenedModel, open_config, open_lines, open_tokenizer
 from pipelines.models.text_network import ServedNetwork
 from pipelines.networks.folder import ONNX
 from pipelines.serving.answering.inference import load_predictor, open_compute
@@ -34,26 +34,39 @@ class Answerer:
     """A finished model that answers examples of its task family, on torch or on the runtime that the folder was
     exported for.
 
-    With `compute`, that function computes the network instead. Raises DataError if the folder is not a model that
-    answers a task.
+    With `compute`, that function computes the network instead; with `opened`, the folder's networks were opened before:
+    the answerers of several tasks then share one backbone. `task` chooses one of several. Raises DataError if the
+    folder is not a model that answers a task, or answers several and none is chosen.
     """
 
-    def __init__(self, folder: Path, threads: int = 1, compute: Compute | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        threads: int = 1,
+        compute: Compute | None = None,
+        *,
+        task: str | None = None,
+        opened: OpenedModel | None = None,
+    ) -> None:
         self._folder, self._threads = folder, threads
         if compute is None and (folder / EXPORT).is_file():
             compute = open_compute(folder, threads)
         self._served = load_predictor(folder, threads) if compute is None and (folder / ONNX).is_file() else None
         if self._served is None:
             try:
-                self._opened = open_model(folder, "cpu") if compute is None else _with_compute(compute, folder)
+                if compute is not None:
+                    self._opened = _with_compute(compute, folder)
+                else:
+                    opened = opened or open_lines(folder, "cpu")
+                    self._opened = opened.line(opened.record.line_for(task, folder))
             except RecipeError as error:
                 raise DataError(str(error)) from None
-            task = self._opened.record.task
-            if task is None:
+            answered = self._opened.record.task
+            if answered is None:
                 raise DataError(
                     f"{folder}: trained on plain text, it answers no task; name a finetune or compress stage"
                 )
-            self.task: Task = task
+            self.task: Task = answered
 
     def answer(self, rows: Sequence[Row]) -> list[Answer]:
         """The answer to each of `rows`, in order. Raises DataError with the row if the model cannot read it."""

@@ -9,12 +9,14 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel
 
-from pipelines.errors import RecipeError
+from pipelines.errors import DataError, RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS
+from pipelines.models.extracting import extract_task
 from pipelines.models.opening import open_lines, open_model
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Plan
+from pipelines.serving.answering.answerer import Answerer
 from pipelines.training.metrics_log import MetricsLog, read_metrics
 from pipelines.training.ranks.run import run
 from pipelines.vocabulary import Field, Signal
@@ -174,3 +176,29 @@ def test_an_interrupted_stage_ends_with_the_same_weights(
     assert whole.keys() == resumed.keys()
     assert all(torch.equal(value, resumed[name]) for name, value in whole.items())
     assert (job.out / METRICS).read_bytes() == (trained[stage].out / METRICS).read_bytes()
+
+
+def test_a_task_is_extracted_as_an_ordinary_folder(trained: dict[str, Job], tmp_path: Path) -> None:
+    folder = trained["share"].out
+    alone = open_model(extract_task(folder, "again", tmp_path / "again"), "cpu")
+    together = open_model(folder, "cpu", "again")
+    ids = torch.tensor([[5, 6, 7, 8], [9, 8, 0, 0]])
+    batch = {Field.INPUT_IDS: ids, Field.ATTENTION_MASK: (ids > 0).long()}
+    one, other = (
+        opened.record.head.signals(opened.network, batch, frozenset({Signal.LOGITS}))[Signal.LOGITS]
+        for opened in (alone, together)
+    )
+    assert torch.equal(one, other) and not alone.record.lines
+    assert extract_task(tmp_path / "again", None, tmp_path / "never") == tmp_path / "again"
+
+
+def test_answerers_of_several_tasks_share_one_backbone(trained: dict[str, Job]) -> None:
+    folder = trained["share"].out
+    opened = open_lines(folder, "cpu")
+    topic, again = (Answerer(folder, task=task, opened=opened) for task in ("topic", "again"))
+    assert topic._opened.network.base_model is again._opened.network.base_model
+    texts = [{"text": "Return the mean of an array."}, {"text": "Send an email."}]
+    labels = opened.lines["topic"].record.labels
+    assert set(topic.answer(texts)) <= set(labels) and set(again.answer(texts)) <= set(labels)
+    with pytest.raises(DataError, match="answers no task"):
+        Answerer(folder, task="mlm", opened=opened)

@@ -46,7 +46,7 @@ def test_an_eight_bit_model_is_exported_from_what_it_was_converted_from_and_scor
     small = builder.step("small", "compress", data={"train": train})
     DynamicInt8(least_cosine=0.1).convert(answering, load_classifier(answering), tmp_path / "int8")
     int8 = Builder(root, tmp_path / "int8").step("int8", "compress", parents={"start": small.fingerprint})
-    source = source_of(root, int8.fingerprint[:12])
+    source = source_of(root, int8.fingerprint[:12], None, root)
     assert (source.folder, source.fingerprint) == (small.folder, small.fingerprint)
     command = ["export", int8.fingerprint, "--to", str(tmp_path / "out"), "--only", "torch_fp32", "--rounds", "1"]
     said = CliRunner().invoke(app, command)
@@ -68,16 +68,16 @@ def test_texts_are_lines_or_the_columns_of_a_family(
 ) -> None:
     lines = tmp_path / "texts"
     lines.write_text("\n".join(TEXTS) + "\n\n", encoding="utf-8")
-    found = material_of(root, source_of(root, str(answering)), lines)
+    found = material_of(root, source_of(root, str(answering), None, tmp_path), lines)
     assert len(found.checked) == len(found.calibration) == 3
     assert all(ids.shape == mask.shape and mask.all() for ids, mask, _ in found.checked), "no padding"
     pairs = save_answering(
         classifier_folder, tmp_path / "pairs", "pair_classification", "sequence_classification", ("no", "yes")
     )
     lines.write_text(json.dumps({"text_a": TEXTS[0], "text_b": TEXTS[1]}) + "\n", encoding="utf-8")
-    assert len(material_of(root, source_of(root, str(pairs)), lines).checked) == 1
+    assert len(material_of(root, source_of(root, str(pairs), None, tmp_path), lines).checked) == 1
     lines.write_text("only words\n", encoding="utf-8")
     with pytest.raises(DataError, match="line 1: not JSON"):
-        material_of(root, source_of(root, str(pairs)), lines)
+        material_of(root, source_of(root, str(pairs), None, tmp_path), lines)
     with pytest.raises(DataError, match="cannot be read as text"):
-        material_of(root, source_of(root, str(pairs)), tmp_path / "absent")
+        material_of(root, source_of(root, str(pairs), None, tmp_path), tmp_path / "absent")

@@ -1,0 +1,47 @@
+"""One task of a model of several, as an ordinary model folder: the backbone with that task's head."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipelines.errors import RecipeError
+from pipelines.models.opening import CONFIG_KEY, ModelRecord, build_network, open_config, open_tokenizer, read_weights
+from pipelines.networks.folder import read_json
+
+
+def record_of_lines(folder: Path) -> ModelRecord | None:
+    """The record of a model of several lines; None for any other folder. Reads JSON only."""
+    path = folder / "config.json"
+    recorded = (read_json(path).get(CONFIG_KEY) or {}) if path.is_file() else {}
+    return ModelRecord.model_validate(recorded) if recorded.get("lines") else None
+
+
+def extract_task(folder: Path, task: str | None, out: Path) -> Path:
+    """Write the model of `task`, a line's name or its corpus, into `out`; returns `folder` itself if it has one head.
+
+    Raises RecipeError where no or several lines match, or the weights are not those of the record.
+    """
+    record = record_of_lines(folder)
+    line = None if record is None else record.line_for(task, folder)
+    if record is None or line is None:
+        return folder
+    prefix = f"heads.{line}_head." if record.several_heads else ""
+    network = build_network(record.of_line(line), open_config(folder))
+    weights = {
+        name.removeprefix(prefix): value
+        for name, value in read_weights(folder).items()
+        if name.startswith(prefix) or not name.startswith("heads.")
+    }
+    tied = set(getattr(network, "all_tied_weights_keys", None) or {})
+    if mismatched := sorted((set(network.state_dict()) - tied) ^ (set(weights) - tied)):
+        raise RecipeError(
+            f"{folder}: the weights of line {line!r} do not match its record; the first mismatch is {mismatched[0]}"
+        )
+    network.load_state_dict(weights, strict=False)
+    network.tie_weights()
+    network.eval()
+    network.config._attn_implementation = None
+    tokenizer = open_tokenizer(folder)
+    network.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    return out
