@@ -27,7 +27,7 @@ def check_lines(stage: Stage) -> Problem | None:
         return "lines", f"a {stage.kind} stage has no lines; give them to the stage that trains, before it"
     for name in stage.lines:
         if not _NAME.fullmatch(name):
-            return f"lines.{name}", f"{name!r} is no name of a line: use letters, digits, '_' and '-', a letter first"
+            return "lines", f"{name!r} is no name of a line: use letters, digits, '_' and '-', a letter first"
     mixing = stage.mixing or Mixing.default()
     if problem := mixing.conflict(tuple(stage.lines), in_epochs=stage.budget.epochs is not None):
         return "mixing", f"{mixing.name} {problem}"

@@ -15,6 +15,7 @@ from pipelines.recipe.schema import Stage
 from pipelines.task_families.labelled_tables import MAIN, labelled_table, tasks_in
 from pipelines.vocabulary import Ability, Signal
 from tasks.estimates.backbone_size import BackboneSize, forward_operations
+from tasks.estimates.line_work import lines_of_step, summed
 
 if TYPE_CHECKING:
     from tasks.datasets.prepared import Prepared
@@ -120,6 +121,8 @@ def work_of(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str
     stage = one.stage
     if stage.kind.judges:
         return _judged(one, others, tables)
+    if stage.lines:
+        return summed([work_of(line, others, tables) for line in lines_of_step(one)])
     backbone = _backbone(one, others)
     if stage.kind.reads_plain_text:
         return _plain(one, others, backbone, tables)

@@ -125,16 +125,17 @@ def _ratio(counts: Mapping[str, int], part: str, whole: str) -> float:
 
 def _readers(settings: DatasetSettings, root: Path) -> dict[str, str]:
     """Table of the ledger → the stages of the dataset's recipe that read it; empty when the recipe cannot be loaded."""
+    from pipelines.recipe.lines import line_views
     from pipelines.recipe.load import Library
 
     try:
         stages = Library(root / "recipes").load(settings.recipe, settings.variants).stages
     except (RecipeError, OSError):
         return {}
-    return {
-        table: ", ".join(name for name, stage in stages.items() if word in stage.corpus)
-        for table, word in READ_AS.items()
+    read = {
+        name: {word for view in line_views(stage).values() for word in view.corpus} for name, stage in stages.items()
     }
+    return {table: ", ".join(name for name, words in read.items() if word in words) for table, word in READ_AS.items()}
 
 
 def _ledger(path: Path, readers: Mapping[str, str]) -> list[dict[str, Any]] | None:

@@ -34,6 +34,7 @@ def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> Corr
 
     Its tokenizer is trained on `texts`; for a stage that starts from a checkpoint, the one of `quality.tokenizer` is.
     """
+    from pipelines.recipe.lines import line_views
     from pipelines.recipe.load import Library
 
     if not (root / "recipes" / f"{settings.recipe}.yaml").is_file():
@@ -42,8 +43,9 @@ def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> Corr
         stages = Library(root / "recipes").load(settings.recipe, settings.variants).stages
     except RecipeError as error:
         return CorruptionPreview(f"The recipe {settings.recipe!r} cannot be loaded with this dataset: {error}.", [])
+    views = [(name, view) for name, one in stages.items() for view in line_views(one).values()]
     name, stage = next(
-        ((name, one) for name, one in stages.items() if one.corruption and set(one.corpus) & set(CORPORA)), (None, None)
+        ((name, view) for name, view in views if view.corruption and set(view.corpus) & set(CORPORA)), (None, None)
     )
     if stage is None:
         return CorruptionPreview(f"No stage of the recipe {settings.recipe!r} corrupts plain text.", [])

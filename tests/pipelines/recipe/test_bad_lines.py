@@ -1,0 +1,118 @@
+"""Lines that cannot be trained together are refused when the recipe is loaded: file, line, key, and what would fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from pipelines.errors import RecipeError
+from pipelines.recipe.problems import Setting
+from tests.steps import library_of
+
+GOOD = """\
+name: good
+stages:
+  general:
+    kind: pretrain
+    corpus: general
+    tokenizer: {name: wordpiece, vocab_size: 512}
+    backbone: {name: transformer, dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2}}
+    corruption: token_mask
+    head: masked_lm
+    objective: masked_lm
+    strategy: full
+    budget: {tokens: 8192, batch_tokens: 1024, length: 32}
+  share:
+    kind: finetune
+    start: general
+    strategy: full
+    budget: {epochs: 1, length: 32}
+    mixing: {name: alternating, pattern: [topic, topic, pairs, mlm]}
+    lines:
+      topic: {corpus: task, head: sequence_classification, objective: cross_entropy}
+      pairs: {corpus: stsb, head: regression, objective: squared_error}
+      mlm: {corpus: task_text, head: masked_lm, objective: masked_lm, corruption: token_mask}
+  judge: {kind: evaluate, start: share, corpus: stsb, suite: scores}
+"""
+SETTING = Setting(family="text_classification", language="en", corpora=(), tasks={"stsb": "pair_regression"})
+
+
+class Mistake(NamedTuple):
+    """A change to the good recipe, and what the one message must name."""
+
+    old: str
+    new: str
+    names: tuple[str, ...]
+
+
+MISTAKES = {
+    "a task that the dataset has not": Mistake("corpus: stsb, head", "corpus: stbs, head", (":21", "'stbs'", "'stsb'")),
+    "a corpus that the dataset has not": Mistake("corpus: task_text,", "corpus: task_txt,", (":22", "'task_text'")),
+    "two lines of one name": Mistake("      mlm:", "      topic:", (":22", "not valid YAML", "duplicate")),
+    "a name that is none": Mistake("      mlm:", "      m.l.m:", (":19", "'m.l.m'", "letters, digits")),
+    "an unknown key": Mistake("corpus: stsb, head", "corups: stsb, head", (":21", "corups", "'corpus'")),
+    "a key of the stage": Mistake("corpus: stsb, head", "budget: {}, head", (":21", "'budget'", "Known:")),
+    "a mixing that names no line": Mistake("[topic, topic,", "[topc, topic,", (":18", "'topic'")),
+    "a mixing that leaves a line out": Mistake("pairs, mlm]", "pairs]", (":18", "never trains mlm")),
+    "an unknown mixing": Mistake("name: alternating, pattern: [topic, topic, pairs, mlm]", "name: alternate", (":18",)),
+    "a mixing by epochs of a budget in tokens": Mistake(
+        "{epochs: 1, length: 32}\n    mixing: {name: alternating, pattern: [topic, topic, pairs, mlm]}",
+        "{tokens: 4096, length: 32}\n    mixing: annealed",
+        (":18", "annealed", "budget counts tokens"),
+    ),
+    "a mixing without lines": Mistake(
+        "    head: masked_lm\n", "    head: masked_lm\n    mixing: proportional\n", (":10",)
+    ),
+    "a head that reads another family": Mistake(
+        "stsb, head: regression", "stsb, head: sequence_classification", (":21", "pair_regression", "regression")
+    ),
+    "a head that needs another tokenizer": Mistake(
+        "head: masked_lm, objective: masked_lm, corruption: token_mask}",
+        "head: masked_lm, objective: masked_lm, corruption: sentinel_spans}",
+        (":22", "sentinels", "tokenizers that fit"),
+    ),
+    "two heads on an encoder-decoder": Mistake(
+        "head: sequence_classification, objective: cross_entropy",
+        "head: text_to_text, objective: sequence_to_sequence",
+        (":20", "encoder-decoder", "text_to_text"),
+    ),
+    "a signal that no head gives": Mistake(
+        "objective: squared_error", "objective: cross_entropy", (":21", "needs labels")
+    ),
+    "labels in a stage on plain text": Mistake(
+        "    kind: finetune\n    start: general", "    kind: adapt_task\n    start: general", (":20", "finetune stage")
+    ),
+    "no labels in a finetune stage": Mistake(
+        "      topic: {corpus: task, head: sequence_classification, objective: cross_entropy}\n"
+        "      pairs: {corpus: stsb, head: regression, objective: squared_error}\n",
+        "      topic: {corpus: general, head: masked_lm, objective: masked_lm, corruption: token_mask}\n"
+        "      pairs: {corpus: domain, head: masked_lm, objective: masked_lm, corruption: token_mask}\n",
+        (":19", "give one line a task"),
+    ),
+    "an unknown teacher": Mistake(
+        "objective: squared_error", "objective: squared_error, teacher: genral", (":21", "'genral'", "'general'")
+    ),
+    "a report on no task of several": Mistake("corpus: stsb, suite", "corpus: domain, suite", (":23", "stsb", "task")),
+    "a weight of nothing": Mistake(
+        "objective: squared_error", "objective: squared_error, weight: 0", (":21", "weight")
+    ),
+}
+
+
+def test_the_good_recipe_is_good(tmp_path: Path) -> None:
+    recipe = library_of(tmp_path, good=GOOD).load("good", setting=SETTING)
+    assert tuple(recipe.stages["share"].lines) == ("topic", "pairs", "mlm")
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_names_its_line_and_what_would_fit(mistake: Mistake, tmp_path: Path) -> None:
+    assert mistake.old in GOOD
+    library = library_of(tmp_path, good=GOOD.replace(mistake.old, mistake.new, 1))
+    with pytest.raises(RecipeError) as raised:
+        library.load("good", setting=SETTING)
+    message = str(raised.value)
+    assert "\n" not in message and "good.yaml" in message
+    for part in mistake.names:
+        assert part in message, message
