@@ -30,14 +30,10 @@ def show_recipe(console: Console, recipe: Recipe) -> None:
     for name, stage in recipe.stages.items():
         views = line_views(stage).values()
         words = (
-<<<<<<< HEAD
-            [o.name for o in stage.objective] or [s.name for s in stage.suite] or [c.name for c in stage.compression]
-        ) or ([stage.estimate.name] if stage.estimate is not None else [])
-        parts = [f"{name:<14}{stage.kind:<13}{', '.join(words)}", f"on {' and '.join(stage.corpus)}", _start(stage)]
-=======
             [one.name for view in views for one in view.objective]
             or [one.name for one in stage.suite]
             or [one.name for one in stage.compression]
+            or ([stage.estimate.name] if stage.estimate is not None else [])
         )
         corpora = dict.fromkeys(word for view in views for word in view.corpus)
         parts = [
@@ -45,7 +41,6 @@ def show_recipe(console: Console, recipe: Recipe) -> None:
             f"on {' and '.join(corpora)}",
             _start(stage),
         ]
->>>>>>> 879bbae (Lines: what cannot be trained together is refused with its line; estimates, cards and tables of stages read every line)
         if stage.trains:
             parts.append(
                 f"{stage.budget.tokens:,} tokens" if stage.budget.tokens else f"{stage.budget.epochs:g} epochs"
