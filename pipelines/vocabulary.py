@@ -12,7 +12,8 @@ by another (`pipelines.recipe.check`). A new word is therefore an architectural 
 
 Shapes: B rows in a batch, L tokens in a row, M predicted positions in the whole batch, T tokens in a target sequence, V
 vocabulary size, H hidden size, C classes, K choices; in word-vector training, N windows in the batch, W context words
-in each, K negatives, D depth of the Huffman tree.
+in each, K negatives, D depth of the Huffman tree; below a network that reads others, F feature networks and S tokens in
+their longest row.
 """
 
 from __future__ import annotations
@@ -85,6 +86,16 @@ class Field(StrEnum):
     """int64 [B, K]: 1 for a choice of the question, 0 for padding up to the question with the most choices."""
     TARGET_IDS = "target_ids"
     """int64 [B, T]: token ids of the text to generate, −100 after its end."""
+    FEATURE_IDS = "feature_ids"
+    """int64 [B, F, S]: token ids of the same row for each feature network, cut by its own tokenizer."""
+    FEATURE_MASK = "feature_mask"
+    """int64 [B, F, S]: 1 for a token of that row, 0 for padding."""
+    FEATURE_WORDS = "feature_words"
+    """int64 [B, F, L, 2]: first and last of the S tokens that make up the word of each token; −1 for a token without a
+    word, and where the other row does not hold its word."""
+    FEATURE_STATES = "feature_states"
+    """tuple of F tuples of tensors [B, L, …]: the layers that are read of each feature network, at the tokens of this
+    row; None in place of those of a network that is run for this batch. Absent where all of them are."""
 
 
 TOKEN_INDICES = frozenset({Field.MASKED_POSITIONS, Field.SPAN_EDGES})
@@ -120,6 +131,11 @@ class Signal(StrEnum):
     """int64 [N, D]: the correct turn at each inner node: 1 right, 0 left, −100 beyond the word's depth."""
     POOLED = "pooled"
     """[B, H]: one vector for each row."""
+    BIDIRECTIONAL_LOGITS = "bidirectional_logits"
+    """tuple of two tensors [N, V]: vocabulary logits of N words from the words before each, and of N words from those
+    after each."""
+    BIDIRECTIONAL_TARGETS = "bidirectional_targets"
+    """tuple of two tensors int64 [N]: the ids of those words."""
     LOGITS = "logits"
     """[B, C]: class logits of each text; [B, K]: logits of the choices of each question."""
     SCORE = "score"
@@ -166,3 +182,7 @@ class Ability(StrEnum):
     """One vector for each word, independent of its context."""
     COUNTED = "counted"
     """Its tables are estimated from counts of a text; it has no parameter that learns by gradient."""
+    FEATURES = "features"
+    """Reads the vectors that other networks give each token."""
+    TWO_LANGUAGE_MODELS = "two_language_models"
+    """Its layers read from both sides without the sides meeting, so that each can be a language model."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import COMPILED, SCRATCH
+from pipelines.recipe.features import feature_role
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.lines import teacher_role
 from pipelines.recipe.load import Library
@@ -51,6 +52,7 @@ def job_of(
             for line in ("", *step.stage.lines)
             if (role := teacher_role(line)) in step.parents
         },
+        features=tuple(folders[step.parents[feature_role(number)]] for number in range(len(step.stage.features))),
         tables={name: tables[name] for name in step.data},
         out=out,
         runtime=runtime or Runtime(),

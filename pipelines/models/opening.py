@@ -4,6 +4,7 @@ config.json      `cursus`: the head, the strategies that added modules, the task
 model.safetensors
 tokenizer files
 companions/      companion networks, for the next stage with the same objective; absent if there are none
+features/        tokenizers of the networks that it reads, which are part of its weights; absent if there are none
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from pipelines.errors import RecipeError
-from pipelines.parts.heads import Head
+from pipelines.models.features import FEATURES, feature_settings
+from pipelines.parts.heads import FeatureTokenizer, Head
 from pipelines.parts.strategies import Strategy
 from pipelines.task_families import Task, TaskFamily
 
@@ -124,6 +126,8 @@ class OpenedModel:
     tokenizer: PreTrainedTokenizerFast
     lines: Mapping[str, OpenedModel] = field(default_factory=dict)
     """Line → the same weights below its head; empty where the network has a single one."""
+    features: tuple[FeatureTokenizer, ...] = ()
+    """Tokenizers of the networks that it reads."""
 
     def line(self, name: str | None) -> OpenedModel:
         """The model of line `name`; the model itself for None."""
@@ -190,9 +194,20 @@ def open_lines(folder: Path, accelerator: str) -> OpenedModel:
     network.tie_weights()
     network.requires_grad_(False)
     network.eval()
-    tokenizer = open_tokenizer(folder)
-    lines = {name: OpenedModel(record.of_line(name), line_network(network, name), tokenizer) for name in record.lines}
-    return OpenedModel(record, network, tokenizer, lines)
+    tokenizer, features = open_tokenizer(folder), open_feature_tokenizers(folder, config)
+    lines = {
+        name: OpenedModel(record.of_line(name), line_network(network, name), tokenizer, features=features)
+        for name in record.lines
+    }
+    return OpenedModel(record, network, tokenizer, lines, features)
+
+
+def open_feature_tokenizers(folder: Path, config: PretrainedConfig) -> tuple[FeatureTokenizer, ...]:
+    """Load the tokenizers of the networks that the model in `folder` reads. RecipeError where one is missing."""
+    return tuple(
+        FeatureTokenizer(open_tokenizer(folder / FEATURES / str(number)), settings["length"])
+        for number, settings in enumerate(feature_settings(config))
+    )
 
 
 def line_network(network: PreTrainedModel, line: str) -> PreTrainedModel:

@@ -47,4 +47,5 @@ def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None) -> Reci
 def _references(stage: Stage) -> list[str]:
     start = stage.start if isinstance(stage.start, tuple) else (stage.start,)
     named = [one if isinstance(one, str) else getattr(one, "untrained", None) for one in start]
-    return [one for one in (*named, stage.teacher) if one is not None]
+    read = [source.from_ for source in stage.features]
+    return [one for one in (*named, stage.teacher, *read) if one is not None]

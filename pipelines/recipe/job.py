@@ -73,6 +73,8 @@ class Job(BaseModel):
     """Folder of the artifact (or external checkpoint) that this step starts from."""
     teachers: dict[str, Path] = {}
     """Line → folder of its teacher; "" is the only line of a stage without lines."""
+    features: tuple[Path, ...] = ()
+    """Folders of the models whose networks this step's network reads, in the order of the stage's `features`."""
     subjects: tuple[Subject, ...] = ()
     tables: dict[str, Path]
     """Table name → Parquet file or folder of shards: general, domain, task_text, train, validation, test, and the

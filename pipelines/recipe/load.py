@@ -138,7 +138,9 @@ class Library:
             teachers: dict[KeyPath, str | None] = {("teacher",): recipe.stages[stage].teacher}
             for name, line in recipe.stages[stage].lines.items():
                 teachers["lines", name, "teacher"] = line.teacher
-            key_path = next((path for path, teacher in teachers.items() if teacher == reference), ("start",))
+            read = any(one.from_ == reference for one in recipe.stages[stage].features)
+            other: KeyPath = ("features",) if read else ("start",)
+            key_path = next((path for path, teacher in teachers.items() if teacher == reference), other)
             raise document.error(("stages", stage, *key_path), str(error)) from None
 
     def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:

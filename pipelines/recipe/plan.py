@@ -20,6 +20,7 @@ from pipelines.lineage.source import source_hash
 from pipelines.parts import accelerators
 from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.entries import entry_of
+from pipelines.recipe.features import feature_role
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import line_views, teacher_role
 from pipelines.recipe.load import Library
@@ -33,6 +34,7 @@ from pipelines.task_families.labelled_tables import MAIN, tasks_in
 UNIDENTIFYING: Any = {
     **dict.fromkeys(("like", "seeds", "start", "teacher", "limits"), True),
     "lines": {"__all__": {"teacher"}},
+    "features": {"__all__": {"from_"}},
 }
 """Keys of a stage outside its identity: paths of checkpoints, names of parents and limits do not change the result."""
 
@@ -49,7 +51,7 @@ class Step:
     several: bool
     """Whether the stage has more than one seed."""
     parents: Mapping[str, str]
-    """Role → fingerprint; roles are start, teacher, subject:<stage>@<seed>."""
+    """Role → fingerprint; roles are start, teacher, features, features:<n> and subject:<stage>@<seed>."""
     data: Mapping[str, DataSource]
     family: TaskFamily
     """Family of the task that it answers: of the named task that it reads, if it reads just that; else of the main
@@ -174,6 +176,8 @@ class _Planner:
         for line, view in line_views(stage).items():
             if view.teacher is not None:
                 roles[teacher_role(line if stage.lines else "")] = first(view.teacher)
+        for number, source in enumerate(stage.features):
+            roles[feature_role(number)] = first(source.from_)
         return roles
 
     def _step(self, recipe: str, name: str, stage: Stage, seed: int, several: bool, parents: dict[str, str]) -> Step:

@@ -21,6 +21,7 @@ from pipelines.parts.schedules import Schedule
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy
 from pipelines.parts.tokenizers import Tokenizer
+from pipelines.recipe.features import FeatureSource
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import Line
 from pipelines.recipe.starts import Checkpoint, Untrained
@@ -94,6 +95,8 @@ class Stage(StrictModel):
     layout: SerializeAsAny[Layout] = Field(default_factory=Layout.default)
     """How documents of plain text are laid out in rows."""
     backbone: SerializeAsAny[Backbone] | None = None
+    features: tuple[FeatureSource, ...] = Field((), exclude_if=lambda value: not value)
+    """Stages whose networks this one reads as its input, frozen or not; their vectors are put side by side."""
     corruption: tuple[SerializeAsAny[Corruption], ...] = ()
     head: SerializeAsAny[Head] | None = None
     objective: tuple[SerializeAsAny[Objective], ...] = ()
@@ -121,7 +124,16 @@ class Stage(StrictModel):
     """Seeds: one model is trained for each; stages that start from this one use the first."""
 
     @field_validator(
-        "corpus", "corruption", "objective", "strategy", "compression", "suite", "probes", "seeds", mode="before"
+        "corpus",
+        "features",
+        "corruption",
+        "objective",
+        "strategy",
+        "compression",
+        "suite",
+        "probes",
+        "seeds",
+        mode="before",
     )
     @classmethod
     def _listed(cls, value: Any) -> Any:

@@ -22,5 +22,6 @@ class StrictModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, value: Any) -> Any:
-        refuse_unknown_keys(class_words(cls), value, cls.model_fields)
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        refuse_unknown_keys(class_words(cls), value, known)
         return value

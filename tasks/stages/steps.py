@@ -17,6 +17,7 @@ from pipelines.judging.subjects import Subject
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.results import Result
 from pipelines.lineage.store import Artifact, Store, require_space
+from pipelines.recipe.features import feature_role
 from pipelines.recipe.job import Job
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import teacher_role
@@ -148,6 +149,9 @@ def _job(step: Step, threads: int, context: Context) -> Job:
             for line in ("", *step.stage.lines)
             if (role := teacher_role(line)) in step.parents
         },
+        features=tuple(
+            context.artifacts[step.parents[feature_role(number)]].folder for number in range(len(step.stage.features))
+        ),
         subjects=tuple(subjects),
         tables={name: context.tables[name] for name in step.data},
         out=out,

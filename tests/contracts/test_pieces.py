@@ -33,7 +33,7 @@ def test_pieces_by_their_counts_are_the_batch(name: str) -> None:
     assert isinstance(objective, Objective)
     tokenizer, tasks = open_tokenizer(trial.folder), tasks_of(job)
     lightning.seed_everything(0, verbose=False)
-    network = assemble(job.stage, job.start, tokenizer, tasks, "cpu")
+    network = assemble(job.stage, job.start, tokenizer, tasks, "cpu", job.features)
     companions = objective.companions(CompanionFactory(job, network))
     for one in (network, *(companion.network for companion in companions.values())):
         one.eval()

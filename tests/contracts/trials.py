@@ -115,7 +115,7 @@ class Tried:
 def tried(name: str, objective: str | None = None) -> Tried:
     """One optimizer step of the stage `name`, without weight decay, for `objective` alone where it is given.
 
-    A stage with a teacher starts from it; it too was made by one step.
+    A stage with a teacher starts from it; it, and the networks that the stage reads, were made by one step too.
     """
     stage = stages()[name]
     if objective is not None:
@@ -147,6 +147,7 @@ def tried(name: str, objective: str | None = None) -> Tried:
 def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
     """The job of a stage that starts from its teacher, or from nothing."""
     out = shared_folder("trial")
+    read = [one.from_ if "/" in one.from_ else f"{name.partition('/')[0]}/{one.from_}" for one in stage.features]
     share_compiled(out / SCRATCH / COMPILED)
     family, language = family_of(stage), language_of(stage)
     return Job(
@@ -159,6 +160,7 @@ def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
         family=TaskFamily.model_validate(family),
         start=teacher,
         teachers={} if teacher is None else {"": teacher},
+        features=tuple(tried(one).folder for one in read),
         tables=tables(family, language),
         out=out,
     )
@@ -171,4 +173,4 @@ def start_of(job: Job) -> dict[str, Tensor]:
         rows = parquet.read_table(job.tables["train"]).to_pylist()
         task = Task(job.family, tuple(job.family.labels(rows)))
     lightning.seed_everything(job.seed, verbose=False)
-    return dict(assemble(job.stage, job.start, open_tokenizer(job.out), {"": task}, "cpu").state_dict())
+    return dict(assemble(job.stage, job.start, open_tokenizer(job.out), {"": task}, "cpu", job.features).state_dict())

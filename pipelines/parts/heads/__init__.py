@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pipelines.components import Component
@@ -31,6 +32,15 @@ Signals: TypeAlias = "Mapping[Signal, Any]"
 """From signal to tensor, or to a tuple of tensors where the vocabulary says so."""
 
 
+@dataclass(frozen=True)
+class FeatureTokenizer:
+    """The tokenizer of a network that a model reads."""
+
+    tokenizer: PreTrainedTokenizerFast
+    length: int
+    """Number of tokens in the longest row that the network can read."""
+
+
 class Head(Component):
     """A task-specific module on a backbone, with the encoding of its inputs and the decoding of its outputs."""
 
@@ -48,6 +58,8 @@ class Head(Component):
     """Fields with the ground truth, which `encode` adds to a labelled batch."""
     answers_from: ClassVar[frozenset[Signal]] = frozenset()
     """Signals that `answer` reads. Empty for a generative head, whose `answer` calls the network itself."""
+    aligns_words: ClassVar[bool] = False
+    """Whether its rows can be aligned by words with those of another tokenizer: `add_features`."""
     needs_tokens: ClassVar[frozenset[str]] = frozenset()
     """Required features of the tokenizer (`Tokenizer.offers`): `counts`."""
 
@@ -82,6 +94,13 @@ class Head(Component):
         """
         raise NotImplementedError(f"head {self.name}: for plain text only, it does not encode labelled examples")
 
+    def add_features(self, encoded: EncodedExamples, features: Sequence[FeatureTokenizer]) -> None:
+        """Let the batches of `encoded` hold the same rows for the networks that the model reads: Field.FEATURE_….
+
+        Raises DataError where a tokenizer of `features` has no token for any word.
+        """
+        raise NotImplementedError(f"head {self.name}: its rows cannot be aligned with those of another tokenizer")
+
     def answer(
         self,
         network: PreTrainedModel,
@@ -101,7 +120,10 @@ class Head(Component):
 def backbone_inputs(batch: Batch) -> dict[str, Any]:
     """Keyword arguments for a Hugging Face backbone from `batch`, with `documents` if its rows have
     `DOCUMENT_STARTS`."""
-    names = (Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS, Field.POSITION_IDS)
+    names = (
+        *(Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS, Field.POSITION_IDS),
+        *(Field.FEATURE_IDS, Field.FEATURE_MASK, Field.FEATURE_WORDS, Field.FEATURE_STATES),
+    )
     inputs: dict[str, Any] = {str(name): batch[name] for name in names if name in batch}
     if Field.DOCUMENT_STARTS in batch:
         from pipelines.networks.document_attention import documents_of

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from pipelines.errors import DataError, RecipeError
-from pipelines.parts.heads import Batch, Head, Signals, backbone_inputs
+from pipelines.errors import DataError
+from pipelines.parts.heads import Batch, FeatureTokenizer, Head, Signals, backbone_inputs
 from pipelines.parts.heads.token_rows import TokenRows, column
+from pipelines.parts.heads.word_rows import FeatureRows, rows_of_words
 from pipelines.task_families.encoding import IGNORED, EncodedExamples, FieldArrays, pad_rows
 from pipelines.task_families.tagging import OUTSIDE
-from pipelines.task_families.writing_systems import with_leading_spaces
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class WordTaggingHead(Head):
     needs_abilities = frozenset({Ability.ONE_STACK})
     reads = frozenset({"tagging"})
     labels = frozenset({Field.TAG_LABELS})
+    aligns_words = True
 
     transitions: ClassVar[bool] = False
     """Whether the network also scores transitions between tags."""
@@ -62,22 +63,10 @@ class WordTaggingHead(Head):
         *,
         answers: bool = True,
     ) -> EncodedExamples:
-        fast = tokenizer.backend_tokenizer
-        frame = fast.num_special_tokens_to_add(False)
-        if length <= frame:
-            raise RecipeError(f"budget.length: {length} tokens have no room besides {frame} special tokens; raise it")
         sentences: list[list[str]] = column(examples, "tokens")
-        for index, words in enumerate(sentences):
-            if len(words) == 0:
-                raise DataError(f"example {index}: the column 'tokens' is empty")
-        fast.no_padding()
-        fast.enable_truncation(length)
-        # not encode_batch_fast, whose encodings lack the word of each token
-        encodings = fast.encode_batch([with_leading_spaces(words) for words in sentences], is_pretokenized=True)
-        fast.no_truncation()
-        first_tokens = [_first_tokens(encoding.word_ids) for encoding in encodings]
+        rows, words = rows_of_words(sentences, tokenizer, length)
         tags = _tag_indices(examples, sentences, task) if answers else None
-        encoded = EncodedWords(examples, TokenRows.of(encodings, tokenizer), first_tokens, tags)
+        encoded = EncodedWords(examples, rows, words, tags)
         if encoded.uncovered:
             total = sum(map(len, sentences))
             logging.getLogger(__name__).warning(
@@ -87,6 +76,25 @@ class WordTaggingHead(Head):
                 length,
             )
         return encoded
+
+    def add_features(self, encoded: EncodedExamples, features: Sequence[FeatureTokenizer]) -> None:
+        assert isinstance(encoded, EncodedWords)
+        sentences = [example["tokens"] for example in encoded.examples]
+        others = [rows_of_words(sentences, one.tokenizer, one.length) for one in features]
+        total = sum(map(len, encoded.words))
+        for number, other in enumerate(others):
+            missing = total - sum(map(len, other.words))
+            if missing and missing == total:
+                raise DataError(
+                    f"features: the tokenizer of feature {number} has no token for any of {total} words; read a "
+                    "network that was trained on text of this kind"
+                )
+            if missing > 0:
+                logging.getLogger(__name__).warning(
+                    "feature %d: %d of %d words have no vector: they are beyond %d tokens or have none",
+                    *(number, missing, total, features[number].length),
+                )
+        encoded.features = FeatureRows(encoded.lengths, encoded.words, others)
 
     def answer(
         self,
@@ -114,22 +122,26 @@ class WordTaggingHead(Head):
 class EncodedWords(EncodedExamples):
     """Encoded sentences, each an item."""
 
-    first_tokens: Sequence[NDArray[np.int64]]
-    """int64 [covered words, 2] of each sentence: index of each word that has a token, and position of its first
-    token."""
+    words: Sequence[NDArray[np.int64]]
+    """int64 [covered words, 3] of each sentence: index of each word that has a token, and positions of its first and
+    its last token."""
     uncovered: int
     """Number of words without a token, over all sentences."""
+    features: FeatureRows | None = None
+    """The same sentences for the networks that this model reads; None without such networks."""
 
     def __init__(
         self,
         examples: Sequence[Row],
         rows: TokenRows,
-        first_tokens: Sequence[NDArray[np.int64]],
+        words: Sequence[NDArray[np.int64]],
         tags: Sequence[NDArray[np.int64]] | None,
     ) -> None:
         self.examples, self.owners = examples, np.arange(len(examples), dtype=np.int64)
-        self.lengths, self.first_tokens = rows.lengths, first_tokens
-        self.uncovered = sum(len(example["tokens"]) for example in examples) - sum(map(len, first_tokens))
+        self.lengths, self.words = rows.lengths, words
+        self.first_tokens = [one[:, :2] for one in words]
+        """int64 [covered words, 2] of each sentence: `words` without the last token."""
+        self.uncovered = sum(len(example["tokens"]) for example in examples) - sum(map(len, words))
         self._rows, self._tags = rows, tags
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
@@ -143,16 +155,9 @@ class EncodedWords(EncodedExamples):
                 row[tokens] = self._tags[item][words]
                 labels.append(row)
             fields[Field.TAG_LABELS] = pad_rows(labels, IGNORED)
+        if self.features is not None:
+            fields |= self.features.collate(chosen, fields[Field.INPUT_IDS].shape[1])
         return fields
-
-
-def _first_tokens(words: Sequence[int | None]) -> NDArray[np.int64]:
-    """int64 [covered words, 2]: each word that has a token, and its first one. `words` is the word of each token."""
-    firsts: dict[int, int] = {}
-    for token, word in enumerate(words):
-        if word is not None:
-            firsts.setdefault(word, token)
-    return np.asarray(sorted(firsts.items()), dtype=np.int64).reshape(-1, 2)
 
 
 def _tag_indices(examples: Sequence[Row], sentences: Sequence[Sequence[str]], task: Task) -> list[NDArray[np.int64]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -37,6 +37,8 @@ class Words(Tokenizer, name="words"):
     """Whether to lowercase; accents are kept."""
     split_chinese: bool = True
     """Whether each Chinese character is a word; false if the text already has spaces between words."""
+    split: Literal["symbols", "spaces"] = Field("symbols", exclude_if=lambda value: value == "symbols")
+    """Where words end: also before and after symbols, or at spaces only, for text that is given as words."""
     sample_bytes: int = Field(20_000_000, gt=0)
     """UTF-8 bytes of text to learn the vocabulary from."""
 
@@ -78,7 +80,8 @@ class Words(Tokenizer, name="words"):
         fast.normalizer = normalizers.BertNormalizer(
             handle_chinese_chars=self.split_chinese, strip_accents=False, lowercase=self.lowercase
         )
-        fast.pre_tokenizer = pre_tokenizers.Whitespace()
+        by_symbols = self.split == "symbols"
+        fast.pre_tokenizer = pre_tokenizers.Whitespace() if by_symbols else pre_tokenizers.WhitespaceSplit()
         return fast
 
     def tiny(self) -> Self:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
+from pipelines.models.features import encode_examples
 from pipelines.models.opening import ModelRecord, OpenedModel, open_config, open_lines, open_tokenizer
 from pipelines.models.text_network import ServedNetwork
 from pipelines.networks.folder import ONNX
@@ -81,7 +82,9 @@ class Answerer:
         torch.set_num_threads(self._threads)
         opened = self._opened
         length = int(opened.tokenizer.model_max_length)
-        encoded = opened.record.head.encode(rows, self.task, opened.tokenizer, length, answers=False)
+        encoded = encode_examples(
+            opened.record.head, rows, self.task, opened.tokenizer, length, opened.features, answers=False
+        )
         with torch.inference_mode():
             outputs = self._outputs(encoded)
             return opened.record.head.answer(opened.network, encoded, outputs, self.task, opened.tokenizer)

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import RecipeError
+from pipelines.models.features import FEATURES
 from pipelines.models.opening import (
     LineRecord,
     ModelRecord,
     build_network,
     choose_attention,
     open_config,
+    open_model,
     open_tokenizer,
     read_weights,
 )
@@ -26,6 +28,7 @@ from pipelines.parts.strategies import Strategy
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import Task
+from pipelines.training.assembly.features import load_features, settings_of
 from pipelines.training.assembly.head_weights import continued_weights
 from pipelines.training.assembly.new_words import MULTIPLE, extend_vocabulary, pieces_of_new_words
 
@@ -41,13 +44,18 @@ def assemble(
     tokenizer: PreTrainedTokenizerFast,
     tasks: Mapping[str, Task | None],
     accelerator: str,
+    features: Sequence[Path] = (),
 ) -> PreTrainedModel:
     """Build the network of `stage` in training mode, with the weights in `start` or random ones.
 
-    `tasks` holds the task of every line, None for one on plain text. Random weights come from torch's global generator:
-    seed it first. Raises RecipeError when weights do not match.
+    `tasks` holds the task of every line, None for one on plain text. The network reads those in the folders `features`,
+    one for each of the stage's. Random weights come from torch's global generator: seed it first. Raises RecipeError
+    when weights do not match.
     """
     config = _config(stage, start, tokenizer)
+    read = [open_model(folder, accelerator) for folder in features]
+    if read:
+        setattr(config, FEATURES, [settings_of(one, opened) for one, opened in zip(stage.features, read, strict=True)])
     choose_attention(config, accelerator)
     before = ModelRecord.read(config)
     record = _record(stage, tasks, before.extensions if before else ())
@@ -55,6 +63,8 @@ def assemble(
     if start is not None and not isinstance(stage.start, Untrained):
         pieces = pieces_of_new_words(open_tokenizer(start), tokenizer) if stage.vocabulary is not None else {}
         _take_weights(network, start, stage, before, record, pieces)
+    if read:
+        load_features(network, read)
     added = tuple(one for one in stage.strategy if _extends(one) and one not in record.extensions)
     for strategy in added:
         strategy.extend(network)

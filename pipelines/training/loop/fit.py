@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any, cast
 from pipelines.errors import RecipeError
 from pipelines.lineage.results import CHECKPOINTS, COMPILED, METRICS, SCRATCH, Result
 from pipelines.models.classifier import load_classifier
+from pipelines.models.features import save_feature_tokenizers
 from pipelines.models.opening import line_network
 from pipelines.parts.accelerators import Accelerator, installed_accelerators
 from pipelines.parts.distributions import Distribution
+from pipelines.parts.heads import FeatureTokenizer
 from pipelines.parts.objectives import Companion
 from pipelines.recipe.lines import line_views
 from pipelines.task_families import Task
 from pipelines.training.assembly.assemble import assemble, set_dropout
 from pipelines.training.assembly.companions import CompanionFactory, save_companions
 from pipelines.training.assembly.export import export, final_network
+from pipelines.training.assembly.features import feature_tokenizers_of, mixed_layers
 from pipelines.training.assembly.fertility import check_tokenizer
 from pipelines.training.batches.micro_batches import MicroBatches, partition_for
 from pipelines.training.checkpoints.folder import Checkpoints
@@ -53,7 +56,8 @@ def fit(job: Job) -> Result:
     tasks = tasks_of(job)
     lightning.seed_everything(job.seed, verbose=False)
     measured = check_tokenizer(stage, job.stage_name, tables_of(job), tokenizer, job.language) if stage.trains else {}
-    network = assemble(stage, job.start, tokenizer, tasks, job.runtime.accelerator)
+    network = assemble(stage, job.start, tokenizer, tasks, job.runtime.accelerator, job.features)
+    features = feature_tokenizers_of(job, network.config)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     result, companions, accelerators = Result(), dict[str, dict[str, Companion]](), list[Accelerator]()
     if stage.trains:
@@ -67,17 +71,18 @@ def fit(job: Job) -> Result:
             for one in (network, *(companion.network for companion in others)):
                 attend_within_documents(one)
         accelerators = _accelerate([network, *(one.network for one in others)], job)
-        result, network = _train(job, network, companions, tokenizer, tasks, accelerators)
+        result, network = _train(job, network, companions, tokenizer, features, tasks, accelerators)
     if process_group.rank() > 0:
         return result  # only rank 0 writes
     conversions = [compression for compression in stage.compression if compression.replaces_weights]
     exported = job.out / SCRATCH / "exported" if conversions else job.out
     export(network, tokenizer, stage.budget.length, exported)
+    save_feature_tokenizers(features, exported)
     for line, made in companions.items():
         save_companions(made, exported, line)
     for conversion in conversions:
         conversion.convert(exported, load_classifier(exported), job.out)
-    metrics = {**result.metrics, **measured}
+    metrics = {**result.metrics, **measured, **mixed_layers(network)}
     return result.model_copy(update={"parameters": parameters, "metrics": metrics, "compiled": bool(accelerators)})
 
 
@@ -110,6 +115,7 @@ def _train(
     network: PreTrainedModel,
     companions: Mapping[str, dict[str, Companion]],
     tokenizer: PreTrainedTokenizerFast,
+    features: Sequence[FeatureTokenizer],
     tasks: Mapping[str, Task | None],
     accelerators: Sequence[Accelerator],
 ) -> tuple[Result, PreTrainedModel]:
@@ -126,8 +132,8 @@ def _train(
     from pipelines.training.loop.resume import ResumePoint
 
     stage, scratch = job.stage, job.out / SCRATCH
-    batches = batches_of(job, tasks, tokenizer)
-    validation, every = validation_of(job, tasks, tokenizer), None
+    batches = batches_of(job, tasks, tokenizer, features)
+    validation, every = validation_of(job, tasks, tokenizer, features), None
     if validation is not None:
         every = min(len(batches), batches.steps_per_epoch)
     lines = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,9 @@ import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.lineage.results import SCRATCH
+from pipelines.models.features import encode_examples
 from pipelines.models.opening import open_tokenizer
+from pipelines.parts.heads import FeatureTokenizer
 from pipelines.parts.mixing import Mixing
 from pipelines.recipe.lines import line_views
 from pipelines.task_families import Row, Task
@@ -52,10 +54,18 @@ def _line_seed(seed: int, line: str) -> int:
     return int(np.random.SeedSequence([seed, 10, *line.encode()]).generate_state(1)[0])
 
 
-def batches_of(job: Job, tasks: Mapping[str, Task | None], tokenizer: PreTrainedTokenizerFast) -> StageBatches:
-    """The training batches of a stage, whose lines have the tasks `tasks`; None for a line on plain text."""
+def batches_of(
+    job: Job,
+    tasks: Mapping[str, Task | None],
+    tokenizer: PreTrainedTokenizerFast,
+    features: Sequence[FeatureTokenizer] = (),
+) -> StageBatches:
+    """The training batches of a stage, whose lines have the tasks `tasks`; None for a line on plain text.
+
+    `features` are the tokenizers of the networks that the stage's network reads.
+    """
     jobs = lines_of(job)
-    batches = [_line_batches(one, tasks[name], tokenizer) for name, one in jobs.items()]
+    batches = [_line_batches(one, tasks[name], tokenizer, features) for name, one in jobs.items()]
     if not job.stage.lines:
         return StageBatches(batches, job.seed)
     budget, mixing = job.stage.budget, job.stage.mixing or Mixing.default()
@@ -68,8 +78,10 @@ def batches_of(job: Job, tasks: Mapping[str, Task | None], tokenizer: PreTrained
     return StageBatches(batches, job.seed, order)
 
 
-def _line_batches(job: Job, task: Task | None, tokenizer: PreTrainedTokenizerFast) -> PlainBatches | ExampleBatches:
-    return _plain_batches(job, tokenizer) if task is None else _example_batches(job, task, tokenizer)
+def _line_batches(
+    job: Job, task: Task | None, tokenizer: PreTrainedTokenizerFast, features: Sequence[FeatureTokenizer]
+) -> PlainBatches | ExampleBatches:
+    return _plain_batches(job, tokenizer) if task is None else _example_batches(job, task, tokenizer, features)
 
 
 def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches:
@@ -94,7 +106,9 @@ def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches
     )
 
 
-def _example_batches(job: Job, task: Task, tokenizer: PreTrainedTokenizerFast) -> ExampleBatches:
+def _example_batches(
+    job: Job, task: Task, tokenizer: PreTrainedTokenizerFast, features: Sequence[FeatureTokenizer]
+) -> ExampleBatches:
     """Batches of labelled examples; or, where a teacher labels them, also of the task's unlabelled texts."""
     stage, budget = job.stage, job.stage.budget
     assert stage.head is not None and budget.epochs is not None
@@ -104,14 +118,17 @@ def _example_batches(job: Job, task: Task, tokenizer: PreTrainedTokenizerFast) -
     labelled = "task_text" not in stage.corpus
     if not labelled:
         rows = [*rows, *({"text": text} for text in _column(job.tables["task_text"], "text"))]
-    encoded = stage.head.encode(rows, task, tokenizer, budget.length, answers=labelled)
+    encoded = encode_examples(stage.head, rows, task, tokenizer, budget.length, features, answers=labelled)
     per_epoch = math.ceil(len(encoded) / budget.batch_texts)
     steps = max(1, round(budget.epochs * per_epoch))
     return ExampleBatches(encoded, size=budget.batch_texts, steps=steps, seed=job.seed)
 
 
 def validation_of(
-    job: Job, tasks: Mapping[str, Task | None], tokenizer: PreTrainedTokenizerFast
+    job: Job,
+    tasks: Mapping[str, Task | None],
+    tokenizer: PreTrainedTokenizerFast,
+    features: Sequence[FeatureTokenizer] = (),
 ) -> StageValidation | None:
     """The validation of the labelled lines of a stage; None where it has none."""
     lines = {}
@@ -119,7 +136,8 @@ def validation_of(
         head, task = one.stage.head, tasks[name]
         if task is not None:
             assert head is not None
-            encoded = head.encode(_rows(one, "validation"), task, tokenizer, one.stage.budget.length)
+            length = one.stage.budget.length
+            encoded = encode_examples(head, _rows(one, "validation"), task, tokenizer, length, features)
             lines[name] = Validation(head, task, encoded, tokenizer)
     return StageValidation(lines) if lines else None
 

@@ -116,6 +116,7 @@ class StageModule(lightning.LightningModule):
         fields: dict[Field, Any] = {Field(name): value for name, value in micro_batch.fields.items()}
         if (at_line, number) in self._memory and self.batches.continues(self.global_step):
             fields[Field.MEMORY] = self._memory[at_line, number]
+        fields = dict(line.features.with_states(fields, fields.get(Field.ITEMS)))
         step = TrainingStep(
             fields, {}, line.network, line.call_companion, line.needed_signals, line.overwritable_signals
         )
@@ -200,12 +201,13 @@ class StageModule(lightning.LightningModule):
         assert self.validation is not None
         name, number = self.validation.locate(index)
         line = next(one for one in self.lines if one.name == name)
-        fields = {Field(field): value for field, value in batch.items()}
+        given = {Field(field): value for field, value in batch.items()}
+        fields = self.validation.lines[name].with_features(number, given, line.network)
         needed = line.needed_signals | line.head.answers_from
         signals = line.head.signals(line.network, fields, needed) if needed else {}
         step = TrainingStep(fields, signals, line.network, line.call_companion, line.needed_signals)
         total, terms = self._loss(line, step, held_out=True)
-        self.validation.lines[name].add_batch(number, fields, signals, float(total) if terms else None)
+        self.validation.lines[name].add_batch(number, given, signals, float(total) if terms else None)
 
     def on_validation_epoch_end(self) -> None:
         assert self.validation is not None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.parts.objectives import Batch, Companion, Signals
 from pipelines.training.assembly.answer_cache import AnswerCache
+from pipelines.training.assembly.feature_cache import FeatureCache
 from pipelines.training.batches.micro_batches import term_counts
 from pipelines.vocabulary import Ability, Field, Signal
 
@@ -44,6 +45,7 @@ class TrainedLine:
                 self.companion_forward[companion] = one.forward
             else:
                 self.companion_forward[companion] = AnswerCache(one.forward, batches.items)
+        self.features = FeatureCache(network, batches.items)
         self.needed_signals: frozenset[Signal] = frozenset().union(*(one.needs_signals for one in self.objectives))
         readers = Counter(signal for objective in self.objectives for signal in objective.needs_signals)
         self.overwritable_signals = frozenset(signal for signal, number in readers.items() if number == 1)

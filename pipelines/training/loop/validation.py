@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pipelines.training.assembly.feature_cache import FeatureCache
 from pipelines.training.batches.examples import SortedBatches
 
 if TYPE_CHECKING:
@@ -68,11 +69,20 @@ class Validation:
         self.gold = [task.family.gold(row) for row in encoded.examples]
         self._outputs: list[tuple[NDArray[np.int64], Batch, Signals]] = []
         self._losses: list[tuple[float, int]] = []
+        self._features: FeatureCache | None = None
 
     @property
     def monitor(self) -> str:
         """Metric for early stopping and for the choice of the best weights."""
         return f"validation/{self.task.family.metrics[0]}"
+
+    def with_features(self, index: int, batch: Batch, network: PreTrainedModel) -> Batch:
+        """Batch number `index` with the states of the frozen networks that `network` reads, if it reads any."""
+        import torch
+
+        if self._features is None:
+            self._features = FeatureCache(network, self.encoded)
+        return self._features.with_states(batch, torch.from_numpy(self.batches.chosen[index]).to(network.device))
 
     def add_batch(self, index: int, batch: Batch, signals: Signals, loss: float | None) -> None:
         """Keep the outputs and the loss of batch number `index`."""

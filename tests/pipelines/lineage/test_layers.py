@@ -36,6 +36,7 @@ training.checkpoints.folder training.checkpoints.local_files training.loop train
 training.loop.inputs training.loop.module training.loop.no_op_profiler training.loop.resume training.loop.seeding
 training.loop.stopping training.loop.trained_line training.loop.validation training.metrics_log training.ranks
 training.ranks.process_group vocabulary
+models.features parts.backbones training.assembly.feature_cache training.assembly.features
 """
 """The modules that compute every training stage: a change of any of them computes every model anew."""
 

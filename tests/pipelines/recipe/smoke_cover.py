@@ -45,7 +45,7 @@ def settings_of(step: Step) -> list[tuple[str, str]]:
     stage = step.stage
     asked = {
         "teacher": stage.teacher, "vocabulary": stage.vocabulary, "dropout": stage.dropout,
-        "labelled": stage.budget.labelled, "patience": stage.budget.patience,
+        "labelled": stage.budget.labelled, "patience": stage.budget.patience, "features": stage.features or None,
     }  # fmt: skip
     family = [] if stage.kind.reads_plain_text else [("family", step.family.name)]
     return [
