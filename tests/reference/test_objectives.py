@@ -105,6 +105,31 @@ def test_match_hidden_compares_evenly_spaced_layers_over_real_tokens_only() -> N
     assert ours == pytest.approx(expected, rel=TOLERANCE)
 
 
+def test_match_hidden_projects_a_narrow_student_to_its_teachers_width_and_reads_rows_without_padding() -> None:
+    """TinyBERT, eq. 8: the mean square of H_S · W_h − H_T; eq. 9: the same of the embeddings, with W_e."""
+    random = np.random.default_rng(0)
+    student, teacher = random.normal(size=(3, 2, 5, 4)), random.normal(size=(5, 2, 5, 6))
+    objective = MatchHidden()
+    projection = objective.build(BertConfig(hidden_size=4), BertConfig(hidden_size=6))
+    assert projection is not None
+    w_e, w_h = (dict(projection.named_parameters())[f"{name}.weight"] for name in ("embeddings", "layers"))
+    maps = [one.detach().double().numpy().T for one in (w_e, w_h, w_h)]
+    expected = np.mean([np.square(student[i] @ maps[i] - teacher[2 * i]).mean() for i in range(3)])
+    signals = {Signal.HIDDEN_STATES: tuple(torch.from_numpy(layer).float() for layer in student)}
+    step = TrainingStep(
+        {Field.INPUT_IDS: torch.ones(2, 5, dtype=torch.int64)},
+        signals,
+        torch.nn.Identity(),  # type: ignore[arg-type]
+        lambda *_: {Signal.HIDDEN_STATES: tuple(torch.from_numpy(layer).float() for layer in teacher)},
+        modules={objective.name: projection},
+    )
+    (value,) = objective.loss(step).values()
+    value.backward()  # type: ignore[no-untyped-call]
+    assert float(value.detach()) == pytest.approx(expected, rel=TOLERANCE)
+    assert w_e.grad is not None and w_h.grad is not None and float(w_e.grad.norm() * w_h.grad.norm()) > 0
+    assert objective.build(BertConfig(hidden_size=6), BertConfig(hidden_size=6)) is None
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_cross_entropy_with_smoothing_mixes_in_the_uniform_distribution(smoothing: float) -> None:
     random = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from pipelines.components import Component
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
     from transformers import PretrainedConfig, PreTrainedModel
 
 Batch: TypeAlias = "Mapping[Field, Any]"
@@ -63,6 +63,8 @@ class TrainingStep:
     """The signals that this stage's objectives need of the trained network."""
     overwritable: frozenset[Signal] = frozenset()
     """The signals among `requested` that a single objective reads and nothing else: it may overwrite them in place."""
+    modules: Mapping[str, nn.Module] = field(default_factory=dict)
+    """The modules that objectives own, by the objective's name."""
     all_gather: Callable[[Tensor], Tensor] = field(default=lambda rows: rows)
     """`all_gather(rows)`: the rows of every rank, concatenated in the order of ranks. A collective: every rank must
     call it. The gradient of a rank flows to its own rows."""
@@ -102,6 +104,15 @@ class Objective(Component):
     def companions(self, make: Companions) -> dict[str, Companion]:
         """Networks that this objective uses alongside the trained one, by name. Called once, before training."""
         return {}
+
+    def build(self, student: PretrainedConfig, teacher: PretrainedConfig | None) -> nn.Module | None:
+        """A module of this objective's own, randomly initialised from the global generator; None if it needs none.
+
+        It trains with the network that `student` configures, is available as `step.modules[self.name]`, and is saved
+        in the subfolder `objectives` of the model's folder, from which the next stage with the same objective
+        continues it; the model's own weights never include it. `teacher` configures the frozen companion, if any.
+        """
+        return None
 
     def rewrite(self, step: TrainingStep) -> Batch:
         """The batch for the trained network. A pure function of the step and torch's global generator."""

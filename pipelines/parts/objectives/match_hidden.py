@@ -9,15 +9,18 @@ from pipelines.parts.objectives import Batch, Companion, Companions, Objective, 
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
-    from torch import Tensor
-    from transformers import PreTrainedModel
+    from collections.abc import Sequence
+
+    from torch import Tensor, nn
+    from transformers import PretrainedConfig, PreTrainedModel
 
 
 class MatchHidden(Objective, name="match_hidden"):
     """Mean squared error between hidden states over the tokens that are not padding, mean over the student's layers.
 
     Student layer i (0 is the embeddings) matches teacher layer i · (teacher layers / student layers), the uniform map
-    of TinyBERT §4.1. Both must have the same hidden size.
+    of TinyBERT §4.1. Where the student is narrower or wider than its teacher, learned projections map its states to
+    the teacher's width: W_h of eq. 8 for all layers, W_e of eq. 9 for the embeddings.
     """
 
     paper = "arXiv:1909.10351"
@@ -27,13 +30,22 @@ class MatchHidden(Objective, name="match_hidden"):
     def companions(self, make: Companions) -> dict[str, Companion]:
         return {"teacher": make.teacher()}
 
+    def build(self, student: PretrainedConfig, teacher: PretrainedConfig | None) -> nn.Module | None:
+        from pipelines.networks.state_projection import StateProjection
+
+        if teacher is None or student.hidden_size == teacher.hidden_size:
+            return None
+        return StateProjection(student.hidden_size, teacher.hidden_size)
+
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         import torch
 
-        student = cast("tuple[Tensor, ...]", step.signals[Signal.HIDDEN_STATES])
+        student = cast("Sequence[Tensor]", step.signals[Signal.HIDDEN_STATES])
+        if (projection := step.modules.get(self.name)) is not None:
+            student = projection(student)
         teacher = cast("tuple[Tensor, ...]", step.companion_signals("teacher")[Signal.HIDDEN_STATES])
         stride = (len(teacher) - 1) / (len(student) - 1)
-        mask = step.batch[Field.ATTENTION_MASK].unsqueeze(-1)
+        mask = _mask(step.batch).unsqueeze(-1)
         count = mask.sum() * student[0].shape[-1]
         terms = [
             ((state.float() - teacher[round(layer * stride)].float()).square() * mask).sum() / count
@@ -42,4 +54,12 @@ class MatchHidden(Objective, name="match_hidden"):
         return {"match_hidden": torch.stack(terms).mean()}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
-        return {"match_hidden": int(batch[Field.ATTENTION_MASK].sum())}
+        return {"match_hidden": int(_mask(batch).sum())}
+
+
+def _mask(batch: Batch) -> Tensor:
+    """int64 [B, L]: 1 for a token, 0 for padding; all 1 where nothing is padded, as in rows of plain text."""
+    import torch
+
+    mask: Tensor | None = batch.get(Field.ATTENTION_MASK)
+    return torch.ones_like(batch[Field.INPUT_IDS]) if mask is None else mask

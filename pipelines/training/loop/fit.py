@@ -24,6 +24,7 @@ from pipelines.training.assembly.companions import CompanionFactory, save_compan
 from pipelines.training.assembly.export import export, final_network
 from pipelines.training.assembly.features import feature_tokenizers_of, mixed_layers
 from pipelines.training.assembly.fertility import check_tokenizer
+from pipelines.training.assembly.objective_modules import build_modules, save_modules
 from pipelines.training.batches.micro_batches import MicroBatches, partition_for
 from pipelines.training.checkpoints.folder import Checkpoints
 from pipelines.training.loop.inputs import batches_of, tables_of, tasks_of, tokenizer_of, validation_of
@@ -35,6 +36,7 @@ from pipelines.training.ranks import process_group
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
+    from torch import nn
     from torch.utils.data import Dataset
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
@@ -60,9 +62,11 @@ def fit(job: Job) -> Result:
     features = feature_tokenizers_of(job, network.config)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     result, companions, accelerators = Result(), dict[str, dict[str, Companion]](), list[Accelerator]()
+    modules: dict[str, dict[str, nn.Module]] = {}
     if stage.trains:
         companions = _companions(job, network)
         others = [one for line in companions.values() for one in line.values()]
+        modules = build_modules(job, network, companions)
         for trained in (network, *(one.network for one in others if one.trains)):
             set_dropout(trained, stage.dropout)
         if any(_within_documents(view) for view in line_views(stage).values()):
@@ -71,7 +75,7 @@ def fit(job: Job) -> Result:
             for one in (network, *(companion.network for companion in others)):
                 attend_within_documents(one)
         accelerators = _accelerate([network, *(one.network for one in others)], job)
-        result, network = _train(job, network, companions, tokenizer, features, tasks, accelerators)
+        result, network = _train(job, network, companions, modules, tokenizer, features, tasks, accelerators)
     if process_group.rank() > 0:
         return result  # only rank 0 writes
     conversions = [compression for compression in stage.compression if compression.replaces_weights]
@@ -80,6 +84,7 @@ def fit(job: Job) -> Result:
     save_feature_tokenizers(features, exported)
     for line, made in companions.items():
         save_companions(made, exported, line)
+        save_modules(modules[line], exported, line)
     for conversion in conversions:
         conversion.convert(exported, load_classifier(exported), job.out)
     metrics = {**result.metrics, **measured, **mixed_layers(network)}
@@ -114,6 +119,7 @@ def _train(
     job: Job,
     network: PreTrainedModel,
     companions: Mapping[str, dict[str, Companion]],
+    modules: Mapping[str, dict[str, nn.Module]],
     tokenizer: PreTrainedTokenizerFast,
     features: Sequence[FeatureTokenizer],
     tasks: Mapping[str, Task | None],
@@ -144,6 +150,7 @@ def _train(
             companions[name],
             one,
             1.0 if name == "" else stage.lines[name].weight,
+            modules[name],
         )
         for (name, view), one in zip(line_views(stage).items(), batches.lines, strict=True)
     ]
@@ -158,10 +165,10 @@ def _train(
     )
     distributed = partition.ranks > 1
     distribution = job.runtime.distribution if distributed else Distribution.default()
-    if distribution.shards_weights and any(one.trains for line in lines for one in line.companions.values()):
+    if distribution.shards_weights and any(line.trained_modules for line in lines):
         raise RecipeError(
             f"training.distribution: {distribution.name} shards a single network, but stage {job.stage_name} trains a "
-            "companion as well; use ddp"
+            "companion, or parameters of an objective, as well; use ddp"
         )
     log = MetricsLog(job.out / METRICS, job.runtime.log_every, tokens)
     stop = StopRequest()

@@ -58,12 +58,11 @@ class StageModule(lightning.LightningModule):
         self.stopping = False
         """Whether all ranks have agreed to stop after this step."""
         self.lines = tuple(lines)
-        # only companions that train are part of this module's weights, checkpoints and training mode
+        # of the companions only those that train are part of this module's weights, checkpoints and training mode
         trained = {
-            f"{line.name}-{name}" if line.name else name: one.network
+            f"{line.name}-{name}" if line.name else name: one
             for line in lines
-            for name, one in line.companions.items()
-            if one.trains
+            for name, one in line.trained_modules.items()
         }
         self.trained_companions = nn.ModuleDict(trained)
         self._memory: dict[tuple[int, int], tuple[Tensor, ...]] = {}
@@ -118,7 +117,7 @@ class StageModule(lightning.LightningModule):
             fields[Field.MEMORY] = self._memory[at_line, number]
         fields = dict(line.features.with_states(fields, fields.get(Field.ITEMS)))
         step = TrainingStep(
-            fields, {}, line.network, line.call_companion, line.needed_signals, line.overwritable_signals
+            fields, {}, line.network, line.call_companion, line.needed_signals, line.overwritable_signals, line.modules
         )
         if self.partition.ranks > 1:
             step.all_gather = lambda rows: process_group.all_gather_rows(rows if micro_batch.counted else rows[:0])
@@ -205,7 +204,9 @@ class StageModule(lightning.LightningModule):
         fields = self.validation.lines[name].with_features(number, given, line.network)
         needed = line.needed_signals | line.head.answers_from
         signals = line.head.signals(line.network, fields, needed) if needed else {}
-        step = TrainingStep(fields, signals, line.network, line.call_companion, line.needed_signals)
+        step = TrainingStep(
+            fields, signals, line.network, line.call_companion, line.needed_signals, modules=line.modules
+        )
         total, terms = self._loss(line, step, held_out=True)
         self.validation.lines[name].add_batch(number, given, signals, float(total) if terms else None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pipelines.parts.objectives import Batch, Companion, Signals
@@ -13,7 +13,7 @@ from pipelines.training.batches.micro_batches import term_counts
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
     from transformers import PreTrainedModel
 
     from pipelines.recipe.schema import Stage
@@ -35,10 +35,13 @@ class TrainedLine:
         companions: dict[str, Companion],
         batches: PlainBatches | ExampleBatches,
         weight: float = 1.0,
+        modules: Mapping[str, nn.Module] | None = None,
     ) -> None:
         assert view.head is not None
         self.name, self.network, self.companions, self.weight = name, network, companions, weight
         self.head, self.objectives = view.head, view.objective
+        self.modules: Mapping[str, nn.Module] = modules or {}
+        """The modules that objectives own, by the objective's name."""
         self.companion_forward: dict[str, Callable[[Batch, frozenset[Signal]], Signals]] = {}
         for companion, one in companions.items():
             if one.trains or batches.items is None:
@@ -51,6 +54,12 @@ class TrainedLine:
         self.overwritable_signals = frozenset(signal for signal, number in readers.items() if number == 1)
         able = view.backbone is not None and Ability.MEMORY in view.backbone.offers
         self.has_memory = able and Field.MEMORY in view.layout.provides and Signal.MEMORY in view.head.provides
+
+    @property
+    def trained_modules(self) -> dict[str, nn.Module]:
+        """What trains besides the network, by name: companions, and modules of objectives."""
+        companions = {name: one.network for name, one in self.companions.items() if one.trains}
+        return {**companions, **{f"objective-{name}": module for name, module in self.modules.items()}}
 
     def call_companion(self, name: str, batch: Batch, requested: frozenset[Signal]) -> Signals:
         """The signals `requested` of companion `name` for `batch`."""
