@@ -31,6 +31,7 @@ FAMILIES = {
     "segmentations": "pipelines.parts.segmentations",
     "layouts": "pipelines.parts.layouts",
     "corruptions": "pipelines.parts.corruptions",
+    "architectures": "pipelines.parts.architectures",
     "backbones": "pipelines.parts.backbones",
     "heads": "pipelines.parts.heads",
     "objectives": "pipelines.parts.objectives",
@@ -196,6 +197,8 @@ def _yaml(value: object) -> str:
         return str(value).lower()
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(_yaml, value))}]"
+    if isinstance(value, Component):
+        return value.name
     return str(value)
 
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipelines.parts.architectures import Architecture
 from pipelines.vocabulary import Ability
 
-WIDTHS = ("hidden_size", "n_embd", "d_model")
-LAYERS = ("num_hidden_layers", "n_layer", "num_layers")
-DECODER_LAYERS = ("num_decoder_layers",)
-"""Configuration keys of the hidden size and of the numbers of layers, in the spellings of the architectures."""
+USUAL_WIDTH, USUAL_LAYERS = 768, 12
+"""Dimensions where a recipe states none."""
 RELATIVE = 2
 """Cost factor of attention with relative positions, for which there is no fused kernel."""
 
@@ -26,14 +25,21 @@ class BackboneSize:
 
     @property
     def width(self) -> float:
-        # the score of a counted token is looked up
-        return 1.0 if Ability.COUNTED in self.offers else _first(self.dims, WIDTHS, 768.0)
+        if Ability.COUNTED in self.offers:  # the score of a counted token is looked up
+            return 1.0
+        return float(self.dims.get(self._architecture.width if self._architecture else "hidden_size") or USUAL_WIDTH)
 
     @property
     def layers(self) -> float:
-        # a table has no layers; that of word vectors has a width
-        usual = 0.0 if "hidden_size" in self.dims or Ability.COUNTED in self.offers else 12.0
-        return _first(self.dims, LAYERS, usual) + _first(self.dims, DECODER_LAYERS, 0.0)
+        if self._architecture is None:  # a table has no layers; that of word vectors has a width
+            table = "hidden_size" in self.dims or Ability.COUNTED in self.offers
+            return float(self.dims.get("num_hidden_layers") or (0 if table else USUAL_LAYERS))
+        first, *others = (self.dims.get(stack.count_key) for stack in self._architecture.stacks.values())
+        return float(first or USUAL_LAYERS) + sum(float(count or 0) for count in others)
+
+    @property
+    def _architecture(self) -> Architecture | None:
+        return Architecture.of({"model_type": self.dims.get("architecture", self.dims.get("model_type"))})
 
 
 def forward_operations(backbone: BackboneSize, length: int) -> float:
@@ -47,7 +53,3 @@ def forward_operations(backbone: BackboneSize, length: int) -> float:
         * (24 * width**2 + 4 * length * width)
         * (RELATIVE if Ability.TWO_STREAM in backbone.offers else 1)
     )
-
-
-def _first(dims: Mapping[str, Any], names: tuple[str, ...], otherwise: float) -> float:
-    return next((float(dims[name]) for name in names if dims.get(name)), otherwise)

@@ -1,7 +1,8 @@
-"""A new objective is one new file: a recipe names it, a stage trains on it, and nothing else changes."""
+"""A new objective or architecture is one new file: a recipe names it, a stage trains on it, nothing else changes."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RecipeError
-from tests.pipelines.training.small_recipe import RECIPE
+from pipelines.parts.architectures import Architecture
+from tests.pipelines.training.small_recipe import GENERAL, RECIPE
 from tests.steps import ROOT, library_of
 
 FOCAL = '''\
@@ -59,29 +61,101 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from tests.steps import job_of, library_of, plan_of
-folder, *tables = map(Path, sys.argv[1:])
+folder, *tables = map(Path, sys.argv[2:])
 assert Path(pipelines.__file__).is_relative_to(folder)
 tables = {path.stem: path for path in tables}
 sources = {name: DataSource(digest=name, path=str(path)) for name, path in tables.items()}
 step = plan_of(library_of(folder, small=(folder / "small.yaml").read_text()), "small", sources, tiny=True).steps[0]
 result = run(job_of(step, {}, tables, folder / "out"))
 lines = read_metrics(folder / "out" / METRICS)
-print(json.dumps([line["train/focal"] for line in lines if "train/focal" in line]))
+term = sys.argv[1]
+print(json.dumps([line[term] for line in lines if term in line]))
 """
 WITH_FOCAL = RECIPE.replace("[masked_lm, contrastive]", "[{name: focal_masked_lm, gamma: 1.5}, contrastive]")
 
 
-def test_a_stage_trains_on_an_objective_that_is_one_file(tmp_path: Path, tables: dict[str, Path]) -> None:
-    shutil.copytree(ROOT / "pipelines", tmp_path / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "pipelines" / "parts" / "objectives" / "focal_masked_lm.py").write_text(FOCAL, encoding="utf-8")
-    (tmp_path / "small.yaml").write_text(WITH_FOCAL, encoding="utf-8")
-    command = [sys.executable, "-c", TRAIN, str(tmp_path), *map(str, tables.values())]
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+DISTILBERT = '''\
+"""DistilBERT (Sanh et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pipelines.parts.architectures import Architecture, AttentionNames, LayerNames
+from pipelines.vocabulary import Ability
+
+
+class DistilBert(Architecture, name="distilbert"):
+    """An encoder without token types."""
+
+    paper = "arXiv:1910.01108"
+
+    offers = frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS})
+    tiny: ClassVar[Mapping[str, int]] = {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64}
+    width = "dim"
+    stacks: ClassVar[Mapping[str, LayerNames]] = {
+        "transformer.layer": LayerNames(
+            "n_layers",
+            ("ffn.lin1", "ffn.lin2"),
+            AttentionNames("attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin"),
+        )
+    }
+    positions = "max_position_embeddings"
+    embedding_tables = ("embeddings.word_embeddings", "embeddings.position_embeddings")
+    embedding_sum = "embeddings.LayerNorm"
+    masked_lm = ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")
+    normalisation = ("LayerNorm", "sa_layer_norm", "output_layer_norm")
+'''
+WITH_DISTILBERT = GENERAL.replace(
+    "dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}",
+    "architecture: distilbert",
+)
+
+
+def terms_of(folder: Path, file: str, source: str, recipe: str, term: str, tables: dict[str, Path]) -> list[float]:
+    """The values of a loss term in the first stage of `recipe`, trained in a copy of the project with one more file."""
+    shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
+    added = folder / "pipelines" / "parts" / file
+    assert not added.exists()
+    added.write_text(source, encoding="utf-8")
+    (folder / "small.yaml").write_text(recipe, encoding="utf-8")
+    command = [sys.executable, "-c", TRAIN, term, str(folder), *map(str, tables.values())]
+    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    terms = json.loads(done.stdout.splitlines()[-1])
+    return [float(value) for value in json.loads(done.stdout.splitlines()[-1])]
+
+
+def test_a_stage_trains_on_an_objective_that_is_one_file(tmp_path: Path, tables: dict[str, Path]) -> None:
+    terms = terms_of(tmp_path, "objectives/focal_masked_lm.py", FOCAL, WITH_FOCAL, "train/focal", tables)
     # a token of 512 is told with the probability 1 / 512 at first: −log(1 / 512) = 6.2, and the factor is nearly one
-    assert terms and all(5 < float(term) < 7.5 for term in terms)
+    assert terms and all(5 < term < 7.5 for term in terms)
+
+
+def test_a_stage_trains_an_architecture_that_is_one_file(tmp_path: Path, tables: dict[str, Path]) -> None:
+    terms = terms_of(tmp_path, "architectures/distilbert.py", DISTILBERT, WITH_DISTILBERT, "train/masked_lm", tables)
+    assert terms and all(5 < term < 7.5 for term in terms)
+
+
+def test_nothing_but_its_file_names_an_architecture() -> None:
+    names = {one.name for one in Architecture.all()}
+    entries = {
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.value!r}"
+        for room in ("parts", "training", "models", "serving", "judging", "networks", "recipe")
+        for path in (ROOT / "pipelines" / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in names and path.parent.name != "architectures"
+    }
+    assert not entries, (
+        "an architecture says what it can do (`pipelines/parts/architectures`); nobody asks for its name"
+    )
+
+
+def test_without_its_file_an_architecture_is_unknown(tmp_path: Path) -> None:
+    unknown = "backbone 'transformer', architecture: no architecture is called 'distilbert'. Known: bert, electra, gpt2"
+    with pytest.raises(RecipeError, match=unknown):
+        library_of(tmp_path, small=WITH_DISTILBERT).load("small")
 
 
 def test_without_the_file_its_name_is_unknown(tmp_path: Path) -> None:

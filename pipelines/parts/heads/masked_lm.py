@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from pipelines.errors import RecipeError
+from pipelines.parts.architectures import Architecture
 from pipelines.parts.heads import Batch, Head, backbone_inputs
 from pipelines.vocabulary import Ability, Field, Signal
 
@@ -13,14 +14,6 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
 
     from pipelines.task_families import Task
-
-PREDICTION_MODULES = {
-    "bert": ("cls.predictions",),
-    "roberta": ("lm_head",),
-    "electra": ("generator_predictions", "generator_lm_head"),
-    "xlnet": ("lm_loss",),
-}
-"""Architecture (`model_type`) → names of its modules that map hidden states to vocabulary logits, in order."""
 
 
 class MaskedLMHead(Head, name="masked_lm"):
@@ -37,8 +30,9 @@ class MaskedLMHead(Head, name="masked_lm"):
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM, AutoModelForPreTraining
 
-        if config.model_type not in PREDICTION_MODULES:
-            known = ", ".join(sorted(PREDICTION_MODULES))
+        architecture = Architecture.of(config)
+        if architecture is None or not architecture.masked_lm:
+            known = ", ".join(one.name for one in Architecture.all() if one.masked_lm)
             raise RecipeError(
                 f"head {self.name}: unknown prediction modules of {config.model_type!r}; supported: {known}"
             )
@@ -57,7 +51,9 @@ class MaskedLMHead(Head, name="masked_lm"):
         top, signals = read_backbone(network, batch, requested)
         if Signal.MASKED_LOGITS in requested:
             chosen = top.flatten(0, 1)[batch[Field.MASKED_POSITIONS]]
-            for module in PREDICTION_MODULES[network.config.model_type]:
+            architecture = Architecture.of(network.config)
+            assert architecture is not None  # `build` refuses others
+            for module in architecture.masked_lm:
                 chosen = network.get_submodule(module)(chosen)
             signals[Signal.MASKED_LOGITS] = chosen
         return top, signals
@@ -74,10 +70,9 @@ def read_backbone(
     if key in inputs and key not in signature(backbone.forward).parameters:
         del inputs[key]  # relative positions do not change when a text is shifted
     elif key in inputs:
-        # RoBERTa's position table has a row for padding, and the first token is at the row after it
-        table = backbone.get_submodule("embeddings.position_embeddings")
-        padding = getattr(table, "padding_idx", None)
-        inputs[key] = inputs[key] + (0 if padding is None else padding + 1)
+        architecture = Architecture.of(network.config)
+        if architecture is not None:
+            inputs[key] = inputs[key] + architecture.first_position(network.config)
     outputs = backbone(**inputs, output_hidden_states=Signal.HIDDEN_STATES in requested)
     top: Tensor = outputs.last_hidden_state
     signals: dict[Signal, Any] = {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Option
 
+from pipelines.parts.architectures import Architecture
 from pipelines.parts.objectives import Batch, Companion, Companions, Objective, TrainingStep
 from pipelines.vocabulary import Field, Signal
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
 
 GENERATOR = "generator"
-SHARED = ("word_embeddings", "position_embeddings", "token_type_embeddings")
-"""Embedding modules that generator and discriminator share."""
 
 
 class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
@@ -91,9 +90,10 @@ class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
 
 
 def _share_embeddings(network: PreTrainedModel, generator: PreTrainedModel) -> None:
-    target, source = (one.base_model.get_submodule("embeddings") for one in (generator, network))
-    for name in SHARED:
-        target.get_submodule(name).weight = source.get_submodule(name).weight
+    architecture = Architecture.of(network.config)
+    for path in architecture.embedding_tables if architecture is not None else ():
+        target, source = (one.base_model.get_submodule(path) for one in (generator, network))
+        target.weight = source.weight
     generator.tie_weights()
 
 

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from pipelines.errors import RecipeError
+from pipelines.parts.architectures import Architecture
 from pipelines.parts.strategies import Decision, ParameterGroup, Strategy
 
 if TYPE_CHECKING:
+    from torch import nn
     from transformers import PreTrainedModel
 
-_BERT = r"\.layer\.\d+\.(attention\.)?output\.dropout$"
-SUB_LAYERS = {
-    "bert": _BERT,
-    "roberta": _BERT,
-    "electra": _BERT,
-    "gpt2": r"\bh\.\d+\.(attn\.resid_dropout|mlp\.dropout)$",
-    "t5": r"\bblock\.\d+\.layer\.\d+\.dropout$",
-}
-"""Architecture (`model_type`) → pattern of the dropout modules that end its sub-layers, before the residual is added.
-XLNet is missing: its attention uses one dropout module for both its probabilities and its output."""
-NORMALISATION = re.compile(r"\.(LayerNorm|ln_1|ln_2|ln_f|layer_norm|final_layer_norm)\.(weight|bias)$")
-"""Layer-normalisation parameters of these architectures."""
 ADAPTER = ".adapter."
 """Substring of the names of adapter parameters."""
 
@@ -35,8 +25,8 @@ class Adapter(Strategy, name="adapter"):
 
     An adapter h ↦ h + W₂ · gelu(W₁ h + b₁) + b₂ follows attention and the feed-forward sub-layer, before the residual
     is added (§2.1, figure 2); in an encoder-decoder, cross-attention too. Adapters are saved with the model. Raises
-    RecipeError for an architecture whose sub-layers are not listed in `SUB_LAYERS`, and for an initial model that
-    already has adapters of other options.
+    RecipeError for an architecture that names no end of a sub-layer, and for an initial model that already has adapters
+    of other options.
     """
 
     paper = "arXiv:1902.00751"
@@ -54,14 +44,17 @@ class Adapter(Strategy, name="adapter"):
         from pipelines.networks.adapter import AdaptedDropout, Bottleneck
 
         config = network.config
-        pattern = SUB_LAYERS.get(config.model_type)
-        if pattern is None:
+        names = list(_sub_layer_ends(network.base_model, Architecture.of(config)))
+        if not names:
+            known = [
+                one.name for one in Architecture.all() if any(stack.sub_layer_ends for stack in one.stacks.values())
+            ]
             raise RecipeError(
                 f"strategy adapter: unknown sub-layers of the backbone {config.model_type}; supported: "
-                f"{', '.join(sorted(SUB_LAYERS))}"
+                f"{', '.join(known)}"
             )
-        ends = [(name, end) for name, end in network.base_model.named_modules() if re.search(pattern, f".{name}")]
-        for name, end in ends:
+        for name in names:
+            end = network.base_model.get_submodule(name)
             if not isinstance(end, nn.Dropout) or isinstance(end, AdaptedDropout):
                 raise RecipeError(
                     "strategy adapter: the initial model already has adapters with other options; use the options they "
@@ -72,13 +65,25 @@ class Adapter(Strategy, name="adapter"):
             setattr(network.base_model.get_submodule(owner), attribute, AdaptedDropout(end.p, adapter))
 
     def groups(self, groups: Sequence[ParameterGroup]) -> list[ParameterGroup]:
+        names = {re.escape(name) for one in Architecture.all() for name in one.normalisation}
+        normalisation = re.compile(rf"\.({'|'.join(sorted(names))})\.(weight|bias)$")
         return [
             group.replace(
                 parameters=[
                     (name, parameter)
                     for name, parameter in group.parameters
-                    if group.is_head or ADAPTER in name or NORMALISATION.search(name)
+                    if group.is_head or ADAPTER in name or normalisation.search(name)
                 ]
             )
             for group in groups
         ]
+
+
+def _sub_layer_ends(backbone: nn.Module, architecture: Architecture | None) -> Iterator[str]:
+    """Paths of the dropout modules that end the sub-layers of `backbone`, layer after layer."""
+    from torch import nn
+
+    for path, names in architecture.stacks.items() if architecture is not None else ():
+        layers = backbone.get_submodule(path)
+        assert isinstance(layers, nn.ModuleList)
+        yield from (f"{path}.{index}.{end}" for index in range(len(layers)) for end in names.sub_layer_ends)

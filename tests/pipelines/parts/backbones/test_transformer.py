@@ -8,10 +8,11 @@ from pydantic import ValidationError
 from transformers import AutoModel, PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
-from pipelines.parts.backbones.transformer import ARCHITECTURES, Transformer
+from pipelines.parts.architectures import Architecture
+from pipelines.parts.backbones.transformer import Transformer
 from pipelines.vocabulary import Ability
 
-each = pytest.mark.parametrize("architecture", ARCHITECTURES)
+each = pytest.mark.parametrize("architecture", [one.name for one in Architecture.all()])
 
 
 @each
@@ -52,7 +53,7 @@ def test_robertas_positions_begin_behind_padding(tokenizer: PreTrainedTokenizerF
 
 def test_building_a_configuration_draws_no_random_number(tokenizer: PreTrainedTokenizerFast) -> None:
     before = torch.get_rng_state()
-    for architecture in ARCHITECTURES:
+    for architecture in Architecture.all():
         Transformer(architecture=architecture).tiny().config(tokenizer, 8)
     assert torch.equal(before, torch.get_rng_state())
 
@@ -69,7 +70,7 @@ def test_an_ability_is_offered_by_whom_it_should_be(ability: Ability) -> None:
         Ability.ONE_STACK: {"bert", "roberta", "electra", "gpt2", "xlnet"},
         Ability.WITHIN_DOCUMENTS: {"bert", "roberta", "electra", "gpt2"},
     }
-    assert {name for name, kind in ARCHITECTURES.items() if ability in kind.offers} == expected.get(ability, set())
+    assert {one.name for one in Architecture.all() if ability in one.offers} == expected.get(ability, set())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import torch
 from transformers import AutoModel, AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
-from pipelines.parts.backbones.transformer import ARCHITECTURES, Transformer
+from pipelines.parts.architectures import Architecture
+from pipelines.parts.backbones.transformer import Transformer
 from pipelines.parts.compressions.select_layers import SelectLayers
 
 FOUR = {"num_hidden_layers": 4, "n_layer": 4, "num_layers": 4, "num_decoder_layers": 2}
@@ -31,7 +32,7 @@ def layers(network: PreTrainedModel) -> list[torch.nn.ModuleList]:
     return [modules[path] for path in paths if path in modules]
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", [one.name for one in Architecture.all()])
 @torch.no_grad()
 def test_it_is_the_body_of_that_many_layers_with_those_weights(
     architecture: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path

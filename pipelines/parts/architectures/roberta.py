@@ -1,0 +1,16 @@
+"""RoBERTa (Liu et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pipelines.parts.architectures.bert import Bert
+
+
+class Roberta(Bert, name="roberta"):
+    """BERT's layers; in the position table, padding has a row of its own before those of the tokens."""
+
+    paper = "arXiv:1907.11692"
+
+    positions_after_padding = True
+    masked_lm: ClassVar[tuple[str, ...]] = ("lm_head",)
