@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.components import Component, discover
+from pipelines.recipe.lines import line_views
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe, Stage
 
@@ -35,6 +36,7 @@ FAMILIES = {
     "backbones": "pipelines.parts.backbones",
     "heads": "pipelines.parts.heads",
     "objectives": "pipelines.parts.objectives",
+    "mixing": "pipelines.parts.mixing",
     "strategies": "pipelines.parts.strategies",
     "estimates": "pipelines.parts.estimates",
     "schedules": "pipelines.parts.schedules",
@@ -55,6 +57,7 @@ PARTS = (
     "corruption",
     "head",
     "objective",
+    "mixing",
     "strategy",
     "schedule",
     "optimizer",
@@ -154,7 +157,7 @@ def _recipes(library: Library) -> Iterator[str]:
 
 def _used(recipe: Recipe, key: str) -> list[str]:
     names: dict[str, None] = {}
-    for stage in recipe.stages.values():
+    for stage in (view for one in recipe.stages.values() for view in (one, *line_views(one).values())):
         value = getattr(stage, key)
         if key in ("layout", "schedule", "optimizer") and not _has_effect(stage, key):
             continue

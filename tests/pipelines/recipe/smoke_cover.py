@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from pipelines.components import Component
 from pipelines.recipe.catalogue import PARTS
 from pipelines.recipe.kinds import Kind
+from pipelines.recipe.lines import line_views
 from pipelines.recipe.plan import Plan, Step
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.starts import Checkpoint
@@ -31,13 +32,14 @@ def parts_of(stage: Stage) -> list[tuple[str, str]]:
     """The parts that a stage uses: a backbone by its architecture, and no part without effect on this kind of stage."""
     idle = {"layout"} if not stage.kind.reads_plain_text else set[str]()
     idle |= set() if stage.trains else {"layout", "schedule", "strategy", "optimizer"}
-    found = []
-    for key in PARTS:
-        value = getattr(stage, key)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, Component) and key not in idle:
-                found.append((key, str(getattr(part, "described", part.name))))
-    return found
+    found = {}
+    for view in (stage, *line_views(stage).values()):
+        for key in PARTS:
+            value = getattr(view, key)
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Component) and key not in idle:
+                    found[key, str(getattr(part, "described", part.name))] = None
+    return list(found)
 
 
 def settings_of(step: Step) -> list[tuple[str, str]]:

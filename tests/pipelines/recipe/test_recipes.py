@@ -18,12 +18,15 @@ from pipelines.judging.subjects import Subject
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, PROBES, RESULT
 from pipelines.recipe.kinds import Kind
+from pipelines.recipe.lines import line_views
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.profiles import smoke
 from pipelines.recipe.schema import Recipe
+from pipelines.recipe.tables import PLAIN
 from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import MAIN, PARTS, labelled_table
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from tests.pipelines.recipe.smoke_cover import Combination, combinations_of, cover, needed_for, stands_for
@@ -47,11 +50,18 @@ def setting_of(recipe: Recipe) -> Setting:
     """A dataset for a recipe: its task is read by all heads, its language is one the segmentation knows."""
     discover(TaskFamily.__module__)
     fits = set(TaskFamily.members)
+    tasks: dict[str, set[str]] = {}
     languages = {"en"}
-    for stage in recipe.stages.values():
+    for stage in (view for one in recipe.stages.values() for view in line_views(one).values()):
         if stage.head is not None and stage.head.reads:
-            fits &= stage.head.reads
-            fits = {name for name in fits if stage.head.unfit(TaskFamily.model_validate(name)) is None}
+            (word,) = (word for word in stage.corpus if word not in PLAIN)
+            able = {name for name in stage.head.reads if stage.head.unfit(TaskFamily.model_validate(name)) is None}
+            if word == MAIN:
+                fits &= able
+            else:
+                tasks[word] = tasks.get(word, able) & able
+        if stage.suite and set(stage.corpus) & set(tasks):
+            continue  # what judges a named task is checked with it
         for evaluation in stage.suite:
             fits &= evaluation.reads or fits
             languages = {one for one in languages if evaluation.unfit(None, one) is None} or {"zh"}
@@ -61,14 +71,29 @@ def setting_of(recipe: Recipe) -> Setting:
             languages = set(stage.segmentation.languages)
     assert fits, f"{recipe.name}: no dataset has a task that all of its heads read"
     return Setting(
-        family=TaskFamily.default_name if TaskFamily.default_name in fits else sorted(fits)[0], language=min(languages)
+        family=_first(fits),
+        language=min(languages),
+        corpora=(),
+        tasks={word: _first(able) for word, able in tasks.items()},
     )
 
 
-@cache
+def _first(fits: set[str]) -> str:
+    return TaskFamily.default_name if TaskFamily.default_name in fits else sorted(fits)[0]
+
+
 def tables_of(setting: Setting) -> dict[str, Path]:
     assert setting.family is not None and setting.language is not None
-    tables = write_family(shared_folder("tables"), setting.family, setting.language)
+    tables = dict(main_tables(setting.family, setting.language))
+    for task, family in (setting.tasks or {}).items():
+        written = main_tables(family, setting.language)
+        tables |= {labelled_table(task, part): written[part] for part in PARTS}
+    return tables
+
+
+@cache
+def main_tables(family: str, language: str) -> dict[str, Path]:
+    tables = write_family(shared_folder("tables"), family, language)
     held_out = tables["general"].with_name(f"{HELD_OUT}.parquet")
     pyarrow.parquet.write_table(pyarrow.table({"text": documents("tarfile", "ssl", "shutil", "pathlib")}), held_out)
     return {**tables, HELD_OUT: held_out}
@@ -86,7 +111,8 @@ def planned(name: str, variant: str, *, tiny: bool) -> tuple[Plan, dict[str, Pat
     }
     family = TaskFamily.model_validate(setting.family)
     profile = smoke if tiny else (lambda whole: whole)
-    return plan(profile(recipe), library, sources, family, profile), tables
+    families = {task: TaskFamily.model_validate(one) for task, one in (setting.tasks or {}).items()}
+    return plan(profile(recipe), library, sources, family, profile, families), tables
 
 
 @pytest.mark.parametrize(("name", "variant"), FORMS)
@@ -156,6 +182,7 @@ def test_what_it_combines_anew_survives_the_smoke_profile(
                 fingerprint=parent,
                 folder=MADE[parent],
                 answers=not kinds[parent].reads_plain_text,
+                tasks=step.judged[role],
             )
             for role, parent in step.parents.items()
             if role.startswith("subject:")
