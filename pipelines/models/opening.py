@@ -1,6 +1,7 @@
 """Open saved model folders; the configuration records how the network was assembled.
 
-config.json      `cursus`: the head, the strategies that added modules, the task; the rest is the backbone's own
+config.json      `cursus`: the head, the strategies that added modules, the changes of compressions, the task; the rest
+                 is the backbone's own
 model.safetensors
 tokenizer files
 companions/      companion networks, for the next stage with the same objective; absent if there are none
@@ -19,18 +20,30 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from pipelines.errors import RecipeError
 from pipelines.models.features import FEATURES, feature_settings
+from pipelines.parts.compressions import Change, Compression
 from pipelines.parts.heads import FeatureTokenizer, Head
 from pipelines.parts.strategies import Strategy
 from pipelines.task_families import Task, TaskFamily
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Module
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 CONFIG_KEY = "cursus"
 """Configuration key of the `ModelRecord`."""
 COMPANIONS = "companions"
 """Subfolder of a model folder for companion networks."""
+
+
+class RecordedChange(BaseModel):
+    """What a compression changed of a network beyond its configuration."""
+
+    model_config = ConfigDict(frozen=True)
+
+    compression: SerializeAsAny[Compression]
+    modules: dict[str, Any]
+    """The change: path of a module below the backbone → what was changed of it."""
 
 
 class HeadRecord(BaseModel):
@@ -73,6 +86,15 @@ class ModelRecord(HeadRecord):
     """Strategies that added modules, in order."""
     lines: dict[str, LineRecord] = Field({}, exclude_if=lambda value: not value)
     """Line → its head, of a network with several; empty where a single head serves all."""
+    changes: tuple[RecordedChange, ...] = Field((), exclude_if=lambda value: not value)
+    """Changes of compressions, in the order in which they were made."""
+
+    def changed(self, compression: Compression, change: Change) -> ModelRecord:
+        """This record after one more change; an empty change is in the configuration already."""
+        if not change:
+            return self
+        one = RecordedChange(compression=compression, modules=dict(change))
+        return self.model_copy(update={"changes": (*self.changes, one)})
 
     @property
     def several_heads(self) -> bool:
@@ -82,7 +104,13 @@ class ModelRecord(HeadRecord):
     def of_line(self, name: str) -> ModelRecord:
         """The record of the network of line `name` alone."""
         line = self.lines[name]
-        return ModelRecord(head=line.head, family=line.family, labels=line.labels, extensions=self.extensions)
+        return ModelRecord(
+            head=line.head,
+            family=line.family,
+            labels=line.labels,
+            extensions=self.extensions,
+            changes=self.changes,
+        )
 
     def line_for(self, task: str | None, folder: Path) -> str | None:
         """The line that answers `task`, a line's name or that of its corpus; None where there is a single head.
@@ -230,7 +258,15 @@ def build_network(record: ModelRecord, config: PretrainedConfig) -> PreTrainedMo
         network = record.head.build(config, record.task)
     for extension in record.extensions:
         extension.extend(network)
+    for change in record.changes:
+        network = change.compression.rebuild(network, change.modules)
     return network
+
+
+def count_weights(network: Module) -> int:
+    """Number of weights of a network. Weights that a compression has packed are the buffers called `weight`."""
+    packed = sum(buffer.numel() for name, buffer in network.named_buffers() if name.rpartition(".")[2] == "weight")
+    return packed + sum(parameter.numel() for parameter in network.parameters())
 
 
 def choose_attention(config: PretrainedConfig, accelerator: str) -> None:

@@ -10,6 +10,7 @@ from pipelines.parts.heads import Head
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy, conflict
 from pipelines.recipe.checkpoint import backbone_of
+from pipelines.recipe.compressing import check_compression
 from pipelines.recipe.estimating import check_estimate
 from pipelines.recipe.feature_supply import check_features
 from pipelines.recipe.judging import check_judging
@@ -41,6 +42,7 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
         check_estimate(stage, resolve)
         or _check_start(stage, resolve)
         or check_lines(stage)
+        or check_compression(stage, resolve)
         or _check_views(stage, setting)
         or check_features(stage, resolve)
     )

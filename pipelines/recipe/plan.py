@@ -149,8 +149,8 @@ class _Planner:
                 self.recipes[recipe] = self.profile(self.library.load(recipe))
             stage = self.recipes[recipe].stages[name]
             parents = self._parents(recipe, stage)
-            # without training a seed changes nothing
-            seeds = stage.seeds if stage.trains else stage.seeds[:1]
+            # a seed that nothing is drawn with changes nothing
+            seeds = stage.seeds if stage.draws else stage.seeds[:1]
             self.done[key] = [self._step(recipe, name, stage, seed, len(seeds) > 1, parents) for seed in seeds]
         return self.done[key]
 

@@ -27,6 +27,8 @@ from pipelines.recipe.lines import Line
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.strict import StrictModel, as_list
 
+CALIBRATION = 16
+
 
 class Budget(StrictModel):
     """How much a stage computes: amount of training data, batch sizes, sequence length."""
@@ -47,6 +49,8 @@ class Budget(StrictModel):
     """Tokens in a sequence; longer texts of a task are truncated."""
     patience: PositiveInt | None = None
     """Early stopping: validations without improvement after which fine-tuning ends; None: no early stopping."""
+    calibration: int = Field(CALIBRATION, ge=0, exclude_if=lambda batches: batches == CALIBRATION)
+    """Batches of the corpus that a compression sees, if it needs any."""
 
     @model_validator(mode="after")
     def _one_measure(self) -> Self:
@@ -149,6 +153,16 @@ class Stage(StrictModel):
         """Whether the stage updates weights."""
         objective = self.objective or any(line.objective for line in self.lines.values())
         return bool(objective) and self.budget.tokens != 0
+
+    @property
+    def differentiated(self) -> tuple[Objective, ...]:
+        """The objectives whose loss a compression can measure: those without a teacher or another companion."""
+        return tuple(one for one in self.objective if not one.needs_teacher and not one.companion_heads)
+
+    @property
+    def draws(self) -> bool:
+        """Whether the result depends on the seed."""
+        return self.trains or any(one.draws for one in self.compression)
 
 
 class Claim(StrictModel):

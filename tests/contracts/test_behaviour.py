@@ -104,12 +104,14 @@ def recognised(folder: Path) -> Backbone:
 
 
 @pytest.mark.parametrize("name", members("compressions"))
-def test_a_compression_overrides_exactly_one_of_its_two_methods(name: str) -> None:
+def test_a_compression_either_shrinks_a_network_or_converts_it(name: str) -> None:
     part = build(members("compressions")[name])
     assert isinstance(part, Compression)
     own: type[Component] = type(part)
     assert (own.convert is not Compression.convert) == part.replaces_weights  # type: ignore[attr-defined]
-    assert (own.shrink is not Compression.shrink) != part.replaces_weights  # type: ignore[attr-defined]
+    chooses = own.choose is not Compression.choose  # type: ignore[attr-defined]
+    assert (own.rebuild is not Compression.rebuild) == chooses  # type: ignore[attr-defined]
+    assert (chooses or own.shrink is not Compression.shrink) != part.replaces_weights  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", [name for name in members("evaluations") if ("evaluations", name) in where_used()])

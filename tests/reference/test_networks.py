@@ -112,7 +112,7 @@ def test_bf16_autocast_agrees_with_float32(batch: dict[Field, Tensor]) -> None:
 )
 def test_select_layers_keeps_these_layers(which: str, share: float, kept: list[int]) -> None:
     teacher = classifier(layers=6)
-    student = SelectLayers(share=share, which=which).shrink(teacher)
+    student = SelectLayers(share=share, which=which).shrink(teacher).network
     assert student.config.num_hidden_layers == len(kept) and teacher.config.num_hidden_layers == 6
     before, after = teacher.state_dict(), student.state_dict()
     for name, value in after.items():

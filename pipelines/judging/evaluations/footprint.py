@@ -11,7 +11,7 @@ from pipelines.judging.certainty.statistics import METRICS, interval, paired_dif
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.judging.evaluations.latency import BATCHES, THREADS, served_bytes, time_interleaved, timed_examples
-from pipelines.judging.evaluations.saved_weights import is_quantized, parameters, served_weights
+from pipelines.judging.evaluations.saved_weights import is_packed, is_quantized, parameters, served_weights
 from pipelines.lineage import hardware
 from pipelines.networks.folder import ONNX
 
@@ -67,7 +67,7 @@ class FootprintEvaluation(Evaluation, name="footprint"):
                 "stage": stage,
                 "seed": subject.seed,
                 "runtime": "onnxruntime" if served.name == ONNX else "torch",
-                "weights": "int8" if is_quantized(served) else "float32",
+                "weights": "int8" if is_quantized(served) else "packed" if is_packed(served) else "float32",
                 "parameters": parameters(served),
                 "bytes": served_bytes(subject.folder),
                 "weight_bytes": served.stat().st_size,

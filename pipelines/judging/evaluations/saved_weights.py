@@ -1,4 +1,4 @@
-"""What is in the weights of a saved model: its tensors, counted without loading them into a network."""
+"""What is in the weights of a saved model: its tensors, counted from the file where they are not packed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pipelines.models.opening import count_weights, open_lines
 from pipelines.models.untrusted import safetensors_header
 from pipelines.networks.folder import ONNX, SAFETENSORS
 
@@ -17,8 +18,10 @@ def served_weights(folder: Path) -> Path:
 
 
 def parameters(weights: Path) -> int:
-    """Number of trained parameters; of ONNX weights, the size of the initialisers without quantization scales and zero
-    points."""
+    """Number of trained parameters, however few bits each has; of ONNX weights, the size of the initialisers without
+    quantization scales and zero points."""
+    if is_packed(weights):
+        return count_weights(open_lines(weights.parent, "cpu").network)
     if weights.name == SAFETENSORS:
         header = safetensors_header(weights)
         return sum(math.prod(map(int, entry["shape"])) for name, entry in header.items() if name != "__metadata__")
@@ -27,6 +30,14 @@ def parameters(weights: Path) -> int:
         for tensor in _initializers(weights)
         if len(tensor.dims) and not tensor.name.endswith(("_scale", "_zero_point"))
     )
+
+
+def is_packed(weights: Path) -> bool:
+    """Whether some of the weights are stored several to a byte, as codes."""
+    if weights.name != SAFETENSORS:
+        return False
+    header = safetensors_header(weights)
+    return any(entry["dtype"] == "U8" for name, entry in header.items() if name != "__metadata__")
 
 
 def is_quantized(weights: Path) -> bool:

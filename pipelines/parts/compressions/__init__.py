@@ -1,24 +1,110 @@
-"""Compressions: make a network smaller, before or after further training."""
+"""Compressions: make a network smaller, before or after further training.
+
+    network ──▶ choose (may see calibration batches) ──▶ change ──▶ rebuild ──▶ smaller network
+                                                            │
+    opened again: network of the configuration ──────────▶ rebuild ──▶ the same shapes, for the saved weights
+
+A change is what the configuration cannot state. It is kept in the record of the saved folder, so that the folder is
+opened by one call.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from pipelines.components import Component
+from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PreTrainedModel
+
+Batch: TypeAlias = "Mapping[Field, Any]"
+Change: TypeAlias = Mapping[str, Any]
+"""Path of a module below the backbone → what was changed of it, as a JSON value; empty if the configuration records
+it."""
+
+
+class Level(IntEnum):
+    """What a compression removes. Compressions follow each other from coarse to fine: a finer change names modules that
+    a coarser one would remove or renumber."""
+
+    LAYERS = 0
+    HEADS = 1
+    BITS = 2
+    """Weights of fewer bits: nothing trains them, and nothing compresses them further."""
+
+
+class Calibration(Protocol):
+    """Batches of the stage's own corpus, and what the stage computes of them."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the stage."""
+
+    def batches(self) -> Iterator[Batch]:
+        """The same batches in every call, `budget.calibration` of them: examples drawn by the seed, or rows of plain
+        text. Raises DataError for a corpus without any."""
+
+    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> Mapping[Signal, Any]:
+        """The signals of the stage's head for `batch`, without dropout."""
+
+    def loss(self, network: PreTrainedModel, batch: Batch) -> Tensor:
+        """The weighted sum of the stage's objectives for `batch` without dropout, a scalar with gradient. Objectives
+        with a teacher or another companion are left out."""
+
+    def decide(self, choose: Callable[[], Change]) -> Change:
+        """`choose()`, computed once: every rank, and a stage that is resumed, gets the same value."""
+
+
+class Shrunk(NamedTuple):
+    """A smaller network, and how to build its like."""
+
+    network: PreTrainedModel
+    change: Change
 
 
 class Compression(Component):
-    """A conversion of a network to a smaller one. A member overrides one of the two methods."""
+    """A conversion of a network to a smaller one. A member overrides `choose` and `rebuild`, or `shrink` where the
+    configuration records the change, or `convert`."""
 
+    level: ClassVar[Level]
     replaces_weights: ClassVar[bool] = False
     """True if the member overrides `convert`, whose output is served instead of `model.safetensors`."""
 
-    def shrink(self, network: PreTrainedModel) -> PreTrainedModel:
-        """The smaller network that the following training starts from."""
+    @property
+    def needs_calibration(self) -> bool:
+        """Whether `choose` reads batches of the stage's corpus."""
+        return self.needs_gradients
+
+    @property
+    def needs_gradients(self) -> bool:
+        """Whether `choose` differentiates the loss of the stage's objectives."""
+        return False
+
+    @property
+    def draws(self) -> bool:
+        """Whether `choose` depends on the stage's seed."""
+        return self.needs_calibration
+
+    def shrink(self, network: PreTrainedModel, calibration: Calibration | None = None) -> Shrunk:
+        """The smaller network that the following training starts from. `calibration` may be None for a member that
+        needs none."""
+        if calibration is None:
+            change = self.choose(network, calibration)
+        else:
+            change = calibration.decide(lambda: self.choose(network, calibration))
+        return Shrunk(self.rebuild(network, change) if change else network, change)
+
+    def choose(self, network: PreTrainedModel, calibration: Calibration | None) -> Change:
+        """What to change of `network`, which is left as it is."""
+        return {}
+
+    def rebuild(self, network: PreTrainedModel, change: Change) -> PreTrainedModel:
+        """`network` with `change` made, weights included; draws no random numbers."""
         return network
 
     def convert(self, source: Path, network: PreTrainedModel, out: Path) -> None:

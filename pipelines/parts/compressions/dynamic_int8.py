@@ -17,7 +17,7 @@ from pipelines.errors import StageError
 from pipelines.networks.folder import CONFIGURATION, ONNX
 from pipelines.networks.onnx_graph import OPSET, export_onnx, open_onnx, quantize_onnx
 from pipelines.networks.text_encoder import LONGEST, TextEncoder
-from pipelines.parts.compressions import Compression
+from pipelines.parts.compressions import Compression, Level
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +54,7 @@ class DynamicInt8(Compression, name="dynamic_int8"):
     """
 
     paper = "arXiv:1910.06188"
+    level = Level.BITS
     replaces_weights: ClassVar[bool] = True
 
     least_cosine: float = Field(0.99, gt=0, le=1)

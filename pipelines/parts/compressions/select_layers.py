@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from pipelines.errors import RecipeError
-from pipelines.parts.compressions import Compression
+from pipelines.parts.compressions import Calibration, Compression, Level, Shrunk
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,13 +24,14 @@ class SelectLayers(Compression, name="select_layers"):
     """
 
     paper = "arXiv:1910.01108"
+    level = Level.LAYERS
 
     share: float = Field(0.5, gt=0, le=1)
     """Share of the layers to keep, at least one layer."""
     which: Literal["spread", "first", "last"] = "spread"
     """Layers to keep: `spread` are evenly spaced ones up to the top layer."""
 
-    def shrink(self, network: PreTrainedModel) -> PreTrainedModel:
+    def shrink(self, network: PreTrainedModel, calibration: Calibration | None = None) -> Shrunk:
         from torch import nn
 
         student = deepcopy(network)
@@ -54,7 +55,7 @@ class SelectLayers(Compression, name="select_layers"):
             owner: Any = backbone.get_submodule(name.rpartition(".")[0])
             if getattr(owner, "config", student.config) is not student.config:
                 owner.config.num_hidden_layers = len(chosen)  # T5 has a configuration for each of its halves
-        return student
+        return Shrunk(student, {})  # the configuration records the number of layers
 
     def _chosen(self, total: int) -> list[int]:
         count = max(1, round(total * self.share))

@@ -29,12 +29,14 @@ from pipelines.recipe.lines import line_views
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import Task
 from pipelines.training.assembly.features import load_features, settings_of
+from pipelines.training.assembly.finished import refuse_finished
 from pipelines.training.assembly.head_weights import continued_weights
 from pipelines.training.assembly.new_words import MULTIPLE, extend_vocabulary, pieces_of_new_words
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
+    from pipelines.parts.compressions import Calibration
     from pipelines.recipe.schema import Stage
 
 
@@ -45,12 +47,13 @@ def assemble(
     tasks: Mapping[str, Task | None],
     accelerator: str,
     features: Sequence[Path] = (),
+    calibration: Calibration | None = None,
 ) -> PreTrainedModel:
     """Build the network of `stage` in training mode, with the weights in `start` or random ones.
 
     `tasks` holds the task of every line, None for one on plain text. The network reads those in the folders `features`,
-    one for each of the stage's. Random weights come from torch's global generator: seed it first. Raises RecipeError
-    when weights do not match.
+    one for each of the stage's. `calibration` is what the compressions see of the corpus; None where none needs it.
+    Random weights come from torch's global generator: seed it first. Raises RecipeError when weights do not match.
     """
     config = _config(stage, start, tokenizer)
     read = [open_model(folder, accelerator) for folder in features]
@@ -59,6 +62,9 @@ def assemble(
     choose_attention(config, accelerator)
     before = ModelRecord.read(config)
     record = _record(stage, tasks, before.extensions if before else ())
+    if before is not None:
+        refuse_finished(stage, before, start)
+        record = record.model_copy(update={"changes": before.changes})
     network = build_network(record, config)
     if start is not None and not isinstance(stage.start, Untrained):
         pieces = pieces_of_new_words(open_tokenizer(start), tokenizer) if stage.vocabulary is not None else {}
@@ -68,9 +74,15 @@ def assemble(
     added = tuple(one for one in stage.strategy if _extends(one) and one not in record.extensions)
     for strategy in added:
         strategy.extend(network)
-    record.model_copy(update={"extensions": (*record.extensions, *added)}).write(network.config)
+    record = record.model_copy(update={"extensions": (*record.extensions, *added)})
+    record.write(network.config)
     for compression in stage.compression:
-        network = compression.shrink(network)
+        if accelerator == "gpu" and compression.needs_calibration:
+            network.to("cuda")  # type: ignore[arg-type]  # transformers wraps `to` and loses its signature
+        network, change = compression.shrink(network, calibration)
+        network.to("cpu")  # type: ignore[arg-type]
+        record = record.changed(compression, change)
+        record.write(network.config)
     # loading as in from_pretrained leaves eval mode, which would train without dropout
     network.train()
     return network

@@ -12,7 +12,7 @@ from pipelines.errors import RecipeError
 from pipelines.lineage.results import CHECKPOINTS, COMPILED, METRICS, SCRATCH, Result
 from pipelines.models.classifier import load_classifier
 from pipelines.models.features import save_feature_tokenizers
-from pipelines.models.opening import line_network
+from pipelines.models.opening import count_weights, line_network
 from pipelines.parts.accelerators import Accelerator, installed_accelerators
 from pipelines.parts.distributions import Distribution
 from pipelines.parts.heads import FeatureTokenizer
@@ -27,6 +27,7 @@ from pipelines.training.assembly.fertility import check_tokenizer
 from pipelines.training.assembly.objective_modules import build_modules, save_modules
 from pipelines.training.batches.micro_batches import MicroBatches, partition_for
 from pipelines.training.checkpoints.folder import Checkpoints
+from pipelines.training.loop.calibration import StageCalibration
 from pipelines.training.loop.inputs import batches_of, tables_of, tasks_of, tokenizer_of, validation_of
 from pipelines.training.loop.module import StageModule
 from pipelines.training.loop.stopping import StopRequest
@@ -58,9 +59,10 @@ def fit(job: Job) -> Result:
     tasks = tasks_of(job)
     lightning.seed_everything(job.seed, verbose=False)
     measured = check_tokenizer(stage, job.stage_name, tables_of(job), tokenizer, job.language) if stage.trains else {}
-    network = assemble(stage, job.start, tokenizer, tasks, job.runtime.accelerator, job.features)
+    calibration = StageCalibration(job, tasks, tokenizer) if stage.compression else None
+    network = assemble(stage, job.start, tokenizer, tasks, job.runtime.accelerator, job.features, calibration)
     features = feature_tokenizers_of(job, network.config)
-    parameters = sum(parameter.numel() for parameter in network.parameters())
+    parameters = count_weights(network)
     result, companions, accelerators = Result(), dict[str, dict[str, Companion]](), list[Accelerator]()
     modules: dict[str, dict[str, nn.Module]] = {}
     if stage.trains:

@@ -37,6 +37,7 @@ training.checkpoints.folder training.checkpoints.local_files training.loop train
 training.loop.inputs training.loop.module training.loop.no_op_profiler training.loop.resume training.loop.seeding
 training.loop.stopping training.loop.trained_line training.loop.validation training.metrics_log training.ranks
 training.ranks.process_group vocabulary
+parts.compressions training.assembly.finished training.loop.calibration
 """
 """The modules that compute every training stage: a change of any of them computes every model anew."""
 

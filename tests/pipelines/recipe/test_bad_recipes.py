@@ -95,6 +95,46 @@ MISTAKES = {
     ),
     "budget missing": Mistake("    budget: {epochs: 1}\n  small", "  small", (":14", "budget", "epochs")),
     "compression missing": Mistake("    compression: select_layers\n", "", (":22", "compression")),
+    "no calibration batches": Mistake(
+        "compression: select_layers\n    objective: match_logits\n    strategy: full\n    budget: {epochs: 1}",
+        "compression: head_pruning\n    objective: cross_entropy\n    budget: {tokens: 0, calibration: 0}",
+        (":30", "calibration: 0 batches are an empty calibration set", "head_pruning", "1 or more"),
+    ),
+    "fewer than no calibration batches": Mistake(
+        "budget: {epochs: 1}\n  report",
+        "budget: {epochs: 1, calibration: -1}\n  report",
+        (":31", "calibration", "greater than or equal to 0"),
+    ),
+    "no corpus to calibrate on": Mistake(
+        "corpus: task\n    head: sequence_classification\n    compression: select_layers",
+        "head: sequence_classification\n    compression: head_pruning",
+        (":22", "corpus", "head_pruning measures batches of the stage's corpus"),
+    ),
+    "no loss to differentiate": Mistake(
+        "compression: select_layers", "compression: head_pruning", (":29", "head_pruning", "cross_entropy", "tokens: 0")
+    ),
+    "few bits, then training": Mistake(
+        "compression: select_layers",
+        "compression: group_quantization",
+        (":28", "group_quantization comes after training", "leave out the objective"),
+    ),
+    "layers after heads": Mistake(
+        "compression: select_layers",
+        "compression: [{name: head_pruning, order: random}, select_layers]",
+        (":28", "select_layers would renumber or remove what head_pruning has changed", "apply select_layers first"),
+    ),
+    "training weights of few bits": Mistake(
+        "  report: {kind",
+        "  bits: {kind: compress, start: classify, corpus: task, head: sequence_classification,\n"
+        "    compression: group_quantization}\n"
+        "  more: {like: classify, start: bits}\n  report: {kind",
+        (":34", "start", "'bits' stores its weights with few bits (group_quantization)", "this stage trains"),
+    ),
+    "a mean that is a width": Mistake(
+        "compression: select_layers",
+        "compression: {name: group_quantization, bits: {mean: 4}}",
+        (":28", "bits", "write bits: 4"),
+    ),
     "judging what has no labels": Mistake("[classify, small]", "[classify, general]", (":32", "'general'", "finetune")),
     "judging nothing known": Mistake("[classify, small]", "[classify, smal]", (":32", "smal", "Did you mean 'small'?")),
     "suite missing": Mistake(", suite: baselines", "", (":32", "suite")),

@@ -39,7 +39,7 @@ def test_it_is_the_body_of_that_many_layers_with_those_weights(
 ) -> None:
     teacher = body(architecture, tokenizer)
     before = {name: value.clone() for name, value in teacher.state_dict().items()}
-    student = SelectLayers(share=0.5).shrink(teacher).eval()
+    student = SelectLayers(share=0.5).shrink(teacher).network.eval()
     for mine, theirs in zip(layers(student), layers(teacher), strict=True):
         kept = [1, 3] if len(theirs) == 4 else [1]
         assert len(mine) == len(kept)
@@ -64,7 +64,7 @@ def test_it_is_the_body_of_that_many_layers_with_those_weights(
 @torch.no_grad()
 def test_relative_positions_stay_though_their_layer_goes(tokenizer: PreTrainedTokenizerFast) -> None:
     teacher = body("t5", tokenizer)
-    student = SelectLayers(share=0.5, which="last").shrink(teacher)
+    student = SelectLayers(share=0.5, which="last").shrink(teacher).network
     name = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
     assert torch.equal(student.state_dict()[name], teacher.state_dict()[name])
 
@@ -72,12 +72,12 @@ def test_relative_positions_stay_though_their_layer_goes(tokenizer: PreTrainedTo
 def test_modules_that_were_added_stay(tokenizer: PreTrainedTokenizerFast) -> None:
     teacher = body("bert", tokenizer)
     teacher.extra = torch.nn.Linear(2, 3)
-    assert torch.equal(SelectLayers().shrink(teacher).extra.weight, teacher.extra.weight)
+    assert torch.equal(SelectLayers().shrink(teacher).network.extra.weight, teacher.extra.weight)
 
 
 def test_the_student_generates(tokenizer: PreTrainedTokenizerFast) -> None:
     config = Transformer(architecture="t5").tiny().config(tokenizer, 16)
-    student = SelectLayers(share=0.5).shrink(AutoModelForSeq2SeqLM.from_config(config)).eval()
+    student = SelectLayers(share=0.5).shrink(AutoModelForSeq2SeqLM.from_config(config)).network.eval()
     said = student.generate(torch.tensor([[7, 8, 9]]), max_new_tokens=4, do_sample=False)
     assert said.shape[0] == 1 and said[0, 0] == tokenizer.pad_token_id
 

@@ -1,0 +1,82 @@
+"""Check that the compressions of a stage can follow what was done to the network before, and have the data they
+need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from pipelines.parts.compressions import Compression, Level
+from pipelines.recipe.problems import Problem
+from pipelines.recipe.schema import Stage
+from pipelines.recipe.starts import Untrained
+
+
+def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
+    """First problem of a stage with compressions, or after a stage with some; None when there is none."""
+    earlier = list(_earlier(stage, resolve))
+    finished = next((one for one in earlier if one[1].level is Level.BITS), None)
+    if finished is not None and (stage.trains or stage.compression):
+        does = "trains" if stage.trains else f"applies {stage.compression[0].name}"
+        return (
+            "start",
+            f"stage {finished[0]!r} stores its weights with few bits ({finished[1].name}), and this stage {does}: "
+            "nothing trains or compresses such weights further; let it start from the stage before",
+        )
+    for position, compression in enumerate(stage.compression):
+        before = [*(one for _, one in earlier), *stage.compression[:position]]
+        if coarser := next((one for one in before if one.level > compression.level), None):
+            return (
+                "compression",
+                f"{compression.name} would renumber or remove what {coarser.name} has changed; the order is layers, "
+                f"attention heads, bits: apply {compression.name} first",
+            )
+        if compression.level is Level.BITS and not compression.replaces_weights and stage.trains:
+            return (
+                "compression",
+                f"{compression.name} comes after training: leave out the objective, or set budget: {{tokens: 0}} where "
+                "the compression needs it",
+            )
+        if problem := _check_data(stage, compression):
+            return problem
+    return None
+
+
+def _check_data(stage: Stage, compression: Compression) -> Problem | None:
+    """Problem of what a compression sees of the corpus; None when there is none."""
+    if not compression.needs_calibration:
+        return None
+    for key, given in (("lines", stage.lines), ("features", stage.features)):
+        if given:
+            return key, f"{compression.name} measures one corpus with one head; give it a stage without {key}"
+    if not stage.corpus:
+        return "corpus", f"{compression.name} measures batches of the stage's corpus: name one, such as corpus: task"
+    if stage.budget.calibration == 0:
+        return (
+            "budget",
+            f"calibration: 0 batches are an empty calibration set, and {compression.name} measures the loss on one; "
+            "give 1 or more",
+        )
+    if compression.needs_gradients and not stage.differentiated:
+        return (
+            "objective",
+            f"{compression.name} differentiates the loss of the stage's objectives, and no objective here is without "
+            "teacher or companion; add one, such as cross_entropy, and budget: {tokens: 0} where it is not to train",
+        )
+    return None
+
+
+def _earlier(stage: Stage, resolve: Callable[[str], Stage]) -> Iterator[tuple[str, Compression]]:
+    """The compressions of the stages that `stage` continues, each with the name of its stage, the first last."""
+    reference = _start_of(stage, "")
+    while reference is not None:
+        parent = resolve(reference)
+        yield from ((reference, one) for one in parent.compression)
+        reference = _start_of(parent, reference.rpartition("/")[0])
+
+
+def _start_of(stage: Stage, recipe: str) -> str | None:
+    """Reference to the stage that a stage of `recipe` (empty: of the one that is checked) continues; None for none."""
+    start = stage.start.untrained if isinstance(stage.start, Untrained) else stage.start
+    if not isinstance(start, str):
+        return None
+    return start if "/" in start or not recipe else f"{recipe}/{start}"
