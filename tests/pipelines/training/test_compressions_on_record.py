@@ -144,12 +144,12 @@ def test_what_is_served_answers_as_the_opened_network(chain: Chain) -> None:
 def test_what_judges_count_is_true(chain: Chain) -> None:
     rows = [{"text": "How a message is parsed."}, {"text": "Run the tests of a module."}]
     operations = [count_operations(chain.root / stage, rows) for stage in ("classify", "layers", "pruned", "packed")]
-    assert operations[0] > 1.9 * operations[1] > 1.9 * operations[2] > 1.9 * operations[3] > 0
+    assert operations[0] > 1.9 * operations[1] and operations[1] > 1.2 * operations[2] > 1.2 * operations[3] > 0
     weights = {stage: parameters(served_weights(chain.root / stage)) for stage in ("pruned", "again", "packed")}
     assert weights["packed"] == weights["again"] < weights["pruned"]
     assert is_packed(served_weights(chain.root / "packed")) and not is_packed(served_weights(chain.root / "again"))
     for stage, expected in weights.items():
-        assert json.loads((chain.root / stage / SCRATCH / RESULT).read_text())["parameters"] == expected
+        assert json.loads((chain.root / stage / RESULT).read_text())["parameters"] == expected
 
 
 def test_a_pretrained_body_keeps_its_heads_under_another_head(chain: Chain) -> None:
