@@ -156,8 +156,13 @@ class Stage(StrictModel):
 
     @property
     def differentiated(self) -> tuple[Objective, ...]:
-        """The objectives whose loss a compression can measure: those without a teacher or another companion."""
-        return tuple(one for one in self.objective if not one.needs_teacher and not one.companion_heads)
+        """The objectives whose loss a compression can measure: those of the network alone, without a teacher, another
+        companion or parameters of their own."""
+        return tuple(
+            one
+            for one in self.objective
+            if not one.needs_teacher and not one.companion_heads and type(one).build is Objective.build
+        )
 
     @property
     def draws(self) -> bool:
