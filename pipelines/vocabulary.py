@@ -4,6 +4,7 @@ backbone.
 | word | is | provided by | needed by |
 |---|---|---|---|
 | `Field` | a tensor in a batch | layouts, segmentations, corruptions, `Head.encode` | heads, objectives, corruptions |
+| `Channel` | integers alongside each token: a field of an annotation | annotations | embeddings, corruptions |
 | `Signal` | a tensor that a head computes from a batch | heads | objectives |
 | `Ability` | a property of an architecture | backbones | heads, layouts, probes |
 
@@ -18,6 +19,7 @@ their longest row.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -96,6 +98,56 @@ class Field(StrEnum):
     FEATURE_STATES = "feature_states"
     """tuple of F tuples of tensors [B, L, …]: the layers that are read of each feature network, at the tokens of this
     row; None in place of those of a network that is run for this batch. Absent where all of them are."""
+
+    @classmethod
+    def of_channel(cls, name: str) -> Field:
+        """The field in which a batch holds the channel `name`: int64 [B, L, …]. From then on `Field(name)` is it."""
+        known = cls._value2member_map_.get(name)
+        if known is None:
+            # as enum.Flag makes its combinations: a member that iteration does not list
+            known = str.__new__(cls, name)
+            known._name_, known._value_ = name.upper(), name
+            cls._value2member_map_[name] = known
+        assert isinstance(known, Field)
+        return known
+
+    @property
+    def is_channel(self) -> bool:
+        """Whether the field has values alongside every token of a row, which move and disappear with the tokens."""
+        return self is Field.WORD_STARTS or self._name_ not in Field._member_map_
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Integers that stand alongside each token: the language, the box on a page, the part of speech.
+
+    Declared once, by the annotation that makes it. Whatever moves, cuts or removes tokens does the same to their
+    values.
+    """
+
+    name: str
+    size: int
+    """Values are 0 … `size` − 1."""
+    shape: tuple[int, ...] = ()
+    """Shape of the value of one token; () is a single number."""
+    padding: int = 0
+    """Value at padding tokens."""
+    edges: tuple[int, int] | None = None
+    """Values at the special tokens before a text, and at those after it; None: the value of the nearest token."""
+
+    def __post_init__(self) -> None:
+        if self.name in Field.__members__.values() and self.name != Field.WORD_STARTS:
+            raise ValueError(f"a batch already has a field {self.name!r}: give the channel another name")
+        Field.of_channel(self.name)
+
+    @property
+    def field(self) -> Field:
+        """The field of a batch with this channel: int64 [B, L, *shape]."""
+        return Field.of_channel(self.name)
+
+
+WORD_STARTS = Channel(Field.WORD_STARTS, size=2, padding=1, edges=(1, 1))
+"""The channel of a segmentation: whether a token begins a word."""
 
 
 TOKEN_INDICES = frozenset({Field.MASKED_POSITIONS, Field.SPAN_EDGES})

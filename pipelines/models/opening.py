@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from pipelines.errors import RecipeError
 from pipelines.models.features import FEATURES, feature_settings
+from pipelines.parts.annotations import Annotation
 from pipelines.parts.compressions import Change, Compression
 from pipelines.parts.heads import FeatureTokenizer, Head
 from pipelines.parts.strategies import Strategy
@@ -54,10 +55,12 @@ class HeadRecord(BaseModel):
     head: SerializeAsAny[Head]
     family: SerializeAsAny[TaskFamily] | None = None
     labels: tuple[str, ...] = ()
+    annotations: tuple[SerializeAsAny[Annotation], ...] = Field((), exclude_if=lambda value: not value)
+    """What makes the channels that the network reads."""
 
     @property
     def task(self) -> Task | None:
-        return None if self.family is None else Task(self.family, self.labels)
+        return None if self.family is None else Task(self.family, self.labels, self.annotations)
 
 
 def serve_together(heads: Sequence[Head]) -> bool:
@@ -108,6 +111,7 @@ class ModelRecord(HeadRecord):
             head=line.head,
             family=line.family,
             labels=line.labels,
+            annotations=line.annotations,
             extensions=self.extensions,
             changes=self.changes,
         )

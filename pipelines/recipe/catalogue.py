@@ -30,6 +30,7 @@ FAMILIES = {
     "vectors": "pipelines.corpora.vectors",
     "tokenizers": "pipelines.parts.tokenizers",
     "segmentations": "pipelines.parts.segmentations",
+    "annotations": "pipelines.parts.annotations",
     "layouts": "pipelines.parts.layouts",
     "corruptions": "pipelines.parts.corruptions",
     "architectures": "pipelines.parts.architectures",
@@ -52,6 +53,7 @@ FAMILIES = {
 PARTS = (
     "tokenizer",
     "segmentation",
+    "annotations",
     "layout",
     "backbone",
     "corruption",

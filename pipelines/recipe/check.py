@@ -9,6 +9,7 @@ from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy, conflict
+from pipelines.recipe.channels import check_channels
 from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.compressing import check_compression
 from pipelines.recipe.estimating import check_estimate
@@ -60,6 +61,7 @@ def _check_views(stage: Stage, dataset: Setting) -> Problem | None:
             or _check_task(view, setting)
             or _check_backbone(view)
             or _check_segmentation(view, setting)
+            or check_channels(view, setting)
             or check_supply(view, setting)
         )
         if problem is not None:

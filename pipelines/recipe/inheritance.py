@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.recipe.kinds import Kind
 
-CARRIED = ("tokenizer", "limits", "segmentation", "backbone")
+CARRIED = ("tokenizer", "limits", "segmentation", "annotations", "backbone")
 """Stage keys that every stage inherits from the one it starts from."""
 CONTINUED = (
     *CARRIED,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, SerializeAsAny, field_validator
 
+from pipelines.parts.annotations import Annotation
 from pipelines.parts.corruptions import Corruption
 from pipelines.parts.heads import Head
 from pipelines.parts.layouts import Layout
@@ -32,6 +33,7 @@ class Line(StrictModel):
 
     corpus: tuple[str, ...] = Field((), exclude_if=lambda value: not value)
     segmentation: SerializeAsAny[Segmentation] | None = Field(None, exclude_if=lambda value: value is None)
+    annotations: tuple[SerializeAsAny[Annotation], ...] | None = Field(None, exclude_if=lambda value: value is None)
     layout: SerializeAsAny[Layout] | None = Field(None, exclude_if=lambda value: value is None)
     corruption: tuple[SerializeAsAny[Corruption], ...] | None = Field(None, exclude_if=lambda value: value is None)
     head: SerializeAsAny[Head] | None = Field(None, exclude_if=lambda value: value is None)
@@ -40,7 +42,7 @@ class Line(StrictModel):
     weight: float = Field(1.0, gt=0)
     """Factor of this line's loss."""
 
-    @field_validator("corpus", "corruption", "objective", mode="before")
+    @field_validator("corpus", "annotations", "corruption", "objective", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
         return as_list(value)

@@ -8,6 +8,7 @@ from pydantic import Field, PositiveInt, SerializeAsAny, field_validator, model_
 
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.probes import Probe
+from pipelines.parts.annotations import Annotation
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.compressions import Compression
 from pipelines.parts.corruptions import Corruption
@@ -96,6 +97,8 @@ class Stage(StrictModel):
     limits: TokenizerLimits = TokenizerLimits()
     segmentation: SerializeAsAny[Segmentation] | None = None
     """Where words begin, for corruptions that treat a word as one unit."""
+    annotations: tuple[SerializeAsAny[Annotation], ...] = Field((), exclude_if=lambda value: not value)
+    """What is known of each token alongside its id: its language, its box on a page."""
     layout: SerializeAsAny[Layout] = Field(default_factory=Layout.default)
     """How documents of plain text are laid out in rows."""
     backbone: SerializeAsAny[Backbone] | None = None
@@ -129,6 +132,7 @@ class Stage(StrictModel):
 
     @field_validator(
         "corpus",
+        "annotations",
         "features",
         "corruption",
         "objective",

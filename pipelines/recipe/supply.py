@@ -9,6 +9,7 @@ from pipelines.parts.corruptions import Corruption
 from pipelines.parts.heads import Head
 from pipelines.parts.layouts import Layout
 from pipelines.parts.segmentations import UNSPACED, Segmentation
+from pipelines.recipe.channels import stage_channels
 from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.tables import task_words
@@ -26,11 +27,9 @@ def finds_words(segmentation: type[Segmentation], language: str | None) -> bool:
 def check_supply(stage: Stage, setting: Setting) -> Problem | None:
     """Check demand ⊆ supply for batch fields, tokenizer abilities and signals."""
     assert stage.head is not None
-    fields = {Field.INPUT_IDS, Field.ORIGINAL_IDS}
+    fields = {Field.INPUT_IDS, Field.ORIGINAL_IDS, *(channel.field for channel in stage_channels(stage))}
     if stage.kind.reads_plain_text:
         fields |= {Field.DOCUMENTS, *stage.layout.provides}
-        if stage.segmentation is not None:
-            fields |= stage.segmentation.provides
         segmenting = next((one.name for one in stage.corruption if one.segments > 1), None)
         if segmenting is not None and stage.layout.provides:
             fits = matching_members(Layout, lambda layout: not layout.provides)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from pipelines.task_families.tokenized import Annotator
+
 Row: TypeAlias = Mapping[str, Any]
 """One example: column of the family → value."""
 Answer: TypeAlias = Any
@@ -166,7 +168,9 @@ def empty_text_problem(row: Row, *columns: str) -> Problem | None:
 
 @dataclass(frozen=True)
 class Task:
-    """Task of a labelled stage: a family, and the closed set of answers in the training table."""
+    """Task of a labelled stage: a family, the closed set of answers in the training table, and what stands alongside
+    the tokens of its examples."""
 
     family: TaskFamily
     labels: tuple[str, ...]
+    annotations: tuple[Annotator, ...] = ()

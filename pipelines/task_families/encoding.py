@@ -39,9 +39,9 @@ class EncodedExamples(ABC):
 
 
 def pad_rows(rows: Sequence[NDArray[np.int64]], value: int, multiple: int = MULTIPLE) -> NDArray[np.int64]:
-    """Pad `rows` with `value` to the longest, rounded up to `multiple`: int64 [B, L]."""
+    """Pad `rows` [length, …] with `value` to the longest, rounded up to `multiple`: int64 [B, L, …]."""
     longest = -(-max(len(row) for row in rows) // multiple) * multiple
-    result = np.full((len(rows), longest), value, dtype=np.int64)
+    result = np.full((len(rows), longest, *rows[0].shape[1:]), value, dtype=np.int64)
     for index, row in enumerate(rows):
         result[index, : len(row)] = row
     return result

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.parts.corruptions import Arrays, Corruption
-from pipelines.vocabulary import Field
+from pipelines.vocabulary import Channel, Field
 from tests.contracts.families import build, members
-from tests.pipelines.parts.corruptions.rows import SPECIAL, batches, token_ids
+from tests.pipelines.parts.corruptions.rows import SENTINELS, SIZE, SPECIAL, batches, token_ids
 
 FLOATS = {Field.PERMUTATION_MASK, Field.TARGET_MAPPING}
 """Fields that a network multiplies with; all others are indices."""
@@ -39,6 +39,34 @@ def test_a_corruption_is_a_pure_function(name: str, batch: Arrays, seed: int) ->
     assert all(np.array_equal(once[key], before[key]) for key in kept), "a field was changed in silence"
     assert all(value.dtype == (np.float32 if key in FLOATS else np.int64) for key, value in once.items())
     assert once[Field.INPUT_IDS].min() >= 0 and once[Field.INPUT_IDS].max() < token_ids().size
+
+
+@pytest.mark.parametrize("name", members("corruptions"))
+@given(batch=batches(shortest=4), seed=st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_channels_move_with_their_tokens(name: str, batch: Arrays, seed: int) -> None:
+    """A channel that repeats the token ids, and one of two numbers each: after any corruption a value stands alongside
+    the token that it was made for, or alongside what replaces that token."""
+    part = build(members("corruptions")[name])
+    assert isinstance(part, Corruption)
+    if part.segments > 1:
+        batch = {key: np.concatenate([value] * part.segments) for key, value in batch.items()}
+    if Field.CENTERS in part.needs:
+        batch[Field.CENTERS] = np.arange(5, 12)
+    one, two = Channel("test_ids", SIZE).field, Channel("test_pairs", SIZE, shape=(2,)).field
+    clean = batch[Field.INPUT_IDS]
+    batch |= {one: clean.copy(), two: np.stack([clean, SIZE - clean], axis=-1)}
+    given = part.apply(batch, token_ids(), np.random.default_rng(seed))
+    ids = given[Field.INPUT_IDS]
+    assert given[one].shape == ids.shape and given[two].shape == (*ids.shape, 2)
+    assert np.array_equal(given[two], np.stack([given[one], SIZE - given[one]], axis=-1)), "moved in another way"
+    kept = ids == given[one]
+    if Field.MASKED_POSITIONS in given:
+        kept.ravel()[given[Field.MASKED_POSITIONS]] = True
+    assert (kept | np.isin(ids, SENTINELS)).all(), "a value stands alongside a token that it does not belong to"
+    for before, after in zip(clean, given[one], strict=True):
+        rest = iter(before.tolist())
+        assert all(value in rest for value in after.tolist()), "the order of the values is that of the tokens"
 
 
 @pytest.mark.parametrize("name", MASKS)

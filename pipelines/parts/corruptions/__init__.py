@@ -53,4 +53,8 @@ class Corruption(Component):
 
     @abstractmethod
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
-        """`batch` with the fields of this corruption added or replaced; a pure function of the three arguments."""
+        """`batch` with the fields of this corruption added or replaced; a pure function of the three arguments.
+
+        A corruption that moves or removes tokens does the same to their values in every field that `is_channel`, unless
+        it `replaces` it.
+        """

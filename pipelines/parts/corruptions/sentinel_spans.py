@@ -21,7 +21,7 @@ class SentinelSpans(Corruption, name="sentinel_spans"):
     Numbers of tokens and spans are those of the paper's code, functions of the row's length alone: all rows of all
     batches have the same shape, without padding. As in that code a row begins with text and ends with a span, the
     target ends without a sentinel of its own, and an end-of-document token inside a row is a token like any other. A
-    row's last token, which ends it, always stays.
+    row's last token, which ends it, always stays. A sentinel has the channels of the first token that it replaces.
     """
 
     paper = "arXiv:1910.10683"
@@ -71,8 +71,14 @@ class SentinelSpans(Corruption, name="sentinel_spans"):
         noise, begins = _noise(rows, length, removed, spans, random)
         kept = _with_sentinels(clean[:, :-1], ~noise, noise & begins, tokens)
         target = _with_sentinels(clean[:, :-1], noise, ~noise & begins, tokens)
+        stays = np.pad(~noise | begins, ((0, 0), (0, 1)), constant_values=True)
+        moved = {
+            name: value[stays].reshape(rows, -1, *value.shape[2:]) if name.is_channel else value
+            for name, value in batch.items()
+            if name not in self.replaces
+        }
         return {
-            **{name: value for name, value in batch.items() if name not in self.replaces},
+            **moved,
             Field.INPUT_IDS: np.concatenate([kept, clean[:, -1:]], axis=1),
             Field.TARGET_IDS: np.concatenate([target, np.full((rows, 1), tokens.end)], axis=1),
         }

@@ -11,6 +11,7 @@ import numpy as np
 from pipelines.errors import DataError, RecipeError
 from pipelines.parts.heads.token_rows import TokenRows, column
 from pipelines.task_families.encoding import EncodedExamples, FieldArrays, pad_rows
+from pipelines.task_families.tokenized import RowTexts
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
     from pipelines.task_families import Row
+    from pipelines.task_families.tokenized import Annotator
 
 CONTEXT = 1
 """Sequence id of the context in the encoded pair (question, context)."""
@@ -90,6 +92,7 @@ def encode_contexts(
     longest_question: int,
     overlap: float,
     answers: bool,
+    annotations: Sequence[Annotator] = (),
 ) -> EncodedContexts:
     """Encode in rows of at most `length` tokens: the question, truncated to `longest_question` tokens and to half of a
     row, and as much of the context as fits, of which the share `overlap` is repeated from the row before.
@@ -126,7 +129,10 @@ def encode_contexts(
         answer_characters = [_answer(index, example) for index, example in enumerate(examples)]
         tokens = [window.tokens(*answer_characters[owner]) for window, owner in zip(windows, owners, strict=True)]
         spans = np.asarray(tokens, dtype=np.int64).reshape(-1, 2)
-    return EncodedContexts(examples, TokenRows.of(flat, tokenizer), windows, owners, spans)
+    pairs = [(questions[owner], contexts[owner]) for owner in owners]
+    columns = [("question", "context")] * len(pairs)
+    sources = RowTexts.of(annotations, examples, owners.tolist(), pairs, columns)
+    return EncodedContexts(examples, TokenRows.of(flat, tokenizer, sources), windows, owners, spans)
 
 
 def _truncated(fast: Any, question: str, most: int) -> str:

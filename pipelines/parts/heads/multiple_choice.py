@@ -12,6 +12,7 @@ from pipelines.parts.heads import Batch, Signals
 from pipelines.parts.heads.pooled_text import PooledTextHead, highest
 from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
 from pipelines.task_families.encoding import EncodedExamples, FieldArrays
+from pipelines.task_families.tokenized import RowTexts
 from pipelines.task_families.writing_systems import join_words
 from pipelines.vocabulary import Field, Signal
 
@@ -62,9 +63,12 @@ class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
                 raise DataError(f"example {index}: its column 'choices' holds {len(choices)}, expected two or more")
             prompt = join_words([part for name in ("context", "question") if (part := example.get(name))])
             pairs += [(prompt, choice) for choice in choices]
-        rows = token_rows(pairs, tokenizer, length, keep_end=True)
         counts = np.asarray([len(choices) for choices in all_choices], dtype=np.int64)
-        refuse_empty(rows, np.repeat(np.arange(len(examples)), counts).tolist())
+        numbers = np.repeat(np.arange(len(examples)), counts).tolist()
+        # no column holds the prompt
+        sources = RowTexts.of(task.annotations, examples, numbers, pairs, [("", "choices")] * len(pairs))
+        rows = token_rows(pairs, tokenizer, length, keep_end=True, sources=sources)
+        refuse_empty(rows, numbers)
         return EncodedChoices(examples, rows, counts, _answers(examples, counts) if answers else None)
 
     def answer(

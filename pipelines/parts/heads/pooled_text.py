@@ -12,6 +12,7 @@ from pipelines.errors import RecipeError
 from pipelines.parts.heads import Batch, Head, Signals, backbone_inputs
 from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
 from pipelines.task_families.encoding import EncodedExamples, FieldArrays
+from pipelines.task_families.tokenized import RowTexts
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -117,13 +118,18 @@ def encode_texts(
     """
     orders = 2 if both_orders else 1
     texts: Sequence[Any]
+    columns: Sequence[tuple[str, ...]]
     if is_pair(task):
         pairs = list(zip(*(column(examples, name) for name in PAIR), strict=True))
         texts = [texts for a, b in pairs for texts in ((a, b), (b, a))[:orders]]
+        columns = [PAIR, PAIR[::-1]][:orders] * len(examples)
     else:
         texts = column(examples, "text")
-    rows = token_rows(texts, tokenizer, length)
-    refuse_empty(rows, [index // orders for index in range(len(texts))])
+        columns = [("text",)] * len(examples)
+    numbers = [index // orders for index in range(len(texts))]
+    sources = RowTexts.of(task.annotations, examples, numbers, texts, columns)
+    rows = token_rows(texts, tokenizer, length, sources=sources)
+    refuse_empty(rows, numbers)
     return EncodedTexts(examples, rows, orders)
 
 

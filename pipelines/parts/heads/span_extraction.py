@@ -80,6 +80,7 @@ class SpanExtractionHead(Head, name="span_extraction"):
             longest_question=self.longest_question,
             overlap=self.overlap,
             answers=answers,
+            annotations=task.annotations,
         )
 
     def answer(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +11,13 @@ import numpy as np
 from pipelines.errors import DataError, RecipeError
 from pipelines.task_families import Row
 from pipelines.task_families.encoding import FieldArrays, attention_masks, pad_rows
-from pipelines.vocabulary import Field
+from pipelines.vocabulary import Channel, Field
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedTokenizerFast
+
+    from pipelines.task_families.tokenized import RowTexts
 
 
 @dataclass(frozen=True)
@@ -27,15 +29,24 @@ class TokenRows:
     """Token types of each row; None if the tokenizer does not use them."""
     padding: int
     """Id of the padding token."""
+    channels: Mapping[Channel, list[NDArray[np.int64]]] = field(default_factory=dict)
+    """Values [length, *shape] of each channel alongside the tokens of each row."""
 
     @classmethod
-    def of(cls, encodings: Sequence[Any], tokenizer: PreTrainedTokenizerFast) -> TokenRows:
-        """The rows of `encodings` of the tokenizers library."""
+    def of(
+        cls, encodings: Sequence[Any], tokenizer: PreTrainedTokenizerFast, texts: RowTexts | None = None
+    ) -> TokenRows:
+        """The rows of `encodings` of the tokenizers library, with the channels of their `texts`.
+
+        Raises DataError naming the example for one that cannot be annotated.
+        """
         types = None
         if Field.TOKEN_TYPE_IDS in tokenizer.model_input_names:
             types = [np.asarray(encoding.type_ids, dtype=np.int64) for encoding in encodings]
         ids = [np.asarray(encoding.ids, dtype=np.int64) for encoding in encodings]
-        return cls(ids, types, int(tokenizer.pad_token_id))
+        values = {} if texts is None or not texts.annotations else texts.values(encodings)
+        channels = {channel: values[channel.name] for channel in (texts.channels if texts is not None else ())}
+        return cls(ids, types, int(tokenizer.pad_token_id), channels)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -49,6 +60,8 @@ class TokenRows:
         fields: FieldArrays = {Field.INPUT_IDS: ids, Field.ATTENTION_MASK: attention_masks(rows, ids.shape[1])}
         if self.types is not None:
             fields[Field.TOKEN_TYPE_IDS] = pad_rows([self.types[index] for index in chosen], 0)
+        for channel, values in self.channels.items():
+            fields[channel.field] = pad_rows([values[index] for index in chosen], channel.padding)
         return fields
 
 
@@ -58,8 +71,9 @@ def token_rows(
     length: int,
     *,
     keep_end: bool = False,
+    sources: RowTexts | None = None,
 ) -> TokenRows:
-    """`texts`, or pairs of them, as rows of at most `length` tokens.
+    """`texts`, or pairs of them, as rows of at most `length` tokens, with the channels that `sources` annotate.
 
     The longer text of a pair is truncated first, at its end, or at its beginning with `keep_end`. Raises RecipeError
     when `length` has no room besides special tokens.
@@ -71,9 +85,11 @@ def token_rows(
         raise RecipeError(f"budget.length: {length} tokens have no room besides {frame} special tokens; raise it")
     fast.no_padding()
     fast.enable_truncation(length, strategy="longest_first", direction="left" if keep_end else "right")
-    encodings = fast.encode_batch_fast(list(texts))
+    # only the slower method computes the characters of each token
+    annotated = sources is not None and bool(sources.annotations)
+    encodings = (fast.encode_batch if annotated else fast.encode_batch_fast)(list(texts))
     fast.no_truncation()
-    return TokenRows.of(encodings, tokenizer)
+    return TokenRows.of(encodings, tokenizer, sources)
 
 
 def column(examples: Sequence[Row], name: str) -> list[Any]:

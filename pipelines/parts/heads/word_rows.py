@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedTokenizerFast
 
+    from pipelines.task_families.tokenized import RowTexts
+
 
 class WordRows(NamedTuple):
     """Sentences as rows of tokens."""
@@ -26,8 +28,13 @@ class WordRows(NamedTuple):
     """int64 [covered words, 3] of each: index of each word that has a token, positions of its first and last token."""
 
 
-def rows_of_words(sentences: Sequence[Sequence[str]], tokenizer: PreTrainedTokenizerFast, length: int) -> WordRows:
-    """`sentences` as rows of at most `length` tokens.
+def rows_of_words(
+    sentences: Sequence[Sequence[str]],
+    tokenizer: PreTrainedTokenizerFast,
+    length: int,
+    sources: RowTexts | None = None,
+) -> WordRows:
+    """`sentences` as rows of at most `length` tokens, with the channels that `sources` annotate.
 
     Raises RecipeError where `length` has no room besides special tokens, DataError for a sentence without words.
     """
@@ -43,7 +50,7 @@ def rows_of_words(sentences: Sequence[Sequence[str]], tokenizer: PreTrainedToken
     # not encode_batch_fast, whose encodings lack the word of each token
     encodings = fast.encode_batch([with_leading_spaces(words) for words in sentences], is_pretokenized=True)
     fast.no_truncation()
-    return WordRows(TokenRows.of(encodings, tokenizer), [_words(encoding.word_ids) for encoding in encodings])
+    return WordRows(TokenRows.of(encodings, tokenizer, sources), [_words(encoding.word_ids) for encoding in encodings])
 
 
 def _words(words: Sequence[int | None]) -> NDArray[np.int64]:

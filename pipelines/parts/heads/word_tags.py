@@ -14,6 +14,7 @@ from pipelines.parts.heads.token_rows import TokenRows, column
 from pipelines.parts.heads.word_rows import FeatureRows, rows_of_words
 from pipelines.task_families.encoding import IGNORED, EncodedExamples, FieldArrays, pad_rows
 from pipelines.task_families.tagging import OUTSIDE
+from pipelines.task_families.tokenized import RowTexts
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class WordTaggingHead(Head):
 
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
     needs_abilities = frozenset({Ability.ONE_STACK})
-    reads = frozenset({"tagging"})
+    reads = frozenset({"tagging", "layout_tagging"})
     labels = frozenset({Field.TAG_LABELS})
     aligns_words = True
 
@@ -64,7 +65,14 @@ class WordTaggingHead(Head):
         answers: bool = True,
     ) -> EncodedExamples:
         sentences: list[list[str]] = column(examples, "tokens")
-        rows, words = rows_of_words(sentences, tokenizer, length)
+        sources = RowTexts.of(
+            task.annotations,
+            examples,
+            range(len(examples)),
+            [(words,) for words in sentences],
+            [("tokens",)] * len(examples),
+        )
+        rows, words = rows_of_words(sentences, tokenizer, length, sources)
         tags = _tag_indices(examples, sentences, task) if answers else None
         encoded = EncodedWords(examples, rows, words, tags)
         if encoded.uncovered:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pipelines.errors import RecipeError
 from pipelines.models.features import FEATURES
 from pipelines.models.opening import (
+    HeadRecord,
     LineRecord,
     ModelRecord,
     build_network,
@@ -97,10 +98,12 @@ def _record(stage: Stage, tasks: Mapping[str, Task | None], extensions: tuple[St
             head=view.head,
             family=task.family if task else None,
             labels=task.labels if task else (),
+            annotations=view.annotations,
             corpus=view.corpus,
         )
     first = next(iter(lines.values()))
-    record = ModelRecord(head=first.head, extensions=extensions, family=first.family, labels=first.labels, lines=lines)
+    shared = {key: getattr(first, key) for key in HeadRecord.model_fields}
+    record = ModelRecord(**shared, extensions=extensions, lines=lines)
     if stage.lines and (record.several_heads or any(tasks.values())):
         return record
     return record.model_copy(update={"lines": {}})

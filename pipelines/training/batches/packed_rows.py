@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipelines.parts.corruptions import Arrays
+from pipelines.training.batches.token_channels import Frames
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -42,12 +43,16 @@ def packed_rows(
     source = (np.repeat(placed.begins, placed.lengths) + token) % len(stream.tokens)
     target = np.repeat(begins + len(before), placed.lengths) + token
 
+    frames = Frames(
+        [begins + at for at in range(len(before))],
+        [begins + len(before) + placed.lengths + at for at in range(len(after))],
+        begins + len(before),
+        begins + len(before) + placed.lengths - 1,
+    )
     ids = np.full(rows * length, pad, dtype=np.int64)
     ids[target] = stream.tokens[source]
-    for at, special in enumerate(before):
-        ids[begins + at] = special
-    for at, special in enumerate(after):
-        ids[begins + len(before) + placed.lengths + at] = special
+    for positions, special in zip((*frames.before, *frames.after), (*before, *after), strict=True):
+        ids[positions] = special
 
     filled = np.bincount(placed.rows, weights=sizes, minlength=rows).astype(np.int64)
     document_starts = np.zeros(rows * length, dtype=np.int64)
@@ -71,9 +76,7 @@ def packed_rows(
         Field.POSITION_IDS: positions,
         Field.ATTENTION_MASK: mask,
     }
-    if stream.word_bits is not None:
-        bits = stream.word_bits[source >> 3] >> (source & 7).astype(np.uint8)
-        word_starts = np.ones(rows * length, dtype=np.int64)
-        word_starts[target] = bits & np.uint8(1)
-        batch[Field.WORD_STARTS] = word_starts.reshape(rows, length)
+    for name, channel in stream.channels.items():
+        values = channel.packed(rows * length, source, target, frames)
+        batch[name] = values.reshape(rows, length, *channel.channel.shape)
     return batch

@@ -180,14 +180,15 @@ class PlainBatches:
         rows = self._framed(self._split(self.stream.windows(begins, self.width)), self.before, self.after)
         documents = self._split(document_ids(self._shape.starts, begins, self.width))
         batch: Arrays = {Field.INPUT_IDS: rows, Field.ORIGINAL_IDS: rows, Field.DOCUMENTS: self._widened(documents)}
-        if self.stream.word_bits is not None:
-            begins_word = self._split(self.stream.word_starts(begins, self.width))
-            batch[Field.WORD_STARTS] = self._framed(begins_word, [1] * len(self.before), [1] * len(self.after))
+        for name, channel in self.stream.channels.items():
+            values = self._split(self.stream.values(name, begins, self.width))
+            batch[name] = channel.framed(values, len(self.before), len(self.after))
         return batch
 
     def _split(self, windows: NDArray[np.generic]) -> NDArray[np.generic]:
-        """[windows, width] as [windows · segments, inner]: first segments of all windows, then second ones, …"""
-        return windows.reshape(-1, self.segments, self.inner).swapaxes(0, 1).reshape(-1, self.inner)
+        """[windows, width, …] as [windows · segments, inner, …]: first segments of all windows, then second ones, …"""
+        shape = (self.inner, *windows.shape[2:])
+        return windows.reshape(-1, self.segments, *shape).swapaxes(0, 1).reshape(-1, *shape)
 
     def _widened(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
         """Rows [.., length] whose first and last value are repeated at the special tokens."""

@@ -3,9 +3,10 @@
     text tables ─▶ row groups ─▶ ids, in several processes ─▶ one stream ─▶ <cache>/<key>/, mapped by every stage that
     reads it
 
-The key is a digest of the tables, the tokenizer, the segmentation, the number of tokens, and this code. Stages and
-seeds that agree in those share a stream; of two processes that need it at once, one computes it and the other waits.
-After a kill, the next attempt continues with the units that are missing. A stream with damaged files is computed again.
+The key is a digest of the tables, the tokenizer, the segmentation, the annotations, the number of tokens, and this
+code. Stages and seeds that agree in those share a stream; of two processes that need it at once, one computes it and
+the other waits. After a kill, the next attempt continues with the units that are missing. A stream with damaged files
+is computed again.
 
 Documents are in the order of their table, which `split` shuffled: a stage that needs few tokens reads only the
 beginning.
@@ -17,6 +18,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -31,14 +33,22 @@ from pipelines.lineage.fingerprint import digest_file, fingerprint, library_vers
 from pipelines.lineage.source import source_hash
 from pipelines.training.batches.encoded_shards import LENGTHS as UNIT_LENGTHS
 from pipelines.training.batches.encoded_shards import TOKENS as UNIT_TOKENS
-from pipelines.training.batches.encoded_shards import WORD_STARTS as UNIT_WORD_STARTS
-from pipelines.training.batches.encoded_shards import EncodingUnit, clear_word_cache, read_encoded, row_group_ranges
-from pipelines.training.batches.token_stream import COUNTS, MANIFEST, STARTS, TOKENS, WORD_STARTS, TokenStream, is_whole
+from pipelines.training.batches.encoded_shards import (
+    EncodingUnit,
+    channels_of,
+    clear_word_cache,
+    read_encoded,
+    row_group_ranges,
+)
+from pipelines.training.batches.token_channels import channel_records, file_of, is_bits, kind_of
+from pipelines.training.batches.token_stream import COUNTS, MANIFEST, STARTS, TOKENS, TokenStream, is_whole
+from pipelines.vocabulary import Channel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedTokenizerFast
 
+    from pipelines.parts.annotations import Annotation
     from pipelines.parts.segmentations import Segmentation
 
 ONE_PROCESS_BELOW = 16 * 2**20
@@ -55,11 +65,13 @@ def token_stream(
     most: int | None,
     cache: Path,
     processes: int = 1,
+    annotations: Sequence[Annotation] = (),
 ) -> TokenStream:
-    """The texts of `tables` as tokens, up to the document with which there are `most` tokens (None: all of it).
+    """The texts of `tables` as tokens, up to the document with which there are `most` tokens (None: all of it), with
+    the channels of `segmentation` and `annotations`.
 
     Read from `cache`, or computed into it. The stream is the same for any number of processes. Raises DataError when
-    there is no text.
+    there is no text, and, naming file and row, for a document that cannot be annotated.
     """
     from filelock import FileLock
     from tokenizers import Tokenizer as Fast
@@ -69,13 +81,16 @@ def token_stream(
     fast.no_truncation()
     fast.no_padding()
     end = end_of_document(tokenizer)
+    makers = [*([segmentation] if segmentation is not None else []), *annotations]
     identity = {
         "tables": [_table_digests(table) for table in tables],
         "tokenizer": sha256(fast.to_str().encode()).hexdigest(),
         "end": end,
         "segmentation": segmentation.model_dump(mode="json") if segmentation is not None else None,
+        "annotations": [one.model_dump(mode="json") for one in annotations],
+        "files": [digest_file(path) for one in annotations for path in one.reads_files],
         "most": most,
-        "code": source_hash([__name__, *([type(segmentation).__module__] if segmentation is not None else [])]),
+        "code": source_hash([__name__, *sorted({type(one).__module__ for one in makers})]),
         "libraries": {name: library_versions()[name] for name in ("tokenizers", "numpy")},
     }
     key = fingerprint(identity)[:32]
@@ -92,7 +107,7 @@ def token_stream(
                 fast.save(str(home / TOKENIZER))
                 kind = "uint16" if len(tokenizer) <= 2**16 else "uint32"
                 units = [
-                    EncodingUnit(f"{number:06d}", source, home / TOKENIZER, end, kind, segmentation)
+                    EncodingUnit(f"{number:06d}", source, home / TOKENIZER, end, kind, segmentation, tuple(annotations))
                     for number, source in enumerate(row_group_ranges(tables))
                 ]
                 encoded = _encode_units(units, most, home, processes)
@@ -100,7 +115,7 @@ def token_stream(
                 if not any((unit / UNIT_LENGTHS).stat().st_size for unit in encoded):
                     raise DataError(f"{', '.join(map(str, tables))}: no documents to train on")
                 with replaced_atomically(folder) as temporary:
-                    _join(encoded, temporary, kind, len(tokenizer), most)
+                    _join(encoded, temporary, kind, len(tokenizer), most, channels_of(segmentation, annotations))
                 shutil.rmtree(home)
     os.utime(folder)  # `upkeep.unneeded` removes streams by their last use
     return TokenStream.open(folder)
@@ -136,17 +151,15 @@ def _encode_units(units: Sequence[EncodingUnit], most: int | None, home: Path, p
     return done
 
 
-def _join(units: Sequence[Path], folder: Path, kind: str, size: int, most: int | None) -> None:
+def _join(
+    units: Sequence[Path], folder: Path, kind: str, size: int, most: int | None, channels: Sequence[Channel]
+) -> None:
     """Concatenate encoded units into `folder`, up to the document with which there are `most` tokens; writes the
     manifest last."""
     total, counts = 0, np.zeros(size, dtype=np.int64)
-    segmented = (units[0] / UNIT_WORD_STARTS).exists()
-    bits = np.empty(0, dtype=np.bool_)
-    with (
-        _DigestingFile(folder / TOKENS) as tokens,
-        _DigestingFile(folder / STARTS) as starts,
-        _DigestingFile(folder / WORD_STARTS) as words,
-    ):
+    with ExitStack() as files:
+        tokens, starts = (files.enter_context(_DigestingFile(folder / name)) for name in (TOKENS, STARTS))
+        alongside = [files.enter_context(_ChannelFile(folder, channel)) for channel in channels]
         for unit in units:
             ends = total + np.cumsum(read_encoded(unit, UNIT_LENGTHS, np.int64))
             if most is not None:
@@ -158,22 +171,20 @@ def _join(units: Sequence[Path], folder: Path, kind: str, size: int, most: int |
             tokens.write(ids)
             starts.write(np.concatenate([[total], ends[:-1]]).astype(np.int64))
             counts += np.bincount(ids, minlength=size)
-            if segmented:
-                # a byte holds eight tokens, a unit any number of them
-                bits = np.concatenate([bits, read_encoded(unit, UNIT_WORD_STARTS, np.bool_)[:length]])
-                words.write(np.packbits(bits[: len(bits) // 8 * 8], bitorder="little"))
-                bits = bits[len(bits) // 8 * 8 :]
+            for one in alongside:
+                one.append_unit(unit, length)
             total += length
             if most is not None and total >= most:
                 break
-        words.write(np.packbits(bits, bitorder="little"))
     with _DigestingFile(folder / COUNTS) as counted:
         counted.write(counts)
-    files = {file.path.name: file.record() for file in (tokens, starts, counted, *([words] if segmented else []))}
-    if not segmented:
-        (folder / WORD_STARTS).unlink()
+    content = {
+        "ids": kind,
+        "channels": channel_records(channels),
+        "files": {file.path.name: file.record() for file in (tokens, starts, counted, *alongside)},
+    }
     with _DigestingFile(folder / MANIFEST) as manifest_file:
-        manifest_file.write(np.frombuffer(json.dumps({"ids": kind, "files": files}, indent=2).encode(), dtype=np.uint8))
+        manifest_file.write(np.frombuffer(json.dumps(content, indent=2).encode(), dtype=np.uint8))
 
 
 class _DigestingFile:
@@ -202,3 +213,27 @@ class _DigestingFile:
     def record(self) -> dict[str, Any]:
         """The file's entry in the manifest."""
         return {"bytes": self._bytes, "sha256": self._digest.hexdigest()}
+
+
+class _ChannelFile(_DigestingFile):
+    """The values of a channel; bits are packed, so that a byte may hold tokens of two units."""
+
+    def __init__(self, folder: Path, channel: Channel) -> None:
+        super().__init__(folder / file_of(channel))
+        self._channel = channel
+        self._bits: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+
+    def append_unit(self, unit: Path, length: int) -> None:
+        """Append the values of the first `length` tokens of `unit`."""
+        values = read_encoded(unit, file_of(self._channel), kind_of(self._channel))
+        if not is_bits(self._channel):
+            self.write(values.reshape(-1, *self._channel.shape)[:length])
+            return
+        self._bits = np.concatenate([self._bits, values[:length]])
+        whole = len(self._bits) // 8 * 8
+        self.write(np.packbits(self._bits[:whole], bitorder="little"))
+        self._bits = self._bits[whole:]
+
+    def __exit__(self, *error: object) -> None:
+        self.write(np.packbits(self._bits, bitorder="little"))
+        super().__exit__(*error)

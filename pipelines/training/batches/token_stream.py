@@ -3,25 +3,28 @@
 tokens.bin        uint16 or uint32 [N]: ids, an end of document after each document
 starts.bin        int64 [D]: position at which each document begins, ascending
 counts.bin        int64 [V]: number of occurrences of each id
-word_starts.bin   uint8 [⌈N / 8⌉]: bit n, lowest first, set where token n begins a word; absent without a segmentation
-manifest.json     written last: dtype of the ids, and size and sha256 of every file
+channel.*.bin     the values of a channel alongside each token (`token_channels`): word starts, languages, boxes
+manifest.json     written last: dtype of the ids, the channels, and size and sha256 of every file
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from pipelines.lineage.fingerprint import digest_file
+from pipelines.training.batches.token_channels import ChannelValues
+from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-TOKENS, STARTS, COUNTS, WORD_STARTS = "tokens.bin", "starts.bin", "counts.bin", "word_starts.bin"
+TOKENS, STARTS, COUNTS = "tokens.bin", "starts.bin", "counts.bin"
 MANIFEST = "manifest.json"
 
 
@@ -36,8 +39,8 @@ class TokenStream:
     """[D] position at which each document begins, ascending."""
     counts: NDArray[np.int64]
     """[V] number of occurrences of each id in `tokens`."""
-    word_bits: NDArray[np.uint8] | None = None
-    """[⌈N / 8⌉] one bit per token, lowest first: whether it begins a word; None without a segmentation."""
+    channels: Mapping[Field, ChannelValues] = field(default_factory=dict)
+    """The values alongside the tokens, by the field that a batch holds them in."""
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -48,9 +51,10 @@ class TokenStream:
             # a plain array over the map: np.memmap costs a microsecond at every slice
             return np.asarray(np.memmap(folder / name, dtype=kind, mode="r"))
 
-        words = mapped(WORD_STARTS, "uint8") if WORD_STARTS in manifest["files"] else None
+        channels = [ChannelValues.open(folder, record) for record in manifest["channels"]]
         tokens = mapped(TOKENS, manifest["ids"])
-        return cls(folder, tokens, mapped(STARTS, "int64"), mapped(COUNTS, "int64"), words)
+        by_field = {one.channel.field: one for one in channels}
+        return cls(folder, tokens, mapped(STARTS, "int64"), mapped(COUNTS, "int64"), by_field)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # pickled as its folder: another process maps the files itself
@@ -64,12 +68,9 @@ class TokenStream:
             return np.ndarray(shape, self.tokens.dtype, self.tokens, strides=strides)[begins]
         return self.tokens[self._positions(begins, width)]
 
-    def word_starts(self, begins: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
-        """[rows, width]: 1 where a token begins a word, else 0. Needs a stream with a segmentation."""
-        assert self.word_bits is not None
-        positions = self._positions(begins, width)
-        result: NDArray[np.uint8] = (self.word_bits[positions >> 3] >> (positions & 7).astype(np.uint8)) & np.uint8(1)
-        return result
+    def values(self, name: Field, begins: NDArray[np.int64], width: int) -> NDArray[np.unsignedinteger]:
+        """[rows, width, *shape]: the values of the channel `name` alongside `windows`."""
+        return self.channels[name].at(self._positions(begins, width))
 
     def _positions(self, begins: NDArray[np.int64], width: int) -> NDArray[np.int64]:
         result: NDArray[np.int64] = (begins[:, None] + np.arange(width)) % len(self.tokens)

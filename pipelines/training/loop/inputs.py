@@ -89,7 +89,9 @@ def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches
     tables = list(tables_of(job).values())
     cache = job.cache or job.out / SCRATCH / "tokens"
     stream = process_group.rank_zero_first(
-        lambda: token_stream(tables, tokenizer, stage.segmentation, budget.tokens, cache, job.runtime.threads)
+        lambda: token_stream(
+            tables, tokenizer, stage.segmentation, budget.tokens, cache, job.runtime.threads, stage.annotations
+        )
     )
     rows = max(1, budget.batch_tokens // budget.length)
     tokens = budget.tokens if budget.tokens is not None else round((budget.epochs or 1) * len(stream.tokens))
@@ -150,7 +152,7 @@ def tasks_of(job: Job) -> dict[str, Task | None]:
 def _task_of(job: Job) -> Task | None:
     if job.stage.kind.reads_plain_text:
         return None
-    return Task(job.family, tuple(job.family.labels(_rows(job, "train"))))
+    return Task(job.family, tuple(job.family.labels(_rows(job, "train"))), job.stage.annotations)
 
 
 def _rows(job: Job, part: str) -> list[Row]:

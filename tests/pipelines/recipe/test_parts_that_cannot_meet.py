@@ -54,7 +54,11 @@ CASES = {
     ),
     "a chain of tags on a classification dataset": Refused(
         labelled(head="crf_tagging", objective="crf"),
-        (":20: ", "crf_tagging answers tagging, but this dataset is text_classification", "sequence_classification"),
+        (
+            ":20: ",
+            "crf_tagging answers layout_tagging, tagging, but this dataset is text_classification",
+            "sequence_classification",
+        ),
         "text_classification",
     ),
     "a classifier on tags": Refused(

@@ -35,6 +35,7 @@ from pipelines.training.batches import encoded_shards, token_shards
 from pipelines.training.batches.encoded_shards import begins_word, row_group_ranges
 from pipelines.training.batches.token_shards import token_stream
 from pipelines.training.batches.token_stream import MANIFEST, TOKENS, TokenStream, is_whole
+from pipelines.vocabulary import Field
 from tests.chinese_text import ARTICLES
 from tests.small_corpus import MANY, documents
 from tests.steps import ROOT
@@ -104,10 +105,12 @@ def test_word_starts_are_kept_as_bits(segmentation: Segmentation, tmp_path: Path
     tokenizer = Characters(spaces=False).train(texts)
     table = table_of(texts, tmp_path / "text.parquet", rows=3)
     stream = token_stream([table], tokenizer, segmentation, None, tmp_path / "cache")
-    said = stream.word_starts(np.asarray([0]), len(stream.tokens))[0].astype(bool)
+    said = stream.values(Field.WORD_STARTS, np.asarray([0]), len(stream.tokens))[0]
+    assert (stream.folder / "channel.word_starts.bin").stat().st_size == -(-len(stream.tokens) // 8)
     for text, begin, end in zip(texts, stream.starts, [*stream.starts[1:], len(stream.tokens)], strict=True):
         encoded = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
-        assert np.array_equal(said[begin:end], begins_word(encoded.offsets, segmentation.word_starts(text)))
+        expected = begins_word(np.asarray(encoded.offsets), segmentation.word_starts(text))
+        assert np.array_equal(said[begin:end], [*expected, 1])
     if isinstance(segmentation, Jieba):
         # a character is a token, so a word begins where jieba says
         expected = np.zeros(len(texts[0]) + 1, dtype=bool)
@@ -233,7 +236,7 @@ def test_an_opened_stream_travels_to_another_process_as_its_name(tokenizer: PreT
     stream = stream_of(TEXTS_HERE, tokenizer, Spaces())
     told = pickle.dumps(stream)
     again: TokenStream = pickle.loads(told)
-    assert len(told) < 1000 and np.array_equal(again.tokens, stream.tokens) and again.word_bits is not None
+    assert len(told) < 1000 and np.array_equal(again.tokens, stream.tokens) and Field.WORD_STARTS in again.channels
 
 
 def test_a_table_without_text_is_told(tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:

@@ -1,0 +1,88 @@
+"""Annotations that cannot work are refused when a recipe is loaded: file, line, reason, and what would fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from pipelines.errors import RecipeError
+from pipelines.recipe.problems import Setting
+from tests.pipelines.recipe.recipe_texts import labelled, written
+from tests.steps import library_of
+
+LEXICON = "    annotations: {{name: lexicon, channel: polarity, file: {}, values: [negative, positive]}}"
+LANGUAGES = "{name: languages, order: [en, zh], of: en}"
+
+
+class Refused(NamedTuple):
+    """A recipe, and what its one message must say."""
+
+    recipe: str
+    says: tuple[str, ...]
+    family: str | None = None
+
+
+CASES = {
+    "a lexicon that is not there": Refused(
+        written(LEXICON.format("no.tsv")), (":16: ", "annotations: lexicon: there is no file no.tsv; give a path")
+    ),
+    "two makers of one channel": Refused(
+        written(f"    annotations: [{LANGUAGES}, {LANGUAGES.replace('of: en', 'of: zh')}]"),
+        (":16: ", "two parts of this stage make the channel 'languages'; keep one"),
+    ),
+    "boxes of a text without any": Refused(
+        labelled("    annotations: [boxes]"),
+        (":24: ", "boxes reads the columns boxes, tokens, and an example of text_classification has no boxes, tokens"),
+        "text_classification",
+    ),
+    "boxes that a stage inherits": Refused(
+        labelled(head="tagging", objective="tag_cross_entropy").replace(
+            "    strategy: full\n", "    strategy: full\n    annotations: [boxes]\n", 1
+        ),
+        ("boxes reads the columns boxes, tokens, and an example of tagging has no boxes, only tags, tokens",),
+        "tagging",
+    ),
+    "an unknown annotation": Refused(
+        written("    annotations: [boxs]"), (":16: ", "no annotation is called 'boxs'. Did you mean 'boxes'?")
+    ),
+    "a language that is not one of them": Refused(
+        written("    annotations: {name: languages, order: [en, zh], of: fr}"), (":16: ", "'fr' is not in order")
+    ),
+    "a channel with the name of a field": Refused(
+        written("    annotations: {name: word_column, channel: labels, column: tags, largest: 3}"),
+        (":16: ", "a batch already has a field 'labels': give the channel another name"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_is_refused_in_one_sentence(case: str, tmp_path: Path) -> None:
+    wrong = CASES[case]
+    with pytest.raises(RecipeError) as told:
+        library_of(tmp_path, meeting=wrong.recipe).load("meeting", setting=Setting(wrong.family))
+    message = str(told.value)
+    assert str(tmp_path) in message and "\n" not in message, message
+    assert all(part in message for part in wrong.says), message
+
+
+def test_a_damaged_lexicon_is_named_with_its_line(tmp_path: Path) -> None:
+    lexicon = tmp_path / "polarity.tsv"
+    lexicon.write_text("bad\tnegative\ngood\tpositiv\n", encoding="utf-8")
+    with pytest.raises(RecipeError, match=r":16: .*polarity\.tsv:2: expected a word, .* Did you mean 'positive'\?"):
+        library_of(tmp_path, meeting=written(LEXICON.format(lexicon))).load("meeting")
+    lexicon.write_text("bad\tnegative\n", encoding="utf-8")
+    stage = library_of(tmp_path, meeting=written(LEXICON.format(lexicon))).load("meeting").stages["general"]
+    assert [one.name for one in stage.annotations] == ["lexicon"]
+
+
+def test_annotations_are_inherited_and_leave_no_trace_where_there_are_none(tmp_path: Path) -> None:
+    recipe = written(
+        f"    annotations: {LANGUAGES}",
+        "  domain: {kind: adapt_domain, start: general, corpus: domain}",
+        "  bare: {kind: adapt_domain, start: general, corpus: domain, annotations: []}",
+    )
+    stages = library_of(tmp_path, meeting=recipe).load("meeting").stages
+    assert stages["domain"].annotations == stages["general"].annotations != ()
+    assert stages["bare"].annotations == () and "annotations" not in stages["bare"].model_dump()
