@@ -105,7 +105,7 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
         prepared = open_prepared(dataset, root)
         if names := damaged(prepared):
             raise DataError(
-                f"{prepared.tables[names[0]]}: has changed since it was prepared; run `cursus data {dataset}`"
+                f"{prepared.folder / names[0]}: has changed since it was prepared; run `cursus data {dataset}`"
             )
         refuse_other_items(contest, prepared, store)
         judged = _judged(config, root, store, contest, prepared, settings)

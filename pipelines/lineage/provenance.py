@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from pipelines.errors import StoreError
 from pipelines.lineage.fingerprint import fingerprint
+from pipelines.task_families.labelled_tables import NAMED
 
 RECORD = "provenance.json"
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
@@ -52,7 +53,18 @@ class DataSource(BaseModel):
     digest: str
     """md5 of the content, as DVC records it."""
     path: str
-    """Relative to the project's root."""
+    """Relative to the project's root: `data/prepared/<dataset>/general`, `data/prepared/<dataset>/named/parallel`."""
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """Folder of the dataset that the table belongs to, relative to the project's root."""
+        inner = PurePosixPath(self.path).parent
+        return inner.parent if inner.name == NAMED and len(inner.parts) > 3 else inner
+
+    @property
+    def dataset(self) -> str:
+        """Name of that dataset."""
+        return self.folder.name
 
 
 class Environment(BaseModel):

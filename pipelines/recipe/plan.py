@@ -27,7 +27,14 @@ from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.stage_parts import files_of, modules_of
 from pipelines.recipe.starts import Checkpoint, Untrained
-from pipelines.recipe.tables import judged_tables, judged_tasks, learned_tables, named_families, probed_tables
+from pipelines.recipe.tables import (
+    answered_tasks,
+    judged_tables,
+    judged_tasks,
+    learned_tables,
+    named_families,
+    probed_tables,
+)
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import MAIN, tasks_in
 
@@ -186,9 +193,12 @@ class _Planner:
             stage = stage.model_copy(update={"optimizer": chosen})
         words = [word for view in line_views(stage).values() for word in view.corpus]
         tables = [table for word in words for table in learned_tables(word, self.families)]
-        judged = {}
+        judged: dict[str, tuple[str, ...]] = {}
         if stage.kind.judges:
-            judged = {role: judged_tasks(stage.corpus, self._tasks(parent)) for role, parent in parents.items()}
+            steps = {step.fingerprint: step for some in self.done.values() for step in some}
+            judged = {
+                role: judged_tasks(stage.corpus, answered_tasks(parent, steps)) for role, parent in parents.items()
+            }
         if stage.kind is Kind.EVALUATE:
             tables = list(judged_tables(dict.fromkeys(task for tasks in judged.values() for task in tasks)))
         if stage.kind is Kind.PROBE:
@@ -206,16 +216,6 @@ class _Planner:
                 f"{did_you_mean(table, self.data)}"
             )
         return self.data[table]
-
-    def _tasks(self, fingerprint: str) -> tuple[str, ...]:
-        """The tasks that a model answers: those of its tables, or of what it continues; the main one if none is."""
-        steps = {step.fingerprint: step for one in self.done.values() for step in one}
-        step: Step | None = steps[fingerprint]
-        while step is not None:
-            if tasks := tasks_in(step.data):
-                return tuple(tasks)
-            step = steps.get(step.parents.get("start", ""))
-        return (MAIN,)
 
 
 def identify_step(

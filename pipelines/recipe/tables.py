@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from pipelines.components import did_you_mean
 from pipelines.recipe.problems import Problem, Setting
 from pipelines.task_families import TaskFamily
-from pipelines.task_families.labelled_tables import MAIN, PARTS, labelled_table, task_and_part
+from pipelines.task_families.labelled_tables import MAIN, PARTS, labelled_table, tasks_in
 
 TASK_TEXT = "task_text"
 PLAIN = ("general", "domain", TASK_TEXT)
@@ -84,7 +85,28 @@ def probed_tables(corpus: Iterable[str], tasks: Container[str], tables: Iterable
     return sorted({labelled_table(task, table) if table in PARTS else table for table in tables})
 
 
+class ReadsTables(Protocol):
+    """A step, or the record of one: what it read, and what it was made of."""
+
+    @property
+    def data(self) -> Mapping[str, object]: ...
+    @property
+    def parents(self) -> Mapping[str, str]: ...
+
+
+def answered_tasks(fingerprint: str, steps: Mapping[str, ReadsTables]) -> tuple[str, ...]:
+    """The tasks that a model answers: those whose tables it, or the model that it continues, read; else the main one.
+
+    `steps` are by fingerprint.
+    """
+    step = steps.get(fingerprint)
+    while step is not None:
+        if tasks := tasks_in(step.data):
+            return tuple(tasks)
+        step = steps.get(step.parents.get("start", ""))
+    return (MAIN,)
+
+
 def named_families(tables: Iterable[str], families: Mapping[str, TaskFamily]) -> dict[str, TaskFamily]:
     """The families of the named tasks among some tables, in the order of the tables."""
-    tasks = dict.fromkeys(known[0] for table in tables if (known := task_and_part(table)))
-    return {task: families[task] for task in tasks if task != MAIN}
+    return {task: families[task] for task in tasks_in(tables) if task != MAIN}

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 T = TypeVar("T")
+NAMED = "named"
+"""Folder, in that of a dataset, of the tables that only some datasets have."""
 MAIN = "task"
 """Name of the main task of every dataset."""
 PARTS = ("train", "validation", "test")

@@ -11,17 +11,18 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tasks.datasets.prepared import Prepared, dvc_digest
+from pipelines.corpora.shards.digests import dvc_digest
+from tasks.datasets.prepared import Prepared
 
 
 def damaged(dataset: Prepared) -> list[str]:
-    """Names of the tables whose content differs from its recorded digest."""
-    return [name for name, path in dataset.tables.items() if dvc_digest(path) != dataset.digests[name]]
+    """Outputs with tables whose content differs from its recorded digest, relative to the dataset's folder."""
+    return [name for name, digest in dataset.outputs.items() if dvc_digest(dataset.folder / name) != digest]
 
 
 def discard(dataset: Prepared, name: str, root: Path) -> None:
-    """Delete a damaged table, and the damaged files of its copy in DVC's cache."""
-    table, digest = dataset.tables[name], dataset.digests[name]
+    """Delete a damaged output, and the damaged files of its copy in DVC's cache."""
+    table, digest = dataset.folder / name, dataset.outputs[name]
     copies = [_cached(root, entry["md5"]) for entry in _listed(_cached(root, digest))] or [_cached(root, digest)]
     for copy in copies:
         if copy.exists() and dvc_digest(copy) != "".join(copy.parts[-2:]):

@@ -47,12 +47,12 @@ def reproduce_dataset(dataset: str, root: Path, on_step: Callable[[str], None] |
 
 @task(task_run_name="check {dataset}", cache_policy=NO_CACHE)
 def check_tables(dataset: str, root: Path) -> list[str]:
-    """Read every table and delete damaged ones; returns their names."""
+    """Read every table and delete damaged ones; returns their paths in the dataset's folder."""
     opened = open_prepared(dataset, root)
     names = damaged(opened)
     for name in names:
         get_run_logger().warning(
-            "%s is damaged: its content differs from its digest; recreating it", opened.tables[name]
+            "%s is damaged: its content differs from its digest; recreating it", opened.folder / name
         )
         discard(opened, name, root)
     return names
@@ -64,7 +64,7 @@ def describe_dataset(dataset: str, root: Path) -> Prepared:
     card."""
     opened = open_prepared(dataset, root)
     counts = opened.summary["tables"]
-    rows = [{"table": name, **counts[name], "md5": opened.digests[name]} for name in opened.tables]
+    rows = [{"table": name, **counts[name], "md5": opened.digests[name]} for name in counts]
     ARTIFACTS.table(_key(dataset, "tables"), rows, f"Tables of {dataset}")
     ARTIFACTS.text(_key(dataset, "verdict"), verdict_page(opened.verdict, root), f"Verdict on {dataset}")
     card = opened.folder / "card.md"

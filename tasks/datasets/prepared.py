@@ -6,8 +6,6 @@ reviews.tables["train"], reviews.digests["train"], reviews.labels
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 import subprocess
@@ -19,11 +17,14 @@ from typing import Any
 
 from pipelines import errors
 from pipelines.corpora.settings.dataset import load_dataset
+from pipelines.corpora.settings.tables import named_tables, table_aliases
+from pipelines.corpora.shards.digests import files_of, read_digests
 from pipelines.corpora.shards.held_out import HELD_OUT
 from pipelines.corpora.shards.writing import read_json
 from pipelines.corpora.steps.pin import pin
 from pipelines.corpora.steps.step import TABLES, prepared, table_path
 from pipelines.errors import CursusError, DataError
+from pipelines.task_families.labelled_tables import NAMED
 from tasks.environment import QUIET, state_folder
 
 _STAGE = re.compile(r"^Running stage '(\w+)@")
@@ -43,6 +44,8 @@ class Prepared:
     folder: Path
     tables: dict[str, Path]
     digests: dict[str, str]
+    outputs: dict[str, str]
+    """Output of the last steps in which tables are, relative to `folder` → DVC's digest of it."""
     labels: list[str]
     """The closed set of answers or tags in the training table; empty when answers are free text."""
     summary: dict[str, Any]
@@ -119,7 +122,7 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
     """The last prepared state of a dataset, without running anything. Raises DataError when it is incomplete or was
     rejected."""
     root = root.resolve()
-    load_dataset(dataset, root)
+    settings = load_dataset(dataset, root)
     home = prepared(dataset, root)
     again = f"run 'cursus data {dataset}'"
     verdict_path = home / "verdict.json"
@@ -128,13 +131,24 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
     recorded = _outputs(dataset, root)
     tables = {name: table_path(home, name) for name in (*TABLES, HELD_OUT)}
     digests = {}
-    for name, path in {**tables, "summary": home / "summary.json", "verdict": verdict_path}.items():
+    others = {NAMED: home / NAMED, "summary": home / "summary.json", "verdict": verdict_path}
+    for name, path in {**tables, **others}.items():
         entry = recorded.get(path.relative_to(root).as_posix())
         if entry is None or not path.exists():
             raise DataError(f"the dataset {dataset!r} is not prepared: {path.relative_to(root)} is missing; {again}")
         if size_of(path) != entry["size"]:
             raise DataError(f"{path.relative_to(root)} has changed since it was prepared; {again}")
         digests[name] = str(entry["md5"])
+    outputs = {path.relative_to(home).as_posix(): digests[name] for name, path in tables.items()} | {
+        NAMED: digests[NAMED]
+    }
+    named = {name: table_path(home, name) for name in named_tables(settings)}
+    recorded_digests = read_digests(home / NAMED)
+    if missing := [name for name, path in named.items() if name not in recorded_digests or not path.exists()]:
+        raise DataError(f"the dataset {dataset!r} is not prepared: the table {missing[0]!r} is missing; {again}")
+    tables, digests = tables | named, digests | {name: recorded_digests[name] for name in named}
+    for alias, name in table_aliases(settings).items():
+        tables[alias], digests[alias] = tables[name], digests[name]
     summary = read_json(home / "summary.json")
     if "family" not in summary:
         raise DataError(f"the dataset {dataset!r} was prepared by a version without task families; {again}")
@@ -146,6 +160,7 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
         folder=home,
         tables=tables,
         digests={name: digests[name] for name in tables},
+        outputs=outputs,
         labels=summary["labels"],
         summary=summary,
         verdict=verdict,
@@ -162,24 +177,7 @@ def last_prepared(dataset: str, root: Path) -> Prepared | None:
 
 def size_of(path: Path) -> int:
     """Bytes of a file, or of all files under a folder."""
-    return sum(file.stat().st_size for file in _files(path))
-
-
-def dvc_digest(path: Path) -> str:
-    """DVC's digest of a file or folder: an md5; for a folder, that of the list of its files' md5."""
-    if path.is_file():
-        return _md5(path)
-    listed = [{"md5": _md5(file), "relpath": file.relative_to(path).as_posix()} for file in _files(path)]
-    return hashlib.md5(json.dumps(listed, sort_keys=True).encode(), usedforsecurity=False).hexdigest() + ".dir"
-
-
-def _files(path: Path) -> list[Path]:
-    return [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-
-
-def _md5(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    return sum(file.stat().st_size for file in files_of(path))
 
 
 def _outputs(dataset: str, root: Path) -> dict[str, dict[str, Any]]:

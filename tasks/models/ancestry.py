@@ -20,16 +20,16 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
+from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import CursusError
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.final_models import LineageStep, final_model
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import read_as
-from tasks.datasets.prepared import dvc_digest
 
 WIDTH = 120
 SHORT = 8
@@ -132,7 +132,7 @@ def latest_model(root: Path) -> str:
 def _table_lines(root: Path, tables: Mapping[str, tuple[str, DataSource]]) -> list[str]:
     rows = []
     for table, source in tables.values():
-        name = f"{PurePosixPath(source.path).parent.name}/{table}"
+        name = f"{source.dataset}/{table}"
         rows.append((name, f"md5 {source.digest[:SHORT]}", _count(root / source.path, source.digest), source.path))
     return ["  " + line for line in _columns(rows)]
 

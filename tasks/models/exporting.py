@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import DataError
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
 from pipelines.models.untrusted import refuse_unsafe
 from pipelines.task_families.labelled_tables import MAIN, tables_of_task, tasks_in
 from tasks.datasets.planning import store_folder
-from tasks.datasets.prepared import dvc_digest
 from tasks.models.ancestry import ancestry, label, resolve
 
 if TYPE_CHECKING:
@@ -87,13 +87,14 @@ def material_of(root: Path, source: Source, texts: Path | None) -> ExportData:
     if texts is not None:
         return export_data(source.folder, f"{texts.name}", *alternating(_lines(source.folder, texts)))
     if task is not None and (test := _test_table(root, source)) is not None:
-        train, tested = _table(root / source.tables["train"].path), _table(test)
-        return export_data(source.folder, f"the test table of {test.parent.name}", train, tested, tested)
+        learned = source.tables["train"]
+        train, tested = _table(root / learned.path), _table(test)
+        return export_data(source.folder, f"the test table of {learned.dataset}", train, tested, tested)
     for name in PLAIN:
         table = source.tables.get(name)
         if task is None and table is not None and (root / table.path).exists():
             rows = _table(root / table.path, MAX_ROWS)
-            return export_data(source.folder, f"the table {name} of {Path(table.path).parent.name}", *alternating(rows))
+            return export_data(source.folder, f"the table {name} of {table.dataset}", *alternating(rows))
     raise DataError(
         f"{source.title}: no table of its lineage exists any more, so there are no texts to compare answers on; pass "
         "some with --texts FILE, one per line"
@@ -109,7 +110,8 @@ def _test_table(root: Path, source: Source) -> Path | None:
     train = source.tables.get("train")
     if train is None or not (root / train.path).exists() or dvc_digest(root / train.path) != train.digest:
         return None
-    test = (root / train.path).with_name((root / train.path).name.replace("train", "test"))
+    before, _, after = (root / train.path).name.rpartition("train")
+    test = (root / train.path).with_name(f"{before}test{after}")
     return test if test.exists() else None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -28,8 +28,10 @@ from pipelines.recipe.final_models import ANSWERING_KINDS
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.plan import Step, identify_step
 from pipelines.recipe.schema import Stage
+from pipelines.recipe.tables import judged_tables
 from pipelines.serving.answering.examples import family_of
 from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import MAIN, labelled_table, tasks_in
 from tasks.datasets.planning import sources
 from tasks.datasets.prepared import Prepared
 from tasks.decisions.journal import AliasState
@@ -41,7 +43,6 @@ from tasks.tracking.registry import task_model_name
 
 ALIAS = re.compile(r"[a-z][a-z0-9_-]*")
 RECIPE, STAGE = "promotion", "judge"
-LABELLED = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Side:
     """Records of the model and its ancestors, parents first."""
     train: DataSource
     """The labelled table that it was trained on."""
+    task: str
+    """The task that it answers, a name that its dataset has for it."""
 
     @property
     def name(self) -> str:
@@ -61,7 +64,11 @@ class Side:
 
     @property
     def dataset(self) -> str:
-        return PurePosixPath(self.train.path).parent.name
+        return self.train.dataset
+
+    def table(self, part: str) -> str:
+        """Name of the table with one part of its task."""
+        return labelled_table(self.task, part)
 
     @property
     def family(self) -> TaskFamily:
@@ -112,19 +119,22 @@ def open_contest(root: Path, store: Store, reference: str | None, alias: str, co
 def refuse_other_items(contest: Contest, prepared: Prepared, store: Store) -> None:
     """Raise DataError for a model whose training data may contain some of today's test items."""
     sides = ((contest.candidate, CANDIDATE), (contest.champion, f"current {contest.alias}"))
-    other_data = [(side, what) for side, what in sides if side and side.train.digest != prepared.digests["train"]]
+    other_data = [
+        (side, what) for side, what in sides if side and side.train.digest != prepared.digests[side.table("train")]
+    ]
     judged_on: dict[str, set[str]] = {}
     for record in store.all() if other_data else ():  # the records are read only if needed
-        if Kind(record.kind) is Kind.EVALUATE and "test" in record.data:
+        if Kind(record.kind) is Kind.EVALUATE:
+            tested = {source.digest for table, source in record.data.items() if table.split(".")[-1] == "test"}
             for subject in record.parents.values():
-                judged_on.setdefault(subject, set()).add(record.data["test"].digest)
+                judged_on.setdefault(subject, set()).update(tested)
     for side, what in other_data:
-        if prepared.digests["test"] in judged_on.get(side.record.fingerprint, set()):
+        if prepared.digests[side.table("test")] in judged_on.get(side.record.fingerprint, set()):
             continue
         raise DataError(
             f"the {what} {side.name} was trained on {side.train.path} with the md5 {side.train.digest[:8]}, which is "
-            f"{prepared.digests['train'][:8]} today, and was never evaluated on today's test items: some of them may "
-            "be in its training data. Train it again on today's data "
+            f"{prepared.digests[side.table('train')][:8]} today, and was never evaluated on today's test items: some "
+            "of them may be in its training data. Train it again on today's data "
             f"(`cursus run {side.record.recipe} --data {side.dataset}`), or restore the data"
             + ("" if side is contest.candidate else ", or evaluate the candidate alone with `cursus promote --alone`")
         )
@@ -148,19 +158,22 @@ def judging(contest: Contest, prepared: Prepared, settings: PromotionSettings, r
     stage = Stage(
         kind=Kind.EVALUATE,
         start=tuple(present),
-        corpus=("task",),
+        corpus=(contest.candidate.task,),
         suite=tuple(suite),
     )
     parents = {f"subject:{name}@{side.record.seed}": side.record.fingerprint for name, side in present.items()}
-    tables = {name: source for name, source in sources(root, prepared).items() if name in LABELLED}
-    return identify_step(RECIPE, STAGE, stage, 0, False, parents, tables, family, None)
+    available, task = sources(root, prepared), contest.candidate.task
+    tables = {name: available[name] for name in judged_tables([task])}
+    families = {} if task == MAIN else {task: family}
+    judged = dict.fromkeys(parents, (task,))
+    return identify_step(RECIPE, STAGE, stage, 0, False, parents, tables, family, None, families, judged)
 
 
 def check_predictions(folder: Path, prepared: Prepared, contest: Contest) -> None:
     """Raise DataError unless every model has predicted every test example exactly once."""
     from pyarrow import parquet
 
-    size = parquet.read_metadata(prepared.tables["test"]).num_rows
+    size = parquet.read_metadata(prepared.tables[contest.candidate.table("test")]).num_rows
     table = parquet.read_table(folder / PREDICTIONS, columns=["stage", "index"])
     for side, name in ((contest.candidate, CANDIDATE), (contest.champion, CHAMPION)):
         if side is None:
@@ -182,10 +195,15 @@ def _side(store: Store, fingerprint: str) -> Side:
             "model that was fine-tuned from it"
         )
     # parents come first: the table of the nearest stage counts
-    read = [one.data["train"] for one in lineage.values() if "train" in one.data]
+    read = [
+        (one.data[table], task)
+        for one in lineage.values()
+        for task in tasks_in(one.data)
+        if (table := labelled_table(task, "train")) in one.data
+    ]
     if not read:
         raise DataError(f"{record.recipe}/{label(record)} ({fingerprint[:8]}): its lineage names no labelled table")
-    return Side(record, folder, lineage, read[-1])
+    return Side(record, folder, lineage, *read[-1])
 
 
 def _refuse_incomparable(candidate: Side, champion: Side, alias: str) -> None:
@@ -193,6 +211,8 @@ def _refuse_incomparable(candidate: Side, champion: Side, alias: str) -> None:
     pair = f"the candidate {candidate.name} and the {alias} {champion.name} cannot be compared: "
     if candidate.family != champion.family:
         raise DataError(f"{pair}one answers {candidate.family.name}, the other {champion.family.name}")
+    if candidate.task != champion.task:
+        raise DataError(f"{pair}one answers the task {candidate.task}, the other {champion.task}")
     if candidate.dataset != champion.dataset:
         raise DataError(
             f"{pair}one was trained on {candidate.dataset}, the other on {champion.dataset}. Train both on one "

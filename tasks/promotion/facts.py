@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 from pipelines.corpora.leaks.leaked_rows import leaked_rows
 from pipelines.corpora.leaks.ledger import LEDGER, totals
@@ -18,8 +17,11 @@ from tasks.models.ancestry import label
 from tasks.reproduction.record import proof
 
 
-def leakage_evidence(prepared: Prepared, lineage: dict[str, Provenance]) -> LeakageEvidence:
-    """The overlaps in the leakage ledger of a prepared dataset. Raises DataError when there is no ledger."""
+def leakage_evidence(prepared: Prepared, lineage: dict[str, Provenance], test: str) -> LeakageEvidence:
+    """The overlaps in the leakage ledger of a prepared dataset, and those inside its table `test`.
+
+    Raises DataError when there is no ledger.
+    """
     from pyarrow import parquet
 
     path = prepared.folder / "decontaminated" / LEDGER
@@ -37,14 +39,14 @@ def leakage_evidence(prepared: Prepared, lineage: dict[str, Provenance]) -> Leak
         table: source.digest
         for record in lineage.values()
         for table, source in record.data.items()
-        if (prepared.folder.name == Path(source.path).parent.name)
+        if (prepared.folder.name == source.dataset)
     }
     return LeakageEvidence(
         dataset=prepared.name,
         left_in=dict(left_in),
         removed=removed,
-        leaked=len(leaked_rows(prepared.tables["test"])),
-        tested=parquet.read_metadata(prepared.tables["test"]).num_rows,
+        leaked=len(leaked_rows(prepared.tables[test])),
+        tested=parquet.read_metadata(prepared.tables[test]).num_rows,
         trained_on_this=all(prepared.digests.get(table) == digest for table, digest in read.items()),
     )
 

@@ -39,7 +39,7 @@ def judge(
 ) -> Promotion:
     """Judge every criterion, write the record into reports/ and return it. `judged` is the judging step's artifact."""
     document = json.loads((judged.folder / EVALUATION).read_text(encoding="utf-8"))
-    leakage = leakage_evidence(prepared, dict(contest.candidate.lineage))
+    leakage = leakage_evidence(prepared, dict(contest.candidate.lineage), contest.candidate.table("test"))
     evidence = Evidence(
         metrics=contest.candidate.family.metrics,
         examples=leakage.tested,

@@ -118,7 +118,8 @@ def index_page(dataset: str, results: Mapping[str, Any], folder: Path) -> str:
     """An HTML index of the tables' pages: the one of Great Expectations is empty without a network."""
     items = []
     for name, result in results.items():
-        page = next(folder.glob(f"validations/{name}/**/*.html")).relative_to(folder).as_posix()
+        # Great Expectations makes a folder of each part of a name
+        page = next(folder.glob(f"validations/{name.replace('.', '/')}/**/*.html")).relative_to(folder).as_posix()
         failed = [entry for entry in result["expectations"] if not entry["success"]]
         word = (
             f"{len(failed)} of {len(result['expectations'])} expectations failed" if failed else "all expectations met"

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pipelines.corpora.evidence.dataset_evidence import columns_of
+from pipelines.corpora.evidence.dataset_evidence import expected_columns
 from pipelines.corpora.evidence.drift import SIGNIFICANCE
 from pipelines.corpora.evidence.study import KNOWN_LANGUAGES
 from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.settings.tables import family_of, text_tables
 from pipelines.corpora.settings.task import has_classes
-from pipelines.corpora.steps.step import CORPORA, LABELLED
 from pipelines.parts.segmentations import UNSPACED
+from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import MAIN, labelled_table, task_and_part
 
 TYPES = {"string": ("str", "text"), "double": ("float64", "a number"), "int64": ("int64", "a whole number")}
 """Type of a column → its pandas type, and its name in plain words. Lists are checked by the family itself."""
@@ -32,15 +34,17 @@ class QualityQuestion:
 
 def questions(table: str, settings: DatasetSettings, accepted: Mapping[str, Any] | None) -> list[QualityQuestion]:
     """All questions for a table; `accepted` is the profile of its last accepted version."""
-    suite = [*table_questions(table, settings), *overlap_questions(table, settings), *language_questions(settings)]
-    if table in LABELLED:
-        suite += example_questions(settings)
+    suite = [*table_questions(table, settings), *overlap_questions(table, settings)]
+    suite += language_questions(table, settings)
+    family = family_of(settings, table)
+    if family is not None:
+        suite += example_questions(family, settings)
     return suite + drift_questions(table, settings, accepted) + token_questions(settings)
 
 
 def table_questions(table: str, settings: DatasetSettings) -> list[QualityQuestion]:
     """Columns and their types; no missing, empty or overlong texts."""
-    kinds = columns_of(table, settings.main.family)
+    kinds = expected_columns(table, settings)
     return [
         QualityQuestion("ExpectTableToHoldDocuments", {}, "the table is not empty"),
         *[QualityQuestion("ExpectColumnToExist", {"column": name}, f"there is a column {name}") for name in kinds],
@@ -64,14 +68,15 @@ def table_questions(table: str, settings: DatasetSettings) -> list[QualityQuesti
 def overlap_questions(table: str, settings: DatasetSettings) -> list[QualityQuestion]:
     """No duplicates and no overlap with the evaluation; only warnings if the settings keep overlaps."""
     limits = settings.decontaminate
-    stays = limits.action == "warn" if table in CORPORA else limits.inside == "keep"
+    is_plain = table in text_tables(settings)
+    stays = limits.action == "warn" if is_plain else limits.inside == "keep"
     severity: Literal["critical", "warning"] = "warning" if stays else "critical"
     suite = [
         QualityQuestion(
             "ExpectMeasuresToBeBetween",
             {"column": "surplus_copies", "max_value": 0},
             "no text occurs twice, or more often than a mixture repeats it",
-            "critical" if table in CORPORA else severity,
+            "critical" if is_plain else severity,
         ),
         QualityQuestion(
             "ExpectMeasuresToBeNull",
@@ -80,8 +85,9 @@ def overlap_questions(table: str, settings: DatasetSettings) -> list[QualityQues
             severity,
         ),
     ]
-    if table != "test":
-        against = "test" if table == "validation" else "validation or test"
+    task, part = task_and_part(table) or (MAIN, "")
+    if part != "test":
+        against = labelled_table(task, "test") if part == "validation" else "validation or test"
         leak = {"column": "overlap", "words": limits.words, "against": against, "max_value": limits.overlap}
         suite.append(
             QualityQuestion(
@@ -95,18 +101,24 @@ def overlap_questions(table: str, settings: DatasetSettings) -> list[QualityQues
     return suite
 
 
-def language_questions(settings: DatasetSettings) -> list[QualityQuestion]:
-    """The share of the language; no question for a language that the identifier does not know."""
+def language_questions(table: str, settings: DatasetSettings) -> list[QualityQuestion]:
+    """The share of the language, that of the sources for a named corpus; no question for a language that the
+    identifier does not know, or for several."""
     language, share = settings.language, settings.quality.language_share
+    if table in settings.corpora:
+        languages = {source.language or language for source in settings.corpora[table].sources}
+        if len(languages) > 1:
+            return []
+        (language,) = languages
     if language not in KNOWN_LANGUAGES:
         return []
     meaning = f"at least {share:.0%} of the characters of a sample are in texts identified as {language!r}"
     return [QualityQuestion("ExpectLanguageShare", {"language": language, "at_least": share}, meaning)]
 
 
-def example_questions(settings: DatasetSettings) -> list[QualityQuestion]:
+def example_questions(family: TaskFamily, settings: DatasetSettings) -> list[QualityQuestion]:
     """The family's own checks of its rows, no labels absent from training, and the balance of labels."""
-    family, rules = settings.main.family, settings.quality
+    rules = settings.quality
     invalid = " ".join((inspect.getdoc(family.problem) or "").split()).rstrip(".")
     suite = [
         QualityQuestion("ExpectMeasuresToBeNull", {"column": "problem"}, f"no {family.name} row is invalid: {invalid}"),
@@ -133,7 +145,7 @@ def drift_questions(table: str, settings: DatasetSettings, accepted: Mapping[str
     most = settings.quality.drift
     columns = {
         "length_bin": ("lengths", "the lengths of its texts"),
-        "kind": ("kinds", "its answers" if table in LABELLED else "the collections its texts come from"),
+        "kind": ("kinds", "its answers" if task_and_part(table) else "the collections its texts come from"),
     }
     return [
         QualityQuestion(

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.corpora.evidence.dataset_evidence import DatasetEvidence, gather_evidence
 from pipelines.corpora.evidence.profile import dataset_profile
+from pipelines.corpora.settings.tables import all_tables, family_of
 from pipelines.corpora.settings.task import has_classes
 from pipelines.corpora.shards.tables import origin
 from pipelines.corpora.shards.writing import read_json, replaced_atomically, write_json
-from pipelines.corpora.steps.step import LABELLED, TABLES, DataStep, begin, run_step
+from pipelines.corpora.steps.step import DataStep, begin, run_step
 from pipelines.errors import QualityError
 from tasks.quality.data_docs import index_page, refuses, run_suites
 from tasks.quality.questions import questions
@@ -44,7 +45,10 @@ def validate(dataset: str, root: Path) -> None:
     evidence = gather_evidence(step, summary)
     profile = dataset_profile(evidence)
     before = reference_profile(step.home / ACCEPTED, profile)
-    suites = {name: questions(name, step.settings, before and before["tables"].get(name)) for name in TABLES}
+    suites = {
+        name: questions(name, step.settings, before and before["tables"].get(name))
+        for name in all_tables(step.settings)
+    }
     documents = root / "data" / "docs" / dataset
     with replaced_atomically(documents) as folder:
         results = run_suites(suites, lambda name: frame(name, evidence, step), folder)
@@ -79,9 +83,9 @@ def reference_profile(path: Path, profile: dict[str, Any]) -> dict[str, Any] | N
 def frame(table: str, evidence: DatasetEvidence, step: DataStep) -> DataFrame:
     """The representative rows of a table, with the columns of its questions."""
     rows = evidence.frame(table)
-    family = step.settings.main.family
-    rows["stands_at"] = rows[origin(family) if table in LABELLED else "source"]
-    if table in LABELLED and has_classes(family):
+    family = family_of(step.settings, table)
+    rows["stands_at"] = rows["source" if family is None else origin(family)]
+    if family is not None and has_classes(family):
         answers = evidence.totals(table)["kinds"]
         rows["examples_of_label"] = rows["kind"].map(answers)
         rows["share_of_label"] = rows["examples_of_label"] / max(1, sum(answers.values()))

@@ -18,6 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import DataError, StoreError
 from pipelines.judging.evaluations.stage import EVALUATION
 from pipelines.judging.samples import TIMINGS
@@ -31,8 +32,8 @@ from pipelines.recipe.job import Runtime
 from pipelines.recipe.plan import Step, identify_step
 from pipelines.recipe.schema import Stage, TokenizerLimits
 from pipelines.recipe.starts import Checkpoint, Untrained
+from pipelines.recipe.tables import answered_tasks, judged_tasks
 from pipelines.task_families import TaskFamily
-from tasks.datasets.prepared import dvc_digest
 from tasks.models.ancestry import ancestry, label
 from tasks.reproduction.record import StageComparison
 from tasks.stages.conditions import conditions
@@ -77,10 +78,11 @@ def rebuild(root: Path, store: Store, model: str) -> list[Remake]:
     """
     remade: dict[str, Remake] = {}
     digests: dict[Path, str] = {}
-    for name, record in ancestry(store, model).items():
+    records = ancestry(store, model)
+    for name, record in records.items():
         tables = {table: _table(root, source, record) for table, source in record.data.items()}
         digests |= {path: dvc_digest(path) for path in tables.values() if path not in digests}
-        stage, family = _stage(record)
+        stage, family, families = _stage(record)
         step = identify_step(
             record.recipe,
             record.stage,
@@ -93,8 +95,15 @@ def rebuild(root: Path, store: Store, model: str) -> list[Remake]:
             },
             family=family,
             checkpoint=resolve_checkpoint(stage.start.checkpoint) if isinstance(stage.start, Checkpoint) else None,
+            families=families,
+            judged={
+                role: judged_tasks(stage.corpus, answered_tasks(parent, records))
+                for role, parent in record.parents.items()
+            }
+            if stage.kind.judges
+            else {},
         )
-        remade[name] = Remake(record, step, tables, _language(tables, record), _contradiction(name, record))
+        remade[name] = Remake(record, step, tables, _language(root, tables, record), _contradiction(name, record))
     return list(remade.values())
 
 
@@ -115,7 +124,7 @@ def warnings(remakes: Sequence[Remake], root: Path) -> list[str]:
 def datasets(store: Store, model: str) -> list[str]:
     """Names of the datasets whose tables the lineage of `model` reads."""
     sources = (source for record in ancestry(store, model).values() for source in record.data.values())
-    return sorted({PurePosixPath(source.path).parent.name for source in sources})
+    return sorted({source.dataset for source in sources})
 
 
 def generations(remakes: Sequence[Remake]) -> Iterator[list[Remake]]:
@@ -173,31 +182,36 @@ def _table(root: Path, source: DataSource, record: Provenance) -> Path:
     if not path.exists():
         raise DataError(
             f"{source.path}: does not exist any more, and {record.recipe}/{label(record)} was trained on it; restore "
-            f"it with `cursus data {named.parent.name}`, then run again. Nothing was computed"
+            f"it with `cursus data {source.dataset}`, then run again. Nothing was computed"
         )
     return path
 
 
-def _language(tables: Mapping[str, Path], record: Provenance) -> str:
-    for path in tables.values():
-        summary = path.parent / SUMMARY
+def _language(root: Path, tables: Mapping[str, Path], record: Provenance) -> str:
+    for table in tables:
+        source = record.data[table]
+        summary = root / source.folder / SUMMARY
         try:
             return str(json.loads(summary.read_text(encoding="utf-8"))["language"])
         except (OSError, ValueError, KeyError):
             raise DataError(
                 f"{summary}: is missing or damaged, so the language of {label(record)}'s training data is unknown; "
-                f"run `cursus data {path.parent.name}`"
+                f"run `cursus data {source.dataset}`"
             ) from None
     return "en"
 
 
-def _stage(record: Provenance) -> tuple[Stage, TaskFamily]:
-    """The resolved stage of a record, and the family of its labelled tables. Raises StoreError if this version cannot
-    read it."""
+def _stage(record: Provenance) -> tuple[Stage, TaskFamily, dict[str, TaskFamily]]:
+    """The resolved stage of a record, the family of its task, and those of several named tasks.
+
+    Raises StoreError if this version cannot read it.
+    """
     identity = record.identity
     try:
         stage = Stage.model_validate(identity["stage"])
         family = TaskFamily.model_validate(identity.get("family") or TaskFamily.default_name)
+        several = identity.get("families") or {}
+        families = {name: TaskFamily.model_validate(one) for name, one in several.items()}
         start: str | Checkpoint | Untrained | None = record.parents.get("start")
         if start is not None and identity.get("untrained"):
             start = Untrained(untrained=start)
@@ -212,7 +226,7 @@ def _stage(record: Provenance) -> tuple[Stage, TaskFamily]:
             f". It was computed at commit {record.environment.commit or 'unknown'}; check that out and run again"
         ) from None
     # limits were checked when the step was first computed, and the teacher is among the parents
-    return stage.model_copy(update={"start": start, "limits": TokenizerLimits(unknown=1.0)}), family
+    return stage.model_copy(update={"start": start, "limits": TokenizerLimits(unknown=1.0)}), family, families
 
 
 def _contradiction(name: str, record: Provenance) -> str | None:

@@ -11,10 +11,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pipelines.lineage.provenance import DataSource, Provenance
+from pipelines.task_families.labelled_tables import task_and_part
 
 if TYPE_CHECKING:
     from mlflow.entities import DatasetInput, Metric, Param
@@ -85,7 +86,7 @@ class TrackedStep:
     @property
     def dataset(self) -> str | None:
         """The prepared dataset that the step read, from the path of its tables: `data/prepared/<dataset>/general`."""
-        return next((PurePosixPath(source.path).parent.name for source in self.data.values()), None)
+        return next((source.dataset for source in self.data.values()), None)
 
     def tags(self) -> dict[str, str]:
         """The tags that identify the step of a run or a model."""
@@ -186,14 +187,14 @@ def dataset_inputs(root: Path, data: Mapping[str, DataSource]) -> list[DatasetIn
     for table, source in data.items():
         schema, rows = _footer(root / source.path)
         dataset = Dataset(
-            name=f"{PurePosixPath(source.path).parent.name}/{table}",
+            name=f"{source.dataset}/{table}",
             digest=source.digest[:LONGEST_DIGEST],
             source_type="local",
             source=json.dumps({"uri": source.path}),
             schema=schema,
             profile=None if rows is None else json.dumps({"num_rows": rows}),
         )
-        context = CONTEXTS.get(table, "training")
+        context = CONTEXTS.get((task_and_part(table) or ("", table))[1], "training")
         inputs.append(DatasetInput(dataset, tags=[InputTag("mlflow.data.context", context)]))
     return inputs
 

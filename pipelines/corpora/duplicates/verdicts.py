@@ -64,7 +64,7 @@ class DuplicateVerdicts:
             others = head != numbers
             head, numbers = head[others], numbers[others]
             verdicts[numbers] = self._table(head)
-            reported = (head < self.reported) & (numbers >= self.ends[2])
+            reported = (head < self.reported) & (numbers >= self.firsts[1])
             copies.append(np.stack([numbers[reported], head[reported]], axis=1))
         pairs = np.concatenate(copies)
         return pairs[np.argsort(pairs[:, 0], kind="stable")]

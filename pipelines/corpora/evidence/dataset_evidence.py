@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -20,18 +20,17 @@ from pipelines.corpora.evidence.measures import MeasuredFile
 from pipelines.corpora.evidence.repeats import KeyFile, RepeatedKeys, ranges_of
 from pipelines.corpora.evidence.rows import FailureLimits, FileEvidence
 from pipelines.corpora.evidence.study import Study
+from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.settings.tables import all_tables, columns_of, family_of, text_tables
 from pipelines.corpora.shards.folders import table_files
 from pipelines.corpora.shards.tables import labelled, origin
 from pipelines.corpora.shards.writing import read_json
-from pipelines.corpora.steps.step import LABELLED, TABLES, DataStep, table_path
+from pipelines.corpora.steps.step import DataStep, table_path
 from pipelines.lineage.fingerprint import digest_file
-from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import MAIN, labelled_table, task_and_part
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-RANKED = tuple(reversed(TABLES))
-"""Tables by rank, which says how near they are to the test: the test table has rank 0."""
 
 
 @dataclass(frozen=True)
@@ -77,32 +76,36 @@ class DatasetEvidence:
 
 def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEvidence:
     """Measure all tables of a prepared dataset; finished units of work are not computed again."""
-    settings, family, labels = step.settings, step.settings.main.family, tuple(summary["labels"])
-    files = {table: table_files(table_path(step.home, table)) for table in TABLES}
+    settings, tables = step.settings, all_tables(step.settings)
+    # by rank, which says how near they are to the test: test tables come first
+    ranked = tables[::-1]
+    files = {table: table_files(table_path(step.home, table)) for table in tables}
     size = sum(path.stat().st_size for paths in files.values() for path in paths)
     # compressed text takes three times its size in memory
     processes = step.processes if 3 * size > ALONE_BELOW else 1
-    home = step.unfinished(_content(step.home))
-    all_files = [(table, number, path) for table in RANKED for number, path in enumerate(files[table])]
-    of_family = {table: family if table in LABELLED else None for table in TABLES}
-    against = {table: _against(step.home, table) for table in TABLES}
+    home = step.unfinished(_content(step.home, tables))
+    all_files = [(table, number, path) for table in ranked for number, path in enumerate(files[table])]
+    of_family = {table: family_of(settings, table) for table in tables}
+    labels = {table: _labels(summary, settings, table) for table in tables}
+    against = {table: tuple(table_path(step.home, one) for one in _against(settings, table)) for table in tables}
     measured = run_units(
         [
             MeasuredFile(
                 f"measures-{table}-{number:05d}",
                 path,
                 of_family[table],
-                labels,
+                labels[table],
                 against[table],
                 settings.decontaminate.words,
+                tuple(columns_of(settings, table).items()),
             )
             for table, number, path in all_files
         ],
         home,
         processes,
     )
-    ranks = {table: rank for rank, table in enumerate(RANKED)}
-    shared_ranks = {}
+    ranks = {table: rank for rank, table in enumerate(ranked)}
+    shared_ranks = {table: frozenset(ranks[one] for one in _sharing(settings, table)) for table in tables}
     if summary["task_text_from"].startswith("training texts"):
         shared_ranks["task_text"] = frozenset({ranks["train"]})
     if summary["selection"]:
@@ -119,7 +122,7 @@ def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEviden
     parts = ranges_of(sum(rows))
     repeats = run_units([RepeatedKeys(keys, part, parts) for part in range(parts)], home, processes)
     documents = {
-        table: sum(count for (of, _, _), count in zip(all_files, rows, strict=True) if of == table) for table in TABLES
+        table: sum(count for (of, _, _), count in zip(all_files, rows, strict=True) if of == table) for table in tables
     }
     limits = FailureLimits(settings.clean.max_characters, settings.decontaminate.overlap)
     evidence = run_units(
@@ -130,12 +133,12 @@ def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEviden
                 folder,
                 tuple(repeats),
                 index,
-                RANKED,
+                ranked,
                 documents[table],
                 len(files[table]),
                 limits,
                 of_family[table],
-                labels,
+                labels[table],
                 repeated.get(table, ()),
             )
             for index, ((table, number, path), folder) in enumerate(zip(all_files, measured, strict=True))
@@ -145,23 +148,46 @@ def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEviden
     )
     of_table = {
         table: tuple(folder for (of, _, _), folder in zip(all_files, evidence, strict=True) if of == table)
-        for table in TABLES
+        for table in tables
     }
-    samples = tuple((table, tuple(folder / "sample.parquet" for folder in of_table[table])) for table in TABLES)
-    study = run_units([Study(samples, settings.language, settings.quality.tokenizer)], home, 1)
+    samples = tuple((table, tuple(folder / "sample.parquet" for folder in of_table[table])) for table in tables)
+    unit = Study(samples, settings.language, settings.quality.tokenizer, text_tables(settings))
+    study = run_units([unit], home, 1)
     return DatasetEvidence(of_table, study[0])
 
 
-def _against(home: Path, table: str) -> tuple[Path, ...]:
-    if table == "test":
+def _labels(summary: Mapping[str, Any], settings: DatasetSettings, table: str) -> tuple[str, ...]:
+    """Labels of the training examples of the table's task; none for plain text."""
+    known = task_and_part(table)
+    if known is None:
         return ()
-    return tuple(table_path(home, name) for name in (("test",) if table == "validation" else ("validation", "test")))
+    return tuple(summary["labels"] if known[0] == MAIN else summary["tasks"][known[0]]["labels"])
 
 
-def _content(home: Path) -> str:
+def _against(settings: DatasetSettings, table: str) -> tuple[str, ...]:
+    """Tables that no text of `table` may overlap: evaluation tables of all tasks for what is trained on, else the test
+    table of its own task."""
+    task, part = task_and_part(table) or (MAIN, "train")
+    if part == "test":
+        return ()
+    if part == "validation":
+        return (labelled_table(task, "test"),)
+    return tuple(labelled_table(name, one) for name in settings.labelled for one in ("validation", "test"))
+
+
+def _sharing(settings: DatasetSettings, table: str) -> list[str]:
+    """Tables that may have the same texts as a labelled one: of other tasks, unless one is for training and the other
+    for evaluation."""
+    task, part = task_and_part(table) or (MAIN, "")
+    others = [name for name in settings.labelled if name != task] if part else []
+    parts = ("train",) if part == "train" else ("validation", "test")
+    return [labelled_table(name, one) for name in others for one in parts]
+
+
+def _content(home: Path, tables: Sequence[str]) -> str:
     """Digest of the content of all tables; shards are identified by the sha256 in their manifest."""
     digests = {}
-    for table in TABLES:
+    for table in tables:
         path = table_path(home, table)
         digests[table] = digest_file(path / "_manifest.json" if path.is_dir() else path)
     return sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
@@ -173,9 +199,10 @@ def _rows_in(path: Path) -> int:
     return int(pq.read_metadata(path).num_rows)
 
 
-def columns_of(table: str, family: TaskFamily) -> dict[str, str]:
+def expected_columns(table: str, settings: DatasetSettings) -> dict[str, str]:
     """Columns that a table must have → their types, as a task family names them."""
-    if table not in LABELLED:
-        return {"text": "string", "source": "string", "collection": "string"}
+    family = family_of(settings, table)
+    if family is None:
+        return {"text": "string", "source": "string", "collection": "string"} | columns_of(settings, table)
     kinds = {"text": "string"} | family.columns | {origin(family): "string"}
     return {name: kinds[name] for name in labelled(family).names}

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from pipelines.corpora.duplicates.overlap import OverlapIndex
 from pipelines.corpora.duplicates.shingles import Letters, batches
+from pipelines.corpora.shards.columns import column_texts
 from pipelines.corpora.shards.tables import ROWS_IN_A_GROUP, read_rows
 from pipelines.corpora.shards.writing import read_json, write_json
 from pipelines.task_families import TaskFamily
@@ -46,6 +47,8 @@ class MeasuredFile:
     """Tables that no text of this file may overlap."""
     words: int
     """Length of the n-grams of which overlap is counted."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """Declared columns of a named corpus and their types: their texts may overlap as well."""
 
     def __call__(self, folder: Path) -> None:
         index = _index(self.against, self.words) if self.against else None
@@ -71,6 +74,8 @@ class MeasuredFile:
             letters = Letters.of(batch)
             keys.append(letters.text_keys())
             overlap.extend([0.0] * len(batch) if index is None else index.best(letters)[0].tolist())
+        if index is not None and self.columns:
+            self._include_columns(index, overlap)
         pairs = np.concatenate(keys)
         order = np.lexsort((pairs[:, 1], pairs[:, 0])).astype(np.uint32)
         np.save(folder / "keys.npy", pairs[order])
@@ -82,6 +87,22 @@ class MeasuredFile:
         codes = np.array([-1 if kind is None else index_of_kind[kind] for kind in kinds], dtype=np.int32)
         np.save(folder / "kinds.npy", codes)
         write_json(folder / "kinds.json", names_of_kinds)
+
+    def _include_columns(self, index: OverlapIndex, overlap: array[float]) -> None:
+        """Raise the overlap of every row to that of the texts in its declared columns."""
+        columns, owners, position = dict(self.columns), array("q"), 0
+
+        def texts() -> Iterator[str]:
+            for number, row in enumerate(rows_as_mappings(self.path, list(columns))):
+                for text in column_texts([row[name] for name in columns], columns):
+                    owners.append(number)
+                    yield text
+
+        for batch in batches(texts()):
+            for value in index.best(Letters.of(batch))[0].tolist():
+                owner = owners[position]
+                overlap[owner] = max(overlap[owner], value)
+                position += 1
 
 
 @dataclass(frozen=True)

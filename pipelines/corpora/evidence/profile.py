@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 
 from pipelines.corpora.evidence.dataset_evidence import DatasetEvidence
 from pipelines.corpora.shards.writing import read_json
-from pipelines.corpora.steps.step import TABLES
 
 
 def dataset_profile(evidence: DatasetEvidence) -> dict[str, Any]:
@@ -18,7 +17,11 @@ def dataset_profile(evidence: DatasetEvidence) -> dict[str, Any]:
     sample.
     """
     samples = read_json(evidence.study / "study.json")
-    return {"tables": {table: evidence.totals(table) | _sampled(evidence, table) | samples[table] for table in TABLES}}
+    return {
+        "tables": {
+            table: evidence.totals(table) | _sampled(evidence, table) | samples[table] for table in evidence.evidence
+        }
+    }
 
 
 def _sampled(evidence: DatasetEvidence, table: str) -> dict[str, Any]:

@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 
 from pipelines.corpora.duplicates.overlap import words
 from pipelines.corpora.shards.writing import write_json
-from pipelines.corpora.steps.step import CORPORA
 from pipelines.parts.segmentations import UNSPACED
 from pipelines.parts.tokenizers import Tokenizer
 
@@ -61,18 +60,20 @@ class Study:
     """Table → samples of its files."""
     language: str
     tokenizer: Tokenizer
+    corpora: tuple[str, ...]
+    """The tables of plain text among them: the tokenizer is trained on half of their samples."""
     name: str = "study"
 
     def __call__(self, folder: Path) -> None:
         texts = {table: [_texts(path) for path in paths] for table, paths in self.samples}
-        training_texts = [text for table in CORPORA for part in texts.get(table, []) for _, text in part[::2]]
+        training_texts = [text for table in self.corpora for part in texts.get(table, []) for _, text in part[::2]]
         count_tokens = TokenCounter(self.tokenizer, training_texts, self.language)
         summary = {}
         for table, parts in texts.items():
             rows: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
             for number, part in enumerate(parts):
                 # tokens are counted on texts that the tokenizer was not trained on
-                unseen = part[1::2] if table in CORPORA and len(part) > 1 else part
+                unseen = part[1::2] if table in self.corpora and len(part) > 1 else part
                 counts_of_row = dict(
                     zip((row for row, _ in unseen), count_tokens([text for _, text in unseen]), strict=True)
                 )

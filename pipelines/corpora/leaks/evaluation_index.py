@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,18 +114,33 @@ class EvaluationIndex:
         return signatures(hashes, ends, bands.values), np.diff(ends) > 0
 
 
-def with_hits(rows: Iterable[Row], index: EvaluationIndex) -> Iterator[tuple[Row, list[Hit]]]:
-    """Yield every row, in order, with its hits in the evaluation texts."""
+def with_hits(
+    rows: Iterable[Row], index: EvaluationIndex, texts: Callable[[Row], Sequence[str]] = lambda row: row[:1]
+) -> Iterator[tuple[Row, list[Hit]]]:
+    """Yield every row, in order, with the hits of its `texts` in the evaluation texts: of each kind, the largest."""
     batch: list[Row] = []
     size = 0
     for row in rows:
         batch.append(row)
-        size += len(row[0])
+        size += sum(map(len, texts(row)))
         if size >= BATCH:
-            yield from zip(batch, index.hits(Letters.of([each[0] for each in batch])), strict=True)
+            yield from _with_hits(batch, index, texts)
             batch, size = [], 0
     if batch:
-        yield from zip(batch, index.hits(Letters.of([each[0] for each in batch])), strict=True)
+        yield from _with_hits(batch, index, texts)
+
+
+def _with_hits(
+    batch: Sequence[Row], index: EvaluationIndex, texts: Callable[[Row], Sequence[str]]
+) -> Iterator[tuple[Row, list[Hit]]]:
+    each = [texts(row) for row in batch]
+    hits = iter(index.hits(Letters.of([text for some in each for text in some])))
+    for row, some in zip(batch, each, strict=True):
+        largest: dict[str, Hit] = {}
+        for hit in chain.from_iterable(next(hits) for _ in some):
+            if hit.kind not in largest or hit.overlap > largest[hit.kind].overlap:
+                largest[hit.kind] = hit
+        yield row, list(largest.values())
 
 
 @cache

@@ -11,7 +11,7 @@ cannot use to `on_flaw`, which raises or counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ __all__ = [
     "location",
     "parts_of",
     "read",
+    "read_text_records",
     "read_texts",
     "records",
 ]
@@ -74,6 +75,13 @@ def read_texts(part: Part, options: ReadOptions, on_flaw: FlawHandler = refuse) 
 
     Flaws: those of `read`, and a value that is not text.
     """
+    return ((text, where) for text, where, _ in read_text_records(part, options, on_flaw))
+
+
+def read_text_records(
+    part: Part, options: ReadOptions, on_flaw: FlawHandler = refuse
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Read the texts of a part as `read_texts` does, with their locations and all requested columns of the record."""
     column = options.columns[0]
     if (
         not options.lines
@@ -84,9 +92,9 @@ def read_texts(part: Part, options: ReadOptions, on_flaw: FlawHandler = refuse) 
     for where, record in read(part, options, on_flaw):
         value: Any = record[column]
         if isinstance(value, str):
-            yield value, where
+            yield value, where, record
         elif value is None:
-            yield "", where
+            yield "", where, record
         else:
             message = f"the column {column!r} holds {value!r:.100}, expected text"
             on_flaw(Flaw("not text", part.name, part.path, where[len(part.name) :], message, repr(value)[:100]))

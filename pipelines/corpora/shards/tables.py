@@ -27,7 +27,7 @@ TEXTS = pa.schema([("text", pa.string()), ("source", pa.string()), ("collection"
 
 Row = tuple[Any, ...]
 
-_TYPES = {
+TYPES = {
     "string": pa.string(),
     "double": pa.float64(),
     "int64": pa.int64(),
@@ -40,7 +40,7 @@ _TYPES = {
 
 def labelled(family: TaskFamily) -> pa.Schema:
     """Schema of the tables `train`, `validation` and `test`."""
-    columns = [(name, _TYPES[family.columns[name]]) for name in other_columns(family)]
+    columns = [(name, TYPES[family.columns[name]]) for name in other_columns(family)]
     return pa.schema([("text", pa.string()), *columns, (origin(family), pa.string())])
 
 

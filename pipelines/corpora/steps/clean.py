@@ -14,11 +14,13 @@ from typing import Any
 
 from pipelines.corpora.cleaning import FilterResult
 from pipelines.corpora.settings.cleaning import CleanSettings
+from pipelines.corpora.settings.tables import UNLABELLED, columns_of, plain_tables, schema_of, task_file
 from pipelines.corpora.shards.folders import map_shards
-from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled_parts, read_rows, row_of, write_rows
+from pipelines.corpora.shards.tables import Row, example_of, labelled_parts, read_rows, row_of, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
-from pipelines.corpora.steps.step import COUNTS, PLAIN, begin, history, run_step
+from pipelines.corpora.steps.declared_columns import clean_values
+from pipelines.corpora.steps.step import COUNTS, begin, history, run_step
 from pipelines.corpora.steps.tidy import trimmed, visible
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
@@ -30,20 +32,23 @@ ROUNDS = 8
 def clean(dataset: str, root: Path) -> None:
     """Write `cleaned/` from `collected/`. Raises DataError when a table becomes empty."""
     step = begin("clean", dataset, root, before="collected")
-    family, settings, language = step.settings.main.family, step.settings.clean, step.settings.language
+    settings, language = step.settings.clean, step.settings.language
     before = step.home / "collected"
     with step.writing("cleaned") as folder:
-        tally = Tally()
-        rows = cleaned_examples(read_rows(before / "task.parquet"), family, settings, language, tally)
-        counts = write_rows(folder / "task.parquet", labelled_parts(family), rows)
-        tables: dict[str, Any] = {"task": counts | tally.counts()}
-        for name in PLAIN:
-            change = Cleaning(settings, language, root)
+        tables: dict[str, Any] = {}
+        for name, task in step.settings.labelled.items():
+            tally = Tally()
+            rows = cleaned_examples(read_rows(before / task_file(name)), task.family, settings, language, tally)
+            counts = write_rows(folder / task_file(name), labelled_parts(task.family), rows)
+            tables[name] = counts | tally.counts()
+        for name in plain_tables(step.settings):
+            change = Cleaning(settings, language, root, tuple(columns_of(step.settings, name).items()))
+            schema = schema_of(step.settings, name)
             tables[name] = map_shards(
-                before / name, folder / name, TEXTS, change, step.unfinished(name), step.processes
+                before / name, folder / name, schema, change, step.unfinished_table(name), step.processes
             )
         for name, table in tables.items():
-            if table["dropped"] and not table["documents"] and name != "unlabelled":
+            if table["dropped"] and not table["documents"] and name != UNLABELLED:
                 reasons = ", ".join(f"{count} {reason}" for reason, count in table["dropped"].items())
                 raise DataError(f"{dataset}: no text of {name!r} is left after cleaning ({reasons})")
         write_json(folder / COUNTS, history(read_json(before / COUNTS), "clean", tables))
@@ -51,27 +56,42 @@ def clean(dataset: str, root: Path) -> None:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """Clean unlabelled rows, and split texts that are too long."""
+    """Clean unlabelled rows, and split texts that are too long.
+
+    Declared columns belong to the whole text: their own texts are repaired and masked, and a text of which something
+    would be cut off is dropped.
+    """
 
     settings: CleanSettings
     language: str
     root: Path
+    columns: tuple[tuple[str, str], ...] = ()
+    """Declared columns and their types."""
 
     def __call__(self, rows: Iterator[Row], tally: Tally) -> Iterator[Row]:
-        repair, mask = make_repair(self.settings, self.language), make_mask(self.settings)
-        judge = make_filter(self.settings, self.language, self.root)
+        columns = dict(self.columns)
+        repair = make_repair(self.settings, self.language, whole_documents=not columns)
+        mask, judge = make_mask(self.settings), make_filter(self.settings, self.language, self.root)
         for text, where, *others in rows:
             changes: Counter[str] = Counter()
-            cleaned = repair(text, changes)
-            cleaned, reason = judge(cleaned, changes) if cleaned else (text, "empty")
+            repaired = repair(text, changes)
+            cleaned, reason = judge(repaired, changes) if repaired else (text, "empty")
+            if columns and reason is None and cleaned != repaired:
+                reason = "a filter would shorten it"
+            collection, values = others[:1], others[1:]
+            further = clean_values(values, columns, lambda each: mask(repair(each, changes), changes))  # noqa: B023
+            if further is None and reason is None:
+                reason = "a column is empty after repair"
+            parts = split_text(mask(cleaned, changes), self.settings.max_characters) if reason is None else []
+            if columns and len(parts) > 1:
+                reason = "too long"
             if reason:
                 tally.drop(reason, cleaned, where)
                 continue
-            parts = split_text(mask(cleaned, changes), self.settings.max_characters)
             changes["cut into pieces"] += len(parts) > 1
             for change, count in changes.items():
                 tally.change(change, count)
-            yield from ((part, where, *others) for part in parts)
+            yield from ((part, where, *collection, *(further or ())) for part in parts)
 
 
 def cleaned_examples(

@@ -14,17 +14,19 @@ from pipelines.corpora.examples.side_tables import read_side_tables
 from pipelines.corpora.examples.tagged_words import named, sentences, tagged_line
 from pipelines.corpora.reading import EXAMPLE_FORMATS, find_files
 from pipelines.corpora.settings.sources import DocumentationSource, Source
+from pipelines.corpora.settings.tables import UNLABELLED, columns_of, plain_tables, schema_of, task_file
 from pipelines.corpora.settings.task import DocumentationTask, FileTask, TaggedWordsTask, Task, TextsOfLabelTask
 from pipelines.corpora.shards.folders import table_from_units
-from pipelines.corpora.shards.tables import labelled_parts, row_of, write_rows
+from pipelines.corpora.shards.tables import Row, labelled_parts, row_of, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import write_json
 from pipelines.corpora.steps.drawing import assign_parts
 from pipelines.corpora.steps.pinned_sources import check_unchanged
 from pipelines.corpora.steps.sources import texts, units_of
-from pipelines.corpora.steps.step import COUNTS, PLAIN, begin, history, run_step
+from pipelines.corpora.steps.step import COUNTS, begin, history, run_step
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import MAIN, PARTS
 
 LocatedExample = tuple[Example, str, str]
 """An example, its source, and its part: train, validation or test."""
@@ -33,28 +35,38 @@ LocatedExample = tuple[Example, str, str]
 def collect(dataset: str, root: Path) -> None:
     """Write `collected/`. Raises DataError for unreadable or empty sources, and for labels that cannot be learned."""
     step = begin("collect", dataset, root)
-    settings, task, family = step.settings, step.settings.main, step.settings.main.family
+    settings, main = step.settings, step.settings.main
     check_unchanged(dataset, settings, root)
-    tally = Tally()
-    examples = list(examples_of(task, root, tally))
-    check_labels({part: [one for one, _, each in examples if each == part] for part in PARTS}, family)
-    rows = [row_of(family, one, where, part) for one, where, part in examples]
+    examples = {name: _collected(name, task, root) for name, task in settings.labelled.items()}
     sources: dict[str, Sequence[Source]] = {
         "general": settings.general,
         "domain": settings.domain,
-        "unlabelled": task.unlabelled if isinstance(task, FileTask) else [],
+        **{name: corpus.sources for name, corpus in settings.corpora.items()},
+        UNLABELLED: main.unlabelled if isinstance(main, FileTask) else [],
     }
     with step.writing("collected") as folder:
-        tables: dict[str, Any] = {
-            "task": write_rows(folder / "task.parquet", labelled_parts(family), rows) | tally.counts()
-        }
-        for name in PLAIN:
-            units, size = units_of(sources[name], root)
-            tables[name] = table_from_units(units, folder / name, step.unfinished(name), step.processes, size)
+        tables: dict[str, Any] = {}
+        for name, (rows, tally) in examples.items():
+            schema = labelled_parts(settings.labelled[name].family)
+            tables[name] = write_rows(folder / task_file(name), schema, rows) | tally.counts()
+        for name in plain_tables(settings):
+            units, size = units_of(sources[name], root, schema_of(settings, name), columns_of(settings, name))
+            tables[name] = table_from_units(units, folder / name, step.unfinished_table(name), step.processes, size)
             if sources[name] and not tables[name]["documents"]:
                 locations = ", ".join(source.location for source in sources[name])
                 raise DataError(f"{dataset}: the corpus {name!r} is empty: no text in {locations}")
         write_json(folder / COUNTS, history([], "collect", tables))
+
+
+def _collected(name: str, task: Task, root: Path) -> tuple[list[Row], Tally]:
+    """The rows of all parts of a task, and the tally of what was left out. The DataError of a named task names it."""
+    tally = Tally()
+    try:
+        examples = list(examples_of(task, root, tally))
+        check_labels({part: [one for one, _, each in examples if each == part] for part in PARTS}, task.family)
+    except DataError as mistake:
+        raise DataError(f"tasks.{name}: {mistake}" if name != MAIN else str(mistake)) from None
+    return [row_of(task.family, one, where, part) for one, where, part in examples], tally
 
 
 def examples_of(task: Task, root: Path, tally: Tally) -> Iterator[LocatedExample]:
@@ -128,9 +140,6 @@ def _with_parts(
     held = assign_parts([one for one, _ in examples], family, shares)
     for (one, where), part in zip(examples, held, strict=True):
         yield one, where, part
-
-
-PARTS = ("train", "validation", "test")
 
 
 def check_labels(examples: Mapping[str, Sequence[Example]], family: TaskFamily) -> None:

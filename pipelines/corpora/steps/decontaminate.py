@@ -7,11 +7,13 @@ given alongside the official one. Then every shard of plain text is checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from pipelines.corpora.duplicates.shingles import unit_of
 from pipelines.corpora.engines.work import ALONE_BELOW, run_units
@@ -34,12 +36,15 @@ from pipelines.corpora.leaks.ledger import (
     write_ledger,
 )
 from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.settings.tables import UNLABELLED, columns_of, plain_tables, schema_of, task_file
+from pipelines.corpora.shards.columns import texts_of
 from pipelines.corpora.shards.folders import WriteShards, manifest, table_files, table_from_folders
 from pipelines.corpora.shards.tables import TEXTS, Row, labelled_parts, read_rows, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
-from pipelines.corpora.steps.step import COUNTS, PLAIN, begin, history, run_step
+from pipelines.corpora.steps.step import COUNTS, begin, history, run_step
 from pipelines.errors import DataError
+from pipelines.task_families.labelled_tables import MAIN, labelled_table
 
 COMPARED_PARTS = {"validation": ("test",), "train": ("validation", "test")}
 """Part of a labelled set → parts that it must not overlap."""
@@ -51,40 +56,49 @@ def decontaminate(dataset: str, root: Path) -> None:
     Raises DataError when a table becomes empty, or when there is overlap and `decontaminate.action` is `fail`.
     """
     step = begin("decontaminate", dataset, root, before="deduplicated")
-    settings, family = step.settings.decontaminate, step.settings.main.family
+    settings = step.settings.decontaminate
     rules, before = rules_of(step.settings), step.home / "deduplicated"
+    plain = plain_tables(step.settings)
     with step.writing("decontaminated") as folder:
-        tally, ledgers = Tally(), [before / LEDGER]
-        overlapping: list[Row] = []
-        task = list(read_rows(before / "task.parquet"))
-        for part, others in COMPARED_PARTS.items():
-            task, new_rows = without_overlap(task, part, others, rules, settings.inside, tally)
-            overlapping += new_rows
-        counts = write_rows(folder / "task.parquet", labelled_parts(family), task)
-        write_rows(folder / LEAKS, LEAKS_COLUMNS, leaks(task, rules))
-        tables: dict[str, Any] = {"task": counts | tally.counts()}
+        ledgers = [before / LEDGER]
+        labelled = {name: list(read_rows(before / task_file(name))) for name in step.settings.labelled}
+        tallies = {name: Tally() for name in labelled}
+        overlapping = list(_decontaminated_tasks(labelled, rules, settings.inside, tallies))
+        tables: dict[str, Any] = {}
+        for name, task in step.settings.labelled.items():
+            counts = write_rows(folder / task_file(name), labelled_parts(task.family), labelled[name])
+            tables[name] = counts | tallies[name].counts()
+        leaked = (row for name, rows in labelled.items() for row in leaks(rows, rules, name))
+        write_rows(folder / LEAKS, LEAKS_COLUMNS, leaked)
         evaluation = step.unfinished("labelled") / "evaluation.parquet"
         evaluation.parent.mkdir(parents=True, exist_ok=True)
-        write_rows(
-            evaluation, EVALUATION, ((row[0], row[-2], row[-1]) for row in task if row[-1] in COMPARED_PARTS["train"])
-        )
-        for name in PLAIN:
+        write_rows(evaluation, EVALUATION, _evaluated(labelled, COMPARED_PARTS["train"]))
+        for name in plain:
+            columns = tuple(columns_of(step.settings, name).items())
             units = [
-                DecontaminatedShard(f"{number:05d}", path, evaluation, rules, settings.action)
+                DecontaminatedShard(
+                    f"{number:05d}",
+                    path,
+                    evaluation,
+                    rules,
+                    settings.action,
+                    schema_of(step.settings, name),
+                    columns,
+                )
                 for number, path in enumerate(table_files(before / name))
             ]
             processes = step.processes if manifest(before / name)["bytes"] > ALONE_BELOW else 1
-            done = run_units(units, step.unfinished(name), processes)
+            done = run_units(units, step.unfinished_table(name), processes)
             tables[name] = table_from_folders(done, folder / name)
             ledgers += [each / LEDGER for each in done]
-            if tables[name]["dropped"] and not tables[name]["documents"] and name != "unlabelled":
+            if tables[name]["dropped"] and not tables[name]["documents"] and name != UNLABELLED:
                 raise DataError(f"{dataset}: every text of {name!r} overlaps validation or test; give it other sources")
         write_ledger(folder / LEDGER, chain(overlapping, *map(read_rows, ledgers)))
         overlaps = totals(read_rows(folder / LEDGER))
-        if settings.action == "fail" and any(each["table"] in PLAIN for each in overlaps):
-            raise DataError(overlap_message(dataset, [row for row in read_rows(folder / LEDGER) if row[1] in PLAIN]))
+        if settings.action == "fail" and any(each["table"] in plain for each in overlaps):
+            raise DataError(overlap_message(dataset, [row for row in read_rows(folder / LEDGER) if row[1] in plain]))
         for name, table in tables.items():
-            own = (name,) if name in PLAIN else tuple(COMPARED_PARTS)
+            own = (name,) if name in plain else tuple(labelled_table(name, part) for part in COMPARED_PARTS)
             tables[name] = table | {"ledger": [each for each in overlaps if each["table"] in own]}
         write_json(folder / COUNTS, history(read_json(before / COUNTS), "decontaminate", tables))
 
@@ -104,15 +118,19 @@ class DecontaminatedShard:
     evaluation: Path
     rules: OverlapRules
     action: str
+    schema: pa.Schema = TEXTS
+    columns: tuple[tuple[str, str], ...] = ()
+    """Declared columns and their types; texts in them may overlap as well."""
 
     def __call__(self, folder: Path) -> None:
         ledger: list[Row] = []
-        WriteShards(self.name, TEXTS, lambda tally: self._rows(tally, ledger))(folder)
+        WriteShards(self.name, self.schema, lambda tally: self._rows(tally, ledger))(folder)
         write_ledger(folder / LEDGER, ledger)
 
     def _rows(self, tally: Tally, ledger: list[Row]) -> Iterator[Row]:
         texts, index = load_index(self.evaluation, self.rules)
-        for row, hits in with_hits(read_rows(self.path), index):
+        columns = dict(self.columns)
+        for row, hits in with_hits(read_rows(self.path), index, lambda row: texts_of(row, columns)):
             ledger += ledger_rows(row[0], self.path.parent.name, row[1], hits, texts, self.action)
             if hits and self.action == "drop":
                 tally.drop("overlap", row[0], row[1])
@@ -120,20 +138,47 @@ class DecontaminatedShard:
                 yield row
 
 
+def _decontaminated_tasks(
+    labelled: dict[str, list[Row]], rules: OverlapRules, inside: str, tallies: Mapping[str, Tally]
+) -> Iterator[Row]:
+    """Replace the rows of every task by those without overlap. Yields the ledger.
+
+    Validation is compared with the test part of its own task; training with validation and test of all tasks, since a
+    model may be trained on several.
+    """
+    for part, others in COMPARED_PARTS.items():
+        for name, rows in labelled.items():
+            compared = labelled if part == "train" else {name: rows}
+            evaluated = [EvaluationText(*row) for row in _evaluated(compared, others)]
+            labelled[name], ledger = without_overlap(rows, part, evaluated, rules, inside, tallies[name], name)
+            yield from ledger
+
+
+def _evaluated(labelled: Mapping[str, Sequence[Row]], parts: Sequence[str]) -> Iterator[Row]:
+    """Yield text, source and table of the rows of some parts of tasks."""
+    for name, rows in labelled.items():
+        yield from ((row[0], row[-2], labelled_table(name, row[-1])) for row in rows if row[-1] in parts)
+
+
 def without_overlap(
-    rows: list[Row], part: str, others: Sequence[str], rules: OverlapRules, inside: str, tally: Tally
+    rows: list[Row],
+    part: str,
+    evaluated: Sequence[EvaluationText],
+    rules: OverlapRules,
+    inside: str,
+    tally: Tally,
+    task: str = MAIN,
 ) -> tuple[list[Row], list[Row]]:
-    """Rows of a task without those of `part` that overlap a row of `others`, and the ledger of overlaps.
+    """Rows of a task without those of `part` that overlap a text of `evaluated`, and the ledger of overlaps.
 
     Overlapping rows are removed only if `inside` is "drop".
     """
-    evaluated = [EvaluationText(row[0], row[-2], row[-1]) for row in rows if row[-1] in others]
     checked = [row for row in rows if row[-1] == part]
     index = EvaluationIndex([each.text for each in evaluated], rules)
     overlapping: list[Row] = []
     dropped: set[int] = set()
     for row, hits in with_hits(checked, index):
-        overlapping += ledger_rows(row[0], part, row[-2], hits, evaluated, inside)
+        overlapping += ledger_rows(row[0], labelled_table(task, part), row[-2], hits, evaluated, inside)
         if hits and inside == "drop":
             tally.drop(f"{part}: overlap", row[0], row[-2])
             dropped.add(id(row))
@@ -155,10 +200,10 @@ def ledger_rows(
     return result
 
 
-def leaks(task: Sequence[Row], rules: OverlapRules) -> Iterator[Row]:
+def leaks(task: Sequence[Row], rules: OverlapRules, name: str = MAIN) -> Iterator[Row]:
     """Yield evaluation rows that overlap another part: test against both other parts, validation against train.
 
-    `row` is the index of the row within its part.
+    `name` is that of the task, `row` is the index of the row within its part.
     """
     for part, others in (("test", ("train", "validation")), ("validation", ("train",))):
         for other in others:
@@ -167,7 +212,8 @@ def leaks(task: Sequence[Row], rules: OverlapRules) -> Iterator[Row]:
             checked = [row for row in task if row[-1] == part]
             for number, (row, hits) in enumerate(with_hits(checked, index)):
                 for kind, position, overlap in hits:
-                    yield (row[-2], part, number, kind, overlap, other, learned[position].source)
+                    table, overlapped = labelled_table(name, part), labelled_table(name, other)
+                    yield (row[-2], table, number, kind, overlap, overlapped, learned[position].source)
 
 
 if __name__ == "__main__":

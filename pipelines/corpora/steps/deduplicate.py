@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from pipelines.corpora.duplicates.minhash import Bands
 from pipelines.corpora.duplicates.paragraphs import without_paragraphs
@@ -34,54 +35,73 @@ from pipelines.corpora.duplicates.verdicts import (
 from pipelines.corpora.engines.work import ALONE_BELOW, run_units
 from pipelines.corpora.leaks.ledger import EVALUATION, LEDGER, LedgerEntry, excerpt, write_ledger
 from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.settings.tables import UNLABELLED, plain_tables, schema_of, task_file
 from pipelines.corpora.shards.folders import WriteShards, manifest, table_from_folders
 from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled_parts, read_rows, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
-from pipelines.corpora.steps.step import COUNTS, PLAIN, DataStep, begin, history, run_step
+from pipelines.corpora.steps.step import COUNTS, DataStep, begin, history, run_step
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import labelled_table
 
 KEEPS_FIRST = ("test", "validation", "train")
 """Parts of the labelled set in order of preference: the first keeps a repeated text."""
-PLAIN_FIRST = tuple(reversed(PLAIN))
-"""Tables of plain text in order of preference."""
 
 
 def deduplicate(dataset: str, root: Path) -> None:
     """Write `deduplicated/` from `cleaned/`. Raises DataError when a corpus becomes empty."""
     step = begin("deduplicate", dataset, root, before="cleaned")
-    family, rules = step.settings.main.family, step.settings.deduplicate
+    settings, rules = step.settings, step.settings.deduplicate
     before = step.home / "cleaned"
+    order = plain_tables(settings)[::-1]  # of plain text, the first table keeps a repeated text
     with step.writing("deduplicated") as folder:
-        tally = Tally()
-        task = list(read_rows(before / "task.parquet"))
-        published = published_leaks(_published(task, family), ("train", "validation", "test"))
-        if step.settings.decontaminate.inside == "drop":
-            task = unique_examples(task, family, tally)
-        counts = write_rows(folder / "task.parquet", labelled_parts(family), task)
-        tables: dict[str, Any] = {"task": counts | tally.counts() | {"published": published}}
-        by_part = [[row for row in task if row[-1] == part] for part in KEEPS_FIRST]
-        plain = {name: manifest(before / name) for name in PLAIN_FIRST}
-        ends = list(accumulate([*map(len, by_part), *(table["documents"] for table in plain.values())]))
-        shards = [(before / name / shard["file"], shard) for name in PLAIN_FIRST for shard in plain[name]["shards"]]
-        firsts = list(accumulate((shard["documents"] for _, shard in shards), initial=ends[2]))
+        tables: dict[str, Any] = {}
+        tasks = {name: list(read_rows(before / task_file(name))) for name in settings.labelled}
+        for name, task in settings.labelled.items():
+            tally = Tally()
+            published = published_leaks(_published(tasks[name], task.family), ("train", "validation", "test"))
+            if settings.decontaminate.inside == "drop":
+                tasks[name] = unique_examples(tasks[name], task.family, tally)
+            counts = write_rows(folder / task_file(name), labelled_parts(task.family), tasks[name])
+            tables[name] = counts | tally.counts() | {"published": published}
+        # the evaluation parts of all tasks come first, then what is trained on
+        by_table = {
+            labelled_table(name, part): [row for row in rows if row[-1] == part]
+            for part in KEEPS_FIRST
+            for name, rows in tasks.items()
+        }
+        plain = {name: manifest(before / name) for name in order}
+        ends = list(accumulate([*map(len, by_table.values()), *(table["documents"] for table in plain.values())]))
+        evaluated = ends[2 * len(tasks) - 1]
+        shards = [(before / name / shard["file"], shard) for name in order for shard in plain[name]["shards"]]
+        firsts = list(accumulate((shard["documents"] for _, shard in shards), initial=ends[len(by_table) - 1]))
         processes = step.processes if sum(table["bytes"] for table in plain.values()) > ALONE_BELOW else 1
-        labelled = [row for rows in by_part for row in rows]
-        verdicts = _verdicts(step, labelled, shards, firsts, ends, processes)
-        evaluation, names = step.unfinished("labelled") / "evaluation.parquet", (*KEEPS_FIRST, *PLAIN_FIRST)
-        write_rows(evaluation, EVALUATION, ((row[0], row[-2], row[-1]) for row in labelled[: ends[1]]))
+        labelled = [(row[0], row[-2], table) for table, rows in by_table.items() for row in rows]
+        verdicts = _verdicts(step, labelled, shards, firsts, ends, evaluated, processes)
+        evaluation, names = step.unfinished("labelled") / "evaluation.parquet", (*by_table, *order)
+        write_rows(evaluation, EVALUATION, labelled[:evaluated])
         units = [
-            DeduplicatedShard(f"{number:05d}", path, verdicts, number, pair, evaluation, names, rules.paragraphs)
+            DeduplicatedShard(
+                f"{number:05d}",
+                path,
+                verdicts,
+                number,
+                pair,
+                evaluation,
+                names,
+                rules.paragraphs,
+                schema_of(settings, path.parent.name),
+            )
             for number, ((path, _), pair) in enumerate(zip(shards, pairwise(firsts), strict=True))
         ]
         outputs = iter(run_units(units, step.unfinished("deduplicated"), processes))
         overlapping: list[Path] = []
-        for name in PLAIN_FIRST:
+        for name in order:
             folders = [next(outputs) for _ in plain[name]["shards"]]
             overlapping += [each / LEDGER for each in folders]
             tables[name] = table_from_folders(folders, folder / name)
-            if tables[name]["dropped"] and not tables[name]["documents"] and name != "unlabelled":
+            if tables[name]["dropped"] and not tables[name]["documents"] and name != UNLABELLED:
                 raise DataError(f"{dataset}: every text of {name!r} is also in another table; give it other sources")
         write_ledger(folder / LEDGER, (row for path in overlapping for row in read_rows(path)))
         write_json(folder / COUNTS, history(read_json(before / COUNTS), "deduplicate", tables))
@@ -94,10 +114,11 @@ def shingle_of(settings: DatasetSettings) -> Shingle:
 
 def _verdicts(
     step: DataStep,
-    task: Sequence[Row],
+    labelled: Sequence[Row],
     shards: Sequence[tuple[Path, dict[str, Any]]],
     firsts: Sequence[int],
     ends: Sequence[int],
+    evaluated: int,
     processes: int,
 ) -> Path:
     """Folder with the verdicts on all texts."""
@@ -110,9 +131,9 @@ def _verdicts(
     sketches = run_units(units, step.unfinished("sketches"), processes)
     known = step.unfinished("labelled")
     known.mkdir(parents=True, exist_ok=True)
-    write_sorted(known, TEXTS_KEYS, _keys([row[0] for row in task]), np.arange(len(task)))
+    write_sorted(known, TEXTS_KEYS, _keys([row[0] for row in labelled]), np.arange(len(labelled)))
     unit = DuplicateVerdicts(
-        "all", (known, *sketches), (0, *firsts), tuple(ends), ends[1], bands, rules.paragraphs is not None
+        "all", (known, *sketches), (0, *firsts), tuple(ends), evaluated, bands, rules.paragraphs is not None
     )
     return run_units([unit], step.unfinished("verdicts"), 1)[0]
 
@@ -130,16 +151,18 @@ class DeduplicatedShard:
     evaluation: Path
     tables: tuple[str, ...]
     least: int | None
+    schema: pa.Schema = TEXTS
 
     def __call__(self, folder: Path) -> None:
-        WriteShards(self.name, TEXTS, self.rows)(folder)
+        WriteShards(self.name, self.schema, self.rows)(folder)
         write_ledger(folder / LEDGER, self._overlapping())
 
     def rows(self, tally: Tally) -> Iterator[Row]:
         """Yield the rows that are kept, without their repeated paragraphs."""
         reasons = drop_reasons(self.tables)
         verdicts = np.load(self.verdict_folder / VERDICTS, mmap_mode="r")[slice(*self.numbers)]
-        again = repeated_paragraphs(self.verdict_folder, self.shard)
+        # declared columns belong to the whole text
+        again = repeated_paragraphs(self.verdict_folder, self.shard) if self.schema == TEXTS else {}
         for number, (row, verdict) in enumerate(zip(read_rows(self.path), verdicts.tolist(), strict=True)):
             if verdict != KEPT:
                 tally.drop(reasons[verdict], row[0], row[1])

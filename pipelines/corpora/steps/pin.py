@@ -18,7 +18,16 @@ from typing import Any
 
 from pipelines.corpora.settings.dataset import DatasetSettings, load_dataset
 from pipelines.corpora.shards.writing import read_json, write_json
-from pipelines.corpora.steps.pinned_sources import pin_path, pinned_sources, sources_of
+from pipelines.corpora.steps.named_identity import (
+    columns_identity,
+    families_identity,
+    family_identity,
+    limits_of,
+    named_identity,
+    named_licences,
+    named_limits,
+)
+from pipelines.corpora.steps.pinned_sources import pin_path, pinned_sources, text_sources
 from pipelines.corpora.steps.selection_identity import mixture_identity, selection_libraries, task_text_identity
 from pipelines.corpora.steps.step import run_step
 from pipelines.lineage.fingerprint import digest_file, fingerprint
@@ -44,25 +53,32 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
     """Content of a pin."""
     task = settings.main
     sources = pinned_sources(settings, root)
-    # members of a family are looked up by name, so that no import leads to their code
-    family = {"family": task.family.model_dump() | {"code": source_hash(type(task.family).__module__)}}
+    family = {"family": family_identity(task)} | families_identity(settings)
+    columns = columns_identity(settings)
     language = {"language": settings.language}
-    label_limits = {"labels_per_class": task.labels_per_class, "labelled_examples": task.labelled_examples}
+    label_limits = limits_of(task)
     identities: dict[str, dict[str, Any]] = {
         "collect": {
             "general": [source.model_dump() for source in settings.general],
             "domain": [source.model_dump() for source in settings.domain],
             "task": task.model_dump(exclude=set(label_limits)),
+            **named_identity(settings),
             **family,
         },
-        "clean": settings.clean.identity(settings.language, root) | family,
+        "clean": settings.clean.identity(settings.language, root) | family | columns,
         "deduplicate": settings.deduplicate.model_dump()
         | {"inside": settings.decontaminate.inside}
         | language
-        | family,
-        "decontaminate": settings.decontaminate.model_dump() | language | family,
+        | family
+        | columns,
+        "decontaminate": settings.decontaminate.model_dump() | language | family | columns,
         "select": label_limits | family | task_text_identity(dataset, settings, root),
-        "split": label_limits | family | {"inside": settings.decontaminate.inside} | mixture_identity(settings),
+        "split": label_limits
+        | family
+        | {"inside": settings.decontaminate.inside}
+        | mixture_identity(settings)
+        | columns
+        | named_limits(settings),
     }
     libraries = {
         "python": ".".join(platform.python_version_tuple()[:2]),
@@ -85,10 +101,11 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
             name: getattr(settings, name).model_dump(mode="json") for name in ("clean", "decontaminate", "quality")
         }
         | family
+        | columns
         | {"language": settings.language, "tokenizer_code": source_hash(type(settings.quality.tokenizer).__module__)},
         "environment": libraries | {"great_expectations": version("great_expectations")},
     }
-    listed = [*settings.general, *settings.domain, *sources_of(task)]
+    listed = text_sources(settings)
     # named, not imported: cards are on a floor above
     cards = files("pipelines.reports.cards")
     pages = sorted(Path(str(page)) for page in cards.joinpath("templates").iterdir())
@@ -96,7 +113,8 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
         "code": source_hash("pipelines.reports.cards.card"),
         "pages": {page.name: digest_file(page) for page in pages},
         "settings": {"recipe": settings.recipe, "variants": settings.variants}
-        | {"licences": [task.licence, *([source.location, source.licence] for source in listed)]},
+        | {"licences": [task.licence, *([source.location, source.licence] for source in listed)]}
+        | named_licences(settings),
         "recipes": {path.name: digest_file(path) for path in sorted((root / "recipes").glob("*.yaml"))},
     }
     return {"dataset": dataset, "sources": sources, "steps": steps}

@@ -24,8 +24,8 @@ def pin_path(dataset: str, root: Path) -> Path:
 
 def pinned_sources(settings: DatasetSettings, root: Path) -> dict[str, Any]:
     """Block `sources` of a pin: files of every source, versions of packages. Raises DataError for a missing source."""
-    task = settings.main
-    listed: list[Source] = [*settings.general, *settings.domain, *sources_of(task)]
+    tasks = list(settings.labelled.values())
+    listed = text_sources(settings)
     sources: dict[str, Any] = {}
     files: dict[str, Any] = {}
     for source in listed:
@@ -34,11 +34,12 @@ def pinned_sources(settings: DatasetSettings, root: Path) -> dict[str, Any]:
             while files.get(location, pinned) != pinned:  # the same address on two servers
                 location += "'"
             files[location] = pinned
-    if isinstance(task, FileTask):
-        files |= {path: pinned_files(find(path, root, EXAMPLE_FORMATS), root) for path in task.files}
+    for task in tasks:
+        if isinstance(task, FileTask):
+            files |= {path: pinned_files(find(path, root, EXAMPLE_FORMATS), root) for path in task.files}
     if files:
         sources["files"] = files
-    if isinstance(task, DocumentationTask) or any(isinstance(source, DocumentationSource) for source in listed):
+    if any(isinstance(one, (DocumentationTask, DocumentationSource)) for one in (*tasks, *listed)):
         sources["packages"] = versions()
     return sources
 
@@ -57,6 +58,13 @@ def check_unchanged(dataset: str, settings: DatasetSettings, root: Path) -> None
         f"{changed}: changed since data/pins/{dataset}.json was written; run 'cursus data {dataset}', or "
         f"'python -m pipelines.corpora.steps.pin {dataset}' before 'dvc repro'"
     )
+
+
+def text_sources(settings: DatasetSettings) -> list[Source]:
+    """Sources of all texts of a dataset, without its tasks' own files of examples."""
+    named = [source for corpus in settings.corpora.values() for source in corpus.sources]
+    of_tasks = [source for task in settings.labelled.values() for source in sources_of(task)]
+    return [*settings.general, *settings.domain, *of_tasks, *named]
 
 
 def sources_of(task: Task) -> list[Source]:

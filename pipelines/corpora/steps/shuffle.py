@@ -49,7 +49,7 @@ _KEY = "key"
 GROUP_BYTES = 16 * 2**20
 """Bytes of rows that are divided into buckets at once: the part of a shard that a process has in memory."""
 _ROWS_TAKEN = 1024
-_KEYED = TEXTS.append(pa.field(_KEY, pa.uint64()))
+_KEY_FIELD = pa.field(_KEY, pa.uint64())
 BUCKET_BYTES = SHARD_BYTES * 9 // 10
 """Target size of a bucket in bytes of text: hashing does not fill all equally, and each should become one shard."""
 
@@ -66,11 +66,17 @@ class ScatteredShard:
     copy: int = 0
     held_out: int = -1
     """Largest key of the held-out texts, which are not written; −1: none."""
+    schema: pa.Schema = TEXTS
+
+    @property
+    def keyed(self) -> pa.Schema:
+        """The schema with the sort key as its last column."""
+        return self.schema.append(_KEY_FIELD)
 
     def __call__(self, folder: Path) -> None:
-        tally, counts = Tally(), []
+        tally, counts, keyed = Tally(), [], self.keyed
         options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with pa.OSFile(str(folder / ROWS), "wb") as file, pa.ipc.new_file(file, _KEYED, options=options) as writer:
+        with pa.OSFile(str(folder / ROWS), "wb") as file, pa.ipc.new_file(file, keyed, options=options) as writer:
             for table in self._groups(tally):
                 counts += _by_collection(table)
                 keys = table[_KEY].to_numpy()
@@ -78,7 +84,7 @@ class ScatteredShard:
                 edges = np.searchsorted(_bucket(keys[order], self.buckets), np.arange(self.buckets + 1))
                 for begin, end in pairwise(edges):
                     part = table.take(pa.array(order[begin:end])).combine_chunks().to_batches()
-                    writer.write_batch(part[0] if part else pa.RecordBatch.from_pylist([], _KEYED))
+                    writer.write_batch(part[0] if part else pa.RecordBatch.from_pylist([], keyed))
         write_json(folder / COUNTS, {"collections": counts, **tally.counts()})
 
     def _groups(self, tally: Tally) -> Iterator[pa.Table]:
@@ -87,10 +93,10 @@ class ScatteredShard:
         for batch in self._batches(tally):
             waiting.append(batch)
             if sum(one.nbytes for one in waiting) >= GROUP_BYTES:
-                yield pa.Table.from_batches(waiting, _KEYED).combine_chunks()
+                yield pa.Table.from_batches(waiting, self.keyed).combine_chunks()
                 waiting = []
         if waiting:
-            yield pa.Table.from_batches(waiting, _KEYED).combine_chunks()
+            yield pa.Table.from_batches(waiting, self.keyed).combine_chunks()
 
     def _batches(self, tally: Tally) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(self.path) as table:
@@ -108,7 +114,7 @@ class ScatteredShard:
                         )
                 keys = pa.array([position(texts[number], self.copy) for number in written], pa.uint64())
                 yield pa.RecordBatch.from_arrays(
-                    [*batch.take(pa.array(written, pa.int64())).columns, keys], schema=_KEYED
+                    [*batch.take(pa.array(written, pa.int64())).columns, keys], schema=self.keyed
                 )
 
     def _times(self, texts: Sequence[str], collections: Sequence[str]) -> NDArray[np.int64]:
@@ -127,6 +133,7 @@ class GatheredBucket:
     scattered: tuple[Path, ...]
     bucket: int
     buckets: int
+    schema: pa.Schema = TEXTS
 
     def __call__(self, tally: Tally) -> Iterator[Row]:
         if self.bucket == 0:
@@ -138,11 +145,11 @@ class GatheredBucket:
                 rows = pa.ipc.open_file(file)
                 parts += [rows.get_batch(n) for n in range(self.bucket, rows.num_record_batches, self.buckets)]
         # equal texts have equal keys: the other columns decide
-        table = pa.Table.from_batches(parts, _KEYED).combine_chunks()
+        table = pa.Table.from_batches(parts, self.schema.append(_KEY_FIELD)).combine_chunks()
         del parts
         order = pc.sort_indices(table, [(name, "ascending") for name in (_KEY, *TEXTS.names)])
         for begin in range(0, len(order), _ROWS_TAKEN):
-            taken = table.select(TEXTS.names).take(order.slice(begin, _ROWS_TAKEN))
+            taken = table.select(self.schema.names).take(order.slice(begin, _ROWS_TAKEN))
             yield from zip(*(column.to_pylist() for column in taken.columns), strict=True)
 
 
@@ -158,6 +165,7 @@ def shuffle_tables(
     processes: int,
     mixture: Mixture | None = None,
     held_out: int = -1,
+    schema: pa.Schema = TEXTS,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Write the rows of `tables` (folders of shards) to `destination`, with the copies that `mixture` requires.
 
@@ -181,15 +189,15 @@ def shuffle_tables(
     buckets = max(1, -(-size // BUCKET_BYTES))
     scattered = run_units(
         [
-            ScatteredShard(f"{number:05d}.{copy}", file, buckets, copies, copy, held_out)
+            ScatteredShard(f"{number:05d}.{copy}", file, buckets, copies, copy, held_out, schema)
             for number, file in enumerate(files)
             for copy in range(times[number])
         ],
         home / "scattered",
         at_once,
     )
-    gather = [GatheredBucket(tuple(scattered), bucket, buckets) for bucket in range(buckets)]
-    units = [WriteShards(f"{unit.bucket:05d}", TEXTS, unit) for unit in gather]
+    gather = [GatheredBucket(tuple(scattered), bucket, buckets, schema) for bucket in range(buckets)]
+    units = [WriteShards(f"{unit.bucket:05d}", schema, unit) for unit in gather]
     whole = table_from_units(units, destination, home / "gathered", processes, size)
     counts = [count for folder in scattered for count in read_json(folder / COUNTS)["collections"]]
     return whole, mixture_report(counts, members, mixture.settings.unit if mixture else "documents")

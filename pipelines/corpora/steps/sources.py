@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.corpora.examples.tagged_words import tagged_line
-from pipelines.corpora.reading import parts_of, read_texts
+from pipelines.corpora.reading import parts_of, read_text_records
 from pipelines.corpora.reading.flaws import count_flaws, refuse_and_suggest_skipping
 from pipelines.corpora.reading.parts import Part, group_parts
 from pipelines.corpora.reading.remote import RemoteFile
@@ -18,39 +21,45 @@ from pipelines.corpora.settings.sources import DocumentationSource, FileSource, 
 from pipelines.corpora.shards.folders import WriteShards
 from pipelines.corpora.shards.tables import TEXTS, Row
 from pipelines.corpora.shards.tally import Tally
+from pipelines.corpora.steps.declared_columns import flaw_at, read_values
 from pipelines.errors import DataError
 from pipelines.task_families.writing_systems import join_words
 
 
 @dataclass(frozen=True)
 class SourceTexts:
-    """Rows `text, source, collection` of some parts of one source, or of all its documentation."""
+    """Rows `text, source, collection` and declared columns of some parts of one source, or of all its documentation."""
 
     source: Source
     parts: tuple[Part, ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
+    """Declared columns and their types."""
 
     def __call__(self, tally: Tally) -> Iterator[Row]:
         collection = self.source.collection
         if isinstance(self.source, DocumentationSource):
-            pairs = documentation(self.source.documentation)
-        else:
-            pairs = _read(self.source, self.parts, tally)
-        return ((text, where, collection) for text, where in pairs)
+            return ((text, where, collection) for text, where in documentation(self.source.documentation))
+        rows = _read(self.source, self.parts, tally, dict(self.columns))
+        return ((text, where, collection, *values) for text, where, values in rows)
 
 
-def units_of(sources: Iterable[Source], root: Path) -> tuple[list[WriteShards], int]:
+def units_of(
+    sources: Iterable[Source], root: Path, schema: pa.Schema = TEXTS, columns: Mapping[str, str] | None = None
+) -> tuple[list[WriteShards], int]:
     """Units of work that read sources, in the given order, and approximately how many bytes of text they read.
 
-    A large file gives several units, small files share one. Raises DataError for a source without files.
+    `schema` is that of the table, `columns` are the declared ones and their types. A large file gives several units,
+    small files share one. Raises DataError for a source without files.
     """
     units: list[WriteShards] = []
     total = 0
     for source in sources:
         if isinstance(source, DocumentationSource):
-            units.append(WriteShards(f"{len(units):05d}", TEXTS, SourceTexts(source)))
+            units.append(WriteShards(f"{len(units):05d}", schema, SourceTexts(source)))
             continue
         for group in group_parts(parts_of_source(source, root)):
-            units.append(WriteShards(f"{len(units):05d}", TEXTS, SourceTexts(source, group)))
+            unit = SourceTexts(source, group, tuple((columns or {}).items()))
+            units.append(WriteShards(f"{len(units):05d}", schema, unit))
             total += sum(part.weight for part in group)
     return units, total
 
@@ -96,13 +105,22 @@ def texts(source: FileSource | PackageSource, root: Path, tally: Tally) -> Itera
     Raises DataError for an invalid record, unless the source says to skip such records: then they are counted in
     `tally`.
     """
-    return _read(source, parts_of_source(source, root), tally)
+    return ((text, where) for text, where, _ in _read(source, parts_of_source(source, root), tally, {}))
 
 
-def _read(source: FileSource | PackageSource, parts: Iterable[Part], tally: Tally) -> Iterator[tuple[str, str]]:
+def _read(
+    source: FileSource | PackageSource, parts: Iterable[Part], tally: Tally, columns: Mapping[str, str]
+) -> Iterator[tuple[str, str, list[Any]]]:
+    """Yield texts, their locations, and the values of the declared columns."""
     flawed = count_flaws(tally.drop) if source.bad_records == "skip" else refuse_and_suggest_skipping
+    requested = tuple(name for name in columns if name not in source.values)
+    options = replace(source.options, columns=(*source.options.columns, *requested))
     for part in parts:
-        for text, where in read_texts(part, source.options, flawed):
-            if source.selects(text):
+        for text, where, record in read_text_records(part, options, flawed):
+            if not source.selects(text):
+                continue
+            flaw = flaw_at(part.name, part.path, where)
+            values = read_values({**record, **source.values}, columns, flaw, flawed) if columns else []
+            if values is not None:
                 tagged = source.format == "tagged_words"
-                yield join_words([word for word, _ in tagged_line(text)]) if tagged else text, where
+                yield join_words([word for word, _ in tagged_line(text)]) if tagged else text, where, values

@@ -7,12 +7,15 @@ texts alone: any prefix is a random sample.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pipelines.corpora.leaks.leaked_rows import with_leaked_rows
 from pipelines.corpora.settings.mixture import members_of
-from pipelines.corpora.settings.task import has_classes
+from pipelines.corpora.settings.tables import all_tables, named_tables, schema_of, task_file
+from pipelines.corpora.settings.task import Task, has_classes
+from pipelines.corpora.shards.digests import write_digests
 from pipelines.corpora.shards.held_out import HELD_OUT, held_out
 from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled, origin, read_rows, write_rows
 from pipelines.corpora.shards.writing import read_json, replaced_atomically, write_json
@@ -20,11 +23,12 @@ from pipelines.corpora.steps.collect import check_labels
 from pipelines.corpora.steps.mixture import Mixture
 from pipelines.corpora.steps.select import SELECTION
 from pipelines.corpora.steps.shuffle import shuffle_tables
-from pipelines.corpora.steps.step import COUNTS, LABELLED, TABLES, DataStep, begin, run_step, table_path
-from pipelines.corpora.steps.task_text import LabelledDraw, draw_examples
+from pipelines.corpora.steps.step import COUNTS, DataStep, begin, run_step, table_path
+from pipelines.corpora.steps.task_text import LabelledDraw, divide_training, draw_examples
 from pipelines.errors import DataError
 from pipelines.lineage.disk import atomic_write
 from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import MAIN, NAMED, PARTS, labelled_table
 
 EXAMPLES_SHOWN = 3
 """Training examples in the summary."""
@@ -34,48 +38,75 @@ _TOTALS = ("documents", "characters", "bytes")
 def split(dataset: str, root: Path) -> None:
     """Write the tables and summary.json. Raises DataError when a class or the task has too few examples left."""
     step = begin("split", dataset, root, before=("decontaminated", "selected"))
-    family, home = step.settings.main.family, step.home
-    rows = list(read_rows(home / "decontaminated" / "task.parquet"))
-    examples = {part: [row for row in rows if row[-1] == part] for part in LABELLED}
-    check_labels({part: [example_of(family, row) for row in part_rows] for part, part_rows in examples.items()}, family)
-    for part in ("validation", "test"):
-        if not examples[part]:
-            raise DataError(f"{dataset}: the {part} split has no examples left; provide more")
-    drawn = draw_examples(rows, step.settings, home / "decontaminated" / "unlabelled")
-    examples["train"] = drawn.labelled
+    settings, home = step.settings, step.home
+    tasks = {name: list(read_rows(home / "decontaminated" / task_file(name))) for name in settings.labelled}
+    examples = {name: _examples(dataset, name, settings.labelled[name].family, rows) for name, rows in tasks.items()}
+    drawn = draw_examples(tasks[MAIN], settings, home / "decontaminated" / "unlabelled")
+    for name, rows in tasks.items():
+        examples[name]["train"] = drawn.labelled if name == MAIN else divide_training(rows, settings.labelled[name])[0]
     last, kept_back = held_out(home / "decontaminated" / "general", step.unfinished(HELD_OUT), step.processes)
     counts, sources = _corpora(step, drawn, last)
-    for name, part_rows in examples.items():
-        schema = with_leaked_rows(labelled(family), home / "decontaminated", name)
-        with atomic_write(table_path(home, name)) as temporary:
-            counts[name] = write_rows(temporary, schema, (row[:-1] for row in part_rows))
+    for task, parts in examples.items():
+        for part, part_rows in parts.items():
+            name = labelled_table(task, part)
+            schema = with_leaked_rows(labelled(settings.labelled[task].family), home / "decontaminated", name)
+            with atomic_write(table_path(home, name)) as temporary:
+                counts[name] = write_rows(temporary, schema, (row[:-1] for row in part_rows))
     with atomic_write(table_path(home, HELD_OUT)) as temporary:
         counts[HELD_OUT] = write_rows(temporary, TEXTS, kept_back)
     summary = {
         "dataset": dataset,
-        "language": step.settings.language,
-        "family": family.name,
-        "labels": family.labels([example_of(family, row) for row in drawn.labelled]),
-        "tables": {name: {key: counts[name][key] for key in _TOTALS} for name in (*TABLES, HELD_OUT)},
-        "examples_of_label": {name: _by_label(part_rows, family) for name, part_rows in examples.items()},
+        "language": settings.language,
+        **_described(settings.main, examples[MAIN]),
+        "tables": {name: {key: counts[name][key] for key in _TOTALS} for name in (*all_tables(settings), HELD_OUT)},
         "task_text_from": _task_text_from(step, drawn),
         "mixtures": sources,
         "selection": read_json(home / "selected" / SELECTION),
+        "steps": read_json(home / "selected" / COUNTS),
+    }
+    if settings.tasks:
+        own = {name: examples[MAIN if name == settings.main_name else name] for name in settings.tasks}
+        summary["tasks"] = {name: _described(task, own[name]) for name, task in settings.tasks.items()}
+    if settings.corpora:
+        summary["corpora"] = {name: {"columns": corpus.columns} for name, corpus in settings.corpora.items()}
+    write_digests(home / NAMED, {name: table_path(home, name) for name in named_tables(settings)})
+    write_json(home / "summary.json", summary)
+    step.finished()
+
+
+def _examples(dataset: str, task: str, family: TaskFamily, rows: list[Row]) -> dict[str, list[Row]]:
+    """Rows of a task by part. Raises DataError when a label cannot be learned, or a part of the evaluation is empty."""
+    of_task = "" if task == MAIN else f"tasks.{task}: "
+    examples = {part: [row for row in rows if row[-1] == part] for part in PARTS}
+    try:
+        check_labels({part: [example_of(family, row) for row in some] for part, some in examples.items()}, family)
+    except DataError as mistake:
+        raise DataError(f"{of_task}{mistake}") from None
+    for part in ("validation", "test"):
+        if not examples[part]:
+            raise DataError(f"{dataset}: {of_task}the {part} split has no examples left; provide more")
+    return examples
+
+
+def _described(task: Task, examples: Mapping[str, list[Row]]) -> dict[str, Any]:
+    """Summary of a task: its family, its labels, examples of each label, and a few examples."""
+    family, train = task.family, examples["train"]
+    return {
+        "family": family.name,
+        "labels": family.labels([example_of(family, row) for row in train]),
+        "examples_of_label": {part: _by_label(some, family) for part, some in examples.items()},
         "shown": [
             {name: value[:300] if isinstance(value, str) else value for name, value in example_of(family, row).items()}
             | {origin(family): row[-2]}
-            for row in drawn.labelled[:EXAMPLES_SHOWN]
+            for row in train[:EXAMPLES_SHOWN]
         ],
-        "steps": read_json(home / "selected" / COUNTS),
     }
-    write_json(home / "summary.json", summary)
-    step.finished()
 
 
 def _corpora(step: DataStep, drawn: LabelledDraw, held_out: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Write the tables of plain text. Returns their manifests, and the report of each source."""
     before, settings = step.home / "decontaminated", step.settings
-    tables = {"general": [before / "general"], "domain": [before / "domain"]}
+    tables = {name: [before / name] for name in ("general", "domain", *settings.corpora)}
     rest = drawn.write(step.unfinished("own"))
     own = [before / "unlabelled", rest] if settings.task_text.own else []
     tables["task_text"] = [*own, step.home / "selected" / "task_text"]
@@ -90,7 +121,7 @@ def _corpora(step: DataStep, drawn: LabelledDraw, held_out: int) -> tuple[dict[s
             folder.rmdir()
             last = held_out if name == "general" else -1
             manifests[name], reports[name] = shuffle_tables(
-                parts, folder, step.unfinished(name), step.processes, mixture, last
+                parts, folder, step.unfinished_table(name), step.processes, mixture, last, schema_of(settings, name)
             )
     return manifests, reports
 

@@ -23,19 +23,21 @@ from typing import Any, NoReturn
 from pipelines.corpora.engines.work import using_engine
 from pipelines.corpora.settings.dataset import DatasetSettings, load_dataset
 from pipelines.corpora.settings.runtime import DataRuntime, load_runtime
+from pipelines.corpora.shards.held_out import HELD_OUT
 from pipelines.corpora.shards.writing import read_json, replaced_atomically
 from pipelines.errors import CursusError, DataError, StoreError
 from pipelines.lineage.fingerprint import fingerprint
+from pipelines.task_families.labelled_tables import NAMED, PARTS, task_and_part
 
 CORPORA = ("general", "domain", "task_text")
 """Tables of plain text: folders of shards."""
-LABELLED = ("train", "validation", "test")
+LABELLED = PARTS
 """Tables of labelled examples: single Parquet files."""
 TABLES = (*CORPORA, *LABELLED)
 """Tables of a prepared dataset."""
 PLAIN = ("general", "domain", "unlabelled")
-"""Tables of plain text during preparation; `unlabelled` is text of the task without labels."""
-
+"""Tables of plain text during preparation; `unlabelled` is text of the task without labels. Datasets may have further
+tables (`pipelines.corpora.settings.tables`)."""
 
 COUNTS = "counts.json"
 """File in the folder of a step: what each step up to it did to each table."""
@@ -66,6 +68,11 @@ class DataStep:
     def unfinished(self, table: str) -> Path:
         """Folder for finished units of work on a table, so that an interrupted step resumes from there."""
         return self.work / table
+
+    def unfinished_table(self, table: str) -> Path:
+        """Folder for finished units of work on a table of plain text."""
+        # a name that the user chose may be that of another unit
+        return self.unfinished(f"corpus.{table}" if table in self.settings.corpora else table)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Path]:
@@ -106,8 +113,15 @@ def history(before: list[Any], step: str, tables: Mapping[str, Mapping[str, Any]
 
 
 def table_path(home: Path, name: str) -> Path:
-    """Path of the table `name` of a prepared dataset: a folder of shards, or a file."""
-    return home / (name if name in CORPORA else f"{name}.parquet")
+    """Path of the table `name` of a prepared dataset: a folder of shards, or a file.
+
+    Tables that only some datasets have are in one folder: DVC has to know the outputs of a step for all datasets.
+    """
+    if name in CORPORA:
+        return home / name
+    if name in LABELLED or name == HELD_OUT:
+        return home / f"{name}.parquet"
+    return home / NAMED / (f"{name}.parquet" if task_and_part(name) else name)
 
 
 def run_step(step: Callable[[str, Path], None]) -> NoReturn:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.corpora.settings.dataset import DatasetSettings
+from pipelines.corpora.settings.task import Task
 from pipelines.corpora.shards.folders import manifest, write_table
 from pipelines.corpora.shards.tables import TEXTS, Row, example_of
 from pipelines.corpora.shards.tally import Tally
@@ -34,19 +35,23 @@ class LabelledDraw:
         return folder
 
 
+def divide_training(rows: Sequence[Row], task: Task) -> tuple[list[Row], list[Row]]:
+    """Training rows of a task that keep their labels, and the others. Raises DataError as `draw_labelled`."""
+    train = [row for row in rows if row[-1] == "train"]
+    chosen = draw_labelled(
+        [example_of(task.family, row) for row in train], task.family, task.labels_per_class, task.labelled_examples
+    )
+    kept = [row for number, row in enumerate(train) if number in chosen]
+    return kept, [row for number, row in enumerate(train) if number not in chosen]
+
+
 def draw_examples(rows: Sequence[Row], settings: DatasetSettings, unlabelled: Path) -> LabelledDraw:
-    """Draw the labelled examples from the training rows of a task.
+    """Draw the labelled examples from the training rows of the main task.
 
     If there is no other text without labels, the labelled texts are the task's own text. Raises DataError when a class,
     or the whole task, has too few examples left.
     """
-    task, family = settings.main, settings.main.family
-    train = [row for row in rows if row[-1] == "train"]
-    labelled_indices = draw_labelled(
-        [example_of(family, row) for row in train], family, task.labels_per_class, task.labelled_examples
-    )
-    labelled = [row for number, row in enumerate(train) if number in labelled_indices]
-    others = [row for number, row in enumerate(train) if number not in labelled_indices]
+    labelled, others = divide_training(rows, settings.main)
     has_others = bool(others or manifest(unlabelled)["documents"])
     return LabelledDraw(
         labelled, [(row[0], row[-2], FROM_TRAIN) for row in (others if has_others else labelled)], has_others

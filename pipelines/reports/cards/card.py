@@ -10,7 +10,7 @@ from pathlib import Path
 from pipelines.corpora.leaks.ledger import LEDGER
 from pipelines.corpora.settings.dataset import load_dataset
 from pipelines.corpora.shards.tables import read_rows
-from pipelines.corpora.steps.step import CORPORA, LABELLED, prepared, run_step
+from pipelines.corpora.steps.step import prepared, run_step
 from pipelines.lineage.disk import write_text_atomically
 from pipelines.reports.cards import ledger_page
 from pipelines.reports.cards.facts import facts
@@ -36,7 +36,7 @@ def card(dataset: str, root: Path) -> None:
             keep_trailing_newline=True,
         )
         pages.filters["cell"] = _cell
-        text = pages.get_template(name).render(**values, style=STYLE, corpora=CORPORA, labelled=LABELLED)
+        text = pages.get_template(name).render(**values, style=STYLE)
         write_text_atomically(home / name, text)
     ledger = home / "decontaminated" / LEDGER
     if ledger.is_file():

@@ -11,17 +11,17 @@ from pipelines.corpora.evidence.lengths import bin_begins
 from pipelines.corpora.settings.dataset import DatasetSettings
 from pipelines.corpora.settings.licences import UNSTATED, licence_of
 from pipelines.corpora.settings.sources import Source
+from pipelines.corpora.settings.tables import TASK_TEXT, UNLABELLED, all_tables, example_tables, text_tables
 from pipelines.corpora.settings.task import FileTask
 from pipelines.corpora.shards.writing import read_json
 from pipelines.corpora.steps.pinned_sources import sources_of
-from pipelines.corpora.steps.step import CORPORA, LABELLED, TABLES
+from pipelines.corpora.steps.step import table_path
 from pipelines.errors import RecipeError
 from pipelines.parts.segmentations import UNSPACED
 from pipelines.reports.cards.preview import preview
+from pipelines.task_families.labelled_tables import MAIN, PARTS, labelled_table, read_as
 
 LEDGER = Path("decontaminated", "ledger.parquet")
-READ_AS = {"general": "general", "domain": "domain", "unlabelled": "task_text", "train": "task", "validation": "task"}
-"""Table of the ledger → its name in a stage's `corpus`."""
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 LARGEST = "n>10M"
 
@@ -31,9 +31,10 @@ def facts(dataset: str, settings: DatasetSettings, root: Path, home: Path) -> di
     summary, verdict = read_json(home / "summary.json"), read_json(home / "verdict.json")
     tables = read_json(home / "profile.json")["tables"]
     pinned = read_json(root / "data" / "pins" / f"{dataset}.json")["sources"]
-    documents = sum(tables[name]["documents"] for name in TABLES)
+    names = all_tables(settings)
+    documents = sum(tables[name]["documents"] for name in names)
     spaced = settings.language not in UNSPACED
-    texts = [text for name in CORPORA for text in tables[name]["texts"]]
+    texts = [text for name in text_tables(settings) for text in tables[name]["texts"]]
     return {
         "dataset": dataset,
         "language": settings.language,
@@ -47,39 +48,59 @@ def facts(dataset: str, settings: DatasetSettings, root: Path, home: Path) -> di
             tables[name]
             | {
                 "name": name,
-                "labelled": name in LABELLED,
                 "bars": _bars(tables[name]["lengths"]),
                 "fertility": _ratio(tables[name]["tokens"], "tokens", "words"),
                 "unknown_rate": _ratio(tables[name]["tokens"], "unknown", "tokens"),
             }
-            for name in TABLES
+            for name in names
         ],
         "unit": "word" if spaced else "character",
         "tokenizer": settings.quality.tokenizer.name,
         "joint": " " if spaced else "",
-        "kinds": sorted({kind for name in LABELLED for kind in tables[name]["kinds"]}),
+        "corpora": [{"name": name, "path": _relative(home, name)} for name in text_tables(settings)],
+        "tasks": [_task(settings, name, summary, tables, home) for name in settings.labelled],
         "steps": _steps(summary["steps"]),
         "samples": _samples(summary["steps"]),
         "mixtures": summary.get("mixtures", {}),
         "ledger": _ledger(home / LEDGER, _readers(settings, root)),
-        "shown": summary["shown"],
         "preview": preview(settings, root, texts),
     }
 
 
 def _sources(settings: DatasetSettings, pinned: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Every source with its table and its licence."""
-    named: list[tuple[str, Sequence[Source]]] = [("general", settings.general), ("domain", settings.domain)]
-    for table, sources in [*named, ("task", sources_of(settings.main))]:
+    listed: list[tuple[str, Sequence[Source]]] = [("general", settings.general), ("domain", settings.domain)]
+    listed += [(name, corpus.sources) for name, corpus in settings.corpora.items()]
+    listed += [(name, sources_of(task)) for name, task in settings.labelled.items()]
+    for table, sources in listed:
         for source in sources:
             yield {"table": table, "location": source.location, "licence": licence_of(source, pinned)}
-    if isinstance(settings.main, FileTask):
-        for path in settings.main.files:
-            yield {
-                "table": "task",
-                "location": path,
-                "licence": settings.main.licence or UNSTATED,
-            }
+    for name, task in settings.labelled.items():
+        for path in task.files if isinstance(task, FileTask) else ():
+            yield {"table": name, "location": path, "licence": task.licence or UNSTATED}
+
+
+def _task(
+    settings: DatasetSettings, name: str, summary: Mapping[str, Any], tables: Mapping[str, Any], home: Path
+) -> dict[str, Any]:
+    """A labelled task: its family, its tables with their answers, and a few examples."""
+    own = [(part, labelled_table(name, part)) for part in PARTS]
+    return {
+        "name": name,
+        "called": settings.main_name if name == MAIN else None,
+        "family": settings.labelled[name].family.name,
+        "tables": [
+            {"name": table, "part": part, "path": _relative(home, table)}
+            | {key: tables[table][key] for key in ("kinds", "documents")}
+            for part, table in own
+        ],
+        "kinds": sorted({kind for _, table in own for kind in tables[table]["kinds"]}),
+        "shown": (summary if name == MAIN else summary["tasks"][name])["shown"],
+    }
+
+
+def _relative(home: Path, table: str) -> str:
+    return table_path(home, table).relative_to(home).as_posix()
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -135,7 +156,17 @@ def _readers(settings: DatasetSettings, root: Path) -> dict[str, str]:
     read = {
         name: {word for view in line_views(stage).values() for word in view.corpus} for name, stage in stages.items()
     }
-    return {table: ", ".join(name for name, words in read.items() if word in words) for table, word in READ_AS.items()}
+    words = {name: name for name in text_tables(settings)} | {UNLABELLED: TASK_TEXT}
+    words |= {table: read_as(table) for table in example_tables(settings)}
+    return {
+        table: ", ".join(name for name, own in read.items() if {word, _alias(settings, word)} & own)
+        for table, word in words.items()
+    }
+
+
+def _alias(settings: DatasetSettings, word: str) -> str:
+    """The main task's own name for `task`; any other word itself."""
+    return settings.main_name or word if word == MAIN else word
 
 
 def _ledger(path: Path, readers: Mapping[str, str]) -> list[dict[str, Any]] | None:

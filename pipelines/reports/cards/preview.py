@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines.corpora.settings.dataset import DatasetSettings
-from pipelines.corpora.steps.step import CORPORA
+from pipelines.corpora.settings.tables import text_tables
 from pipelines.errors import RecipeError
 from pipelines.vocabulary import Field
 
@@ -43,9 +43,10 @@ def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> Corr
         stages = Library(root / "recipes").load(settings.recipe, settings.variants).stages
     except RecipeError as error:
         return CorruptionPreview(f"The recipe {settings.recipe!r} cannot be loaded with this dataset: {error}.", [])
+    plain = set(text_tables(settings))
     views = [(name, view) for name, one in stages.items() for view in line_views(one).values()]
     name, stage = next(
-        ((name, view) for name, view in views if view.corruption and set(view.corpus) & set(CORPORA)), (None, None)
+        ((name, view) for name, view in views if view.corruption and plain & set(view.corpus)), (None, None)
     )
     if stage is None:
         return CorruptionPreview(f"No stage of the recipe {settings.recipe!r} corrupts plain text.", [])

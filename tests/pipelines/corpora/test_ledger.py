@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipelines.corpora.duplicates.published import PublishedExample, published_leaks
 from pipelines.corpora.duplicates.shingles import Letters
-from pipelines.corpora.leaks.evaluation_index import EvaluationIndex, OverlapRules, with_hits
+from pipelines.corpora.leaks.evaluation_index import EvaluationIndex, EvaluationText, OverlapRules, with_hits
 from pipelines.corpora.leaks.leaked_rows import leaked_rows as marks_of
 from pipelines.corpora.shards.tables import read_rows
 from pipelines.corpora.shards.tally import Tally
@@ -135,8 +135,12 @@ def test_train_gives_way_to_validation_and_validation_to_test() -> None:
         (three, "a", "test:1", "test"),
     ]
     tally = Tally()
-    left, found = without_overlap(rows, "validation", ("test",), RULES, "drop", tally)
-    left, more = without_overlap(left, "train", ("validation", "test"), RULES, "drop", tally)
+
+    def evaluated(rows: list[tuple[str, ...]], *parts: str) -> list[EvaluationText]:
+        return [EvaluationText(row[0], row[-2], row[-1]) for row in rows if row[-1] in parts]
+
+    left, found = without_overlap(rows, "validation", evaluated(rows, "test"), RULES, "drop", tally)
+    left, more = without_overlap(left, "train", evaluated(left, "validation", "test"), RULES, "drop", tally)
     assert [row[-2] for row in left] == ["train:1", "validation:2", "test:1"]
     assert tally.dropped == {"validation: overlap": 1, "train: overlap": 1}
     assert {(row[2], row[4]) for row in found + more} == {("validation:1", "test:1"), ("train:2", "validation:2")}

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.corpora.shards.digests import dvc_digest
 from tasks.datasets.damage import damaged, discard
-from tasks.datasets.prepared import Prepared, dvc_digest, open_prepared, prepare
+from tasks.datasets.prepared import Prepared, open_prepared, prepare
 
 
 def flip(path: Path) -> None:

@@ -13,15 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import DataError, QualityError, RecipeError
 from tasks.datasets.lock import data_in_use, prepare_in_turn
-from tasks.datasets.prepared import Prepared, dvc_digest, open_prepared, prepare
+from tasks.datasets.prepared import Prepared, open_prepared, prepare
 
 AFTER_CLEAN = ["clean", "deduplicate", "decontaminate", "select", "split", "validate", "card"]
 PREPARE = """
 import json, sys
 from pathlib import Path
-from tasks.datasets.prepared import dvc_digest, prepare
+from pipelines.corpora.shards.digests import dvc_digest
+from tasks.datasets.prepared import prepare
 ran = []
 prepare("small", Path.cwd(), ran.append)
 heavy = sorted({"pandas", "great_expectations", "prefect", "torch", "mlflow", "dvc"} & set(sys.modules))

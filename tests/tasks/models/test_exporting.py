@@ -31,7 +31,7 @@ def labelled(builder: Builder, name: str) -> DataSource:
     source = builder.table(name, TEXTS * 4)
     columns = {"text": TEXTS * 4, "label": LABELS * 4}
     pyarrow.parquet.write_table(pyarrow.table(columns), builder.root / source.path)
-    from tasks.datasets.prepared import dvc_digest
+    from pipelines.corpora.shards.digests import dvc_digest
 
     return DataSource(digest=dvc_digest(builder.root / source.path), path=source.path)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import DataError, StoreError
 from pipelines.judging.subjects import Subject
 from pipelines.lineage.differences import NOTHING
@@ -21,7 +22,6 @@ from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Step
 from pipelines.training.ranks.run import run
-from tasks.datasets.prepared import dvc_digest
 from tasks.reproduction.record import Reproduction, StageComparison, reproduction_folder
 from tasks.reproduction.reproduce import Remake, compare, generations, rebuild, together, warnings
 from tasks.stages.steps import provenance_of
