@@ -24,7 +24,7 @@ SLOW_MODULES = (
     "tests/benchmarks/test_turns.py",
     "tests/faults/",
     "tests/pipelines/serving/runtimes/test_openvino.py",
-    "tests/pipelines/training/test_ranks.py",
+    "tests/pipelines/training/test_ranks",
     "tests/pipelines/training/test_resume",
     "tests/tasks/datasets/",
     "tests/tasks/launchers/",
@@ -46,7 +46,7 @@ TOGETHER: Mapping[str, str] = {
 SOONER = (
     "tests/tasks/servers/",
     "tests/flows/",
-    "tests/pipelines/training/test_ranks.py",
+    "tests/pipelines/training/test_ranks",
     "tests/pipelines/training/test_resume",
     "tests/pipelines/recipe/test_recipes.py",
     "tests/pipelines/serving/",
