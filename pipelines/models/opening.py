@@ -22,6 +22,7 @@ from pipelines.errors import RecipeError
 from pipelines.models.features import FEATURES, feature_settings
 from pipelines.parts.annotations import Annotation
 from pipelines.parts.compressions import Change, Compression
+from pipelines.parts.embeddings import Embedding
 from pipelines.parts.heads import FeatureTokenizer, Head
 from pipelines.parts.strategies import Strategy
 from pipelines.task_families import Task, TaskFamily
@@ -85,6 +86,8 @@ class ModelRecord(HeadRecord):
     Of a network with several heads, `head`, `family` and `labels` are those of the first line.
     """
 
+    embeddings: tuple[SerializeAsAny[Embedding], ...] = Field((), exclude_if=lambda value: not value)
+    """Embeddings of channels that the backbone adds to its input."""
     extensions: tuple[SerializeAsAny[Strategy], ...] = ()
     """Strategies that added modules, in order."""
     lines: dict[str, LineRecord] = Field({}, exclude_if=lambda value: not value)
@@ -112,6 +115,7 @@ class ModelRecord(HeadRecord):
             family=line.family,
             labels=line.labels,
             annotations=line.annotations,
+            embeddings=self.embeddings,
             extensions=self.extensions,
             changes=self.changes,
         )
@@ -260,6 +264,10 @@ def build_network(record: ModelRecord, config: PretrainedConfig) -> PreTrainedMo
         network: PreTrainedModel = SeveralHeads(config, heads)
     else:
         network = record.head.build(config, record.task)
+    if record.embeddings:
+        from pipelines.networks.channel_embeddings import attach
+
+        attach(network.base_model, record.embeddings)
     for extension in record.extensions:
         extension.extend(network)
     for change in record.changes:

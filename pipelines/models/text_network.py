@@ -47,6 +47,12 @@ def output_kind(folder: Path) -> OutputKind:
     text."""
     config = read_json(folder / "config.json")
     record = config.get(CONFIG_KEY)
+    if record is not None and (embeddings := record.get("embeddings")):
+        read = ", ".join(one["name"] for one in embeddings)
+        raise DataError(
+            f"{folder}: its backbone reads channels alongside the tokens ({read}), which runtimes do not pass on; "
+            "serve it with `cursus predict`"
+        )
     if record is not None and record.get("family") is not None:
         head = Head.model_validate(record["head"])
         if not isinstance(head, PooledTextHead):

@@ -34,6 +34,7 @@ FAMILIES = {
     "layouts": "pipelines.parts.layouts",
     "corruptions": "pipelines.parts.corruptions",
     "architectures": "pipelines.parts.architectures",
+    "embeddings": "pipelines.parts.embeddings",
     "backbones": "pipelines.parts.backbones",
     "heads": "pipelines.parts.heads",
     "objectives": "pipelines.parts.objectives",

@@ -1,11 +1,14 @@
-"""Check the channels of a stage: what its annotations make, and from what."""
+"""Check the channels of a stage: what its annotations make and from what, and what its backbone reads."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from pipelines.errors import DataError
-from pipelines.recipe.problems import Problem, Setting, listed
+from pipelines.parts.annotations import Annotation
+from pipelines.parts.heads import Head
+from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
 from pipelines.task_families import TaskFamily
 from pipelines.vocabulary import WORD_STARTS, Channel
@@ -18,10 +21,15 @@ def stage_channels(stage: Stage) -> list[Channel]:
 
 
 def check_channels(stage: Stage, setting: Setting) -> Problem | None:
-    """Check that every channel has one maker, which finds its files and columns."""
+    """Check that every channel has one maker, which finds its files and columns, and that the backbone's embeddings
+    find their channels."""
     names = Counter(channel.name for channel in stage_channels(stage))
     if twice := next((name for name, count in names.items() if count > 1), None):
         return "annotations", f"two parts of this stage make the channel {twice!r}; keep one"
+    return _check_annotations(stage, setting) or _check_embeddings(stage)
+
+
+def _check_annotations(stage: Stage, setting: Setting) -> Problem | None:
     for one in stage.annotations:
         if missing := next((path for path in one.reads_files if not path.is_file()), None):
             return (
@@ -43,3 +51,41 @@ def check_channels(stage: Stage, setting: Setting) -> Problem | None:
                     "that has them",
                 )
     return None
+
+
+def _check_embeddings(stage: Stage) -> Problem | None:
+    channels = {channel.name: channel for channel in stage_channels(stage)}
+    embeddings = stage.backbone.added_embeddings if stage.backbone is not None else ()
+    for one in embeddings:
+        channel = channels.get(one.channel)
+        if channel is None:
+            fits = matching_members(Annotation, lambda annotation, name=one.channel: annotation.makes in (name, ""))
+            return (
+                "backbone",
+                f"the embedding {one.name} reads the channel {one.channel!r}, which no annotation of this stage makes; "
+                f"annotations that can: {listed(fits)}",
+            )
+        if one.shape != channel.shape:
+            return (
+                "backbone",
+                f"the embedding {one.name} reads {_shape(one.shape)} for each token, and the channel {channel.name!r} "
+                f"has {_shape(channel.shape)}; use the annotation that was written for it",
+            )
+        if channel.size > one.size:
+            return (
+                "backbone",
+                f"the embedding {one.name} has {one.size} rows, and the channel {channel.name!r} values up to "
+                f"{channel.size - 1}; give the embedding size: {channel.size}",
+            )
+    if embeddings and not stage.kind.reads_plain_text and stage.head is not None and not stage.head.annotates:
+        fits = matching_members(Head, lambda head: head.annotates)
+        return (
+            "head",
+            f"{stage.head.name} does not put channels alongside the tokens of its examples, and the backbone's "
+            f"embedding {embeddings[0].name} reads one; heads that do: {listed(fits)}",
+        )
+    return None
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"{math.prod(shape)} numbers" if shape else "one number"

@@ -12,6 +12,8 @@ from pipelines.vocabulary import Ability
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
+    from pipelines.parts.embeddings import Embedding
+
 
 class Backbone(Component):
     """An architecture with its dimensions."""
@@ -25,6 +27,11 @@ class Backbone(Component):
     @abstractmethod
     def max_length(self) -> int | None:
         """Maximum sequence length in tokens; None if there is no limit."""
+
+    @property
+    def added_embeddings(self) -> tuple[Embedding, ...]:
+        """Embeddings that read channels and are added to the input of this backbone."""
+        return ()
 
     @property
     def label(self) -> str:

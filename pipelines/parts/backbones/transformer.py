@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, SerializeAsAny, field_serializer, model_validator
+from pydantic import Field, SerializeAsAny, field_serializer, field_validator, model_validator
 
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.backbones import Backbone
+from pipelines.parts.embeddings import Embedding
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Transformer(Backbone, name="transformer"):
     """Keys of the architecture's configuration, for example hidden_size."""
     positions: int | None = Field(None, gt=0)
     """Maximum sequence length in tokens, 512 by default; only for architectures with absolute positions."""
+    embeddings: tuple[SerializeAsAny[Embedding], ...] = Field((), exclude_if=lambda value: not value)
+    """Embeddings of channels, added to the vectors of the tokens."""
 
     @model_validator(mode="after")
     def _has_positions(self) -> Self:
@@ -46,6 +49,28 @@ class Transformer(Backbone, name="transformer"):
     @field_serializer("architecture")
     def _name_alone(self, architecture: Architecture) -> str:
         return architecture.name
+
+    @field_validator("embeddings", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return value if isinstance(value, (list, tuple)) else [value]
+
+    @model_validator(mode="after")
+    def _can_add_embeddings(self) -> Self:
+        names = [one.name for one in self.embeddings]
+        if names and Ability.ENCODER_DECODER in self.offers:
+            fits = ", ".join(one.label for one in self.variants() if Ability.ENCODER_DECODER not in one.offers)
+            raise ValueError(
+                f"embeddings: an encoder-decoder ({self.label}) has two inputs, so {names[0]} cannot be added to it; "
+                f"backbones that fit: {fits}"
+            )
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"embeddings: {twice} is named twice; keep one")
+        return self
+
+    @property
+    def added_embeddings(self) -> tuple[Embedding, ...]:
+        return self.embeddings
 
     @property
     def offers(self) -> frozenset[Ability]:

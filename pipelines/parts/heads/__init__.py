@@ -62,6 +62,8 @@ class Head(Component):
     """Whether its rows can be aligned by words with those of another tokenizer: `add_features`."""
     needs_tokens: ClassVar[frozenset[str]] = frozenset()
     """Required features of the tokenizer (`Tokenizer.offers`): `counts`."""
+    annotates: ClassVar[bool] = False
+    """Whether `encode` puts the channels of the task's annotations alongside the tokens."""
 
     def unfit(self, family: TaskFamily) -> str | None:
         """Why this head, with its options, cannot encode examples of a task family that it `reads`; None if it can."""
@@ -117,9 +119,11 @@ class Head(Component):
         raise NotImplementedError(f"head {self.name}: for plain text only, it does not answer labelled examples")
 
 
-def backbone_inputs(batch: Batch) -> dict[str, Any]:
-    """Keyword arguments for a Hugging Face backbone from `batch`, with `documents` if its rows have
-    `DOCUMENT_STARTS`."""
+def backbone_inputs(batch: Batch, network: PreTrainedModel) -> dict[str, Any]:
+    """Keyword arguments for the Hugging Face backbone of `network` from `batch`.
+
+    Also `documents` if its rows have `DOCUMENT_STARTS`, and `channels` if the backbone has embeddings that read them.
+    """
     names = (
         *(Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS, Field.POSITION_IDS),
         *(Field.FEATURE_IDS, Field.FEATURE_MASK, Field.FEATURE_WORDS, Field.FEATURE_STATES),
@@ -129,4 +133,7 @@ def backbone_inputs(batch: Batch) -> dict[str, Any]:
         from pipelines.networks.document_attention import documents_of
 
         inputs["documents"] = documents_of(batch[Field.DOCUMENT_STARTS])
+    # none on a network that a runtime computes
+    if read := getattr(getattr(network, "base_model", None), "channels_read", ()):
+        inputs["channels"] = {name: batch[Field(name)] for name in read if name in batch}
     return inputs

@@ -42,7 +42,7 @@ class CausalLMHead(Head, name="causal_lm"):
         # no generation: without a cache of keys and values a row takes less memory
         cache = {"use_cache": False} if hasattr(network.config, "use_cache") else {}
         outputs = network.base_model(
-            **backbone_inputs(batch), **memory, **cache, output_hidden_states=Signal.HIDDEN_STATES in requested
+            **backbone_inputs(batch, network), **memory, **cache, output_hidden_states=Signal.HIDDEN_STATES in requested
         )
         top = outputs.last_hidden_state
         signals: dict[Signal, Any] = {}

@@ -64,7 +64,7 @@ class ContinuationHead(TextToTextHead, name="continuation"):
 
         if Signal.TARGET_LOGITS not in requested:
             return {}
-        top = network.base_model(**backbone_inputs(batch), use_cache=False).last_hidden_state
+        top = network.base_model(**backbone_inputs(batch, network), use_cache=False).last_hidden_state
         targets = batch[Field.TARGET_IDS]
         # a row is the prompt and the target without its last token; each target token is predicted one position earlier
         first = batch[Field.ATTENTION_MASK].sum(1) - (targets != IGNORED).sum(1)

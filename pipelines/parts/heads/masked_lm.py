@@ -65,7 +65,7 @@ def read_backbone(
     """The top hidden states [B, L, H] of a bidirectional backbone, and POOLED and HIDDEN_STATES if `requested`."""
     from inspect import signature
 
-    backbone, inputs = network.base_model, backbone_inputs(batch)
+    backbone, inputs = network.base_model, backbone_inputs(batch, network)
     key = str(Field.POSITION_IDS)
     if key in inputs and key not in signature(backbone.forward).parameters:
         del inputs[key]  # relative positions do not change when a text is shifted

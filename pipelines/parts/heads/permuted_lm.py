@@ -37,7 +37,7 @@ class PermutedLMHead(Head, name="permuted_lm"):
         # without mem_len the network would keep the states of all earlier rows
         use_memory = Signal.MEMORY in requested and bool(network.config.mem_len)
         outputs = network.base_model(
-            **backbone_inputs(batch),
+            **backbone_inputs(batch, network),
             perm_mask=batch[Field.PERMUTATION_MASK],
             target_mapping=batch[Field.TARGET_MAPPING],
             mems=list(batch.get(Field.MEMORY, ())) or None,

@@ -32,6 +32,7 @@ class PooledTextHead(Head):
 
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
     needs_abilities = frozenset({Ability.ONE_STACK})
+    annotates = True
     needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {Signal.NEXT_LOGITS: Ability.CAUSAL}
 
     pooling: Literal["cls", "mean", "last", "concat"] = "mean"
@@ -61,7 +62,7 @@ class PooledTextHead(Head):
     ) -> tuple[ClassificationOutput, dict[Signal, Any]]:
         """The outputs of `network`, and the signals that do not depend on the meaning of its scores."""
         outputs: ClassificationOutput = network(
-            **backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested
+            **backbone_inputs(batch, network), output_hidden_states=Signal.HIDDEN_STATES in requested
         )
         signals: dict[Signal, Any] = {Signal.POOLED: outputs.pooled}
         if Signal.HIDDEN_STATES in requested:

@@ -35,6 +35,7 @@ class SpanExtractionHead(Head, name="span_extraction"):
     needs_abilities = frozenset({Ability.BIDIRECTIONAL})
     reads = frozenset({"span_extraction"})
     labels = frozenset({Field.SPAN_LABELS})
+    annotates = True
     answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.SPAN_LOGITS})
 
     longest_question: int = Option(64, ge=1)
@@ -54,7 +55,7 @@ class SpanExtractionHead(Head, name="span_extraction"):
         return SpanExtractor(config)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        outputs = network(**backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested)
+        outputs = network(**backbone_inputs(batch, network), output_hidden_states=Signal.HIDDEN_STATES in requested)
         outside = batch[Field.ANSWERABLE] == 0
         outside[:, 0] = False
         signals: dict[Signal, Any] = {

@@ -35,6 +35,7 @@ class WordTaggingHead(Head):
     reads = frozenset({"tagging", "layout_tagging"})
     labels = frozenset({Field.TAG_LABELS})
     aligns_words = True
+    annotates = True
 
     transitions: ClassVar[bool] = False
     """Whether the network also scores transitions between tags."""
@@ -49,7 +50,7 @@ class WordTaggingHead(Head):
         return TokenClassifier(config)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        outputs = network(**backbone_inputs(batch), output_hidden_states=Signal.HIDDEN_STATES in requested)
+        outputs = network(**backbone_inputs(batch, network), output_hidden_states=Signal.HIDDEN_STATES in requested)
         signals: dict[Signal, Any] = {Signal.TAG_LOGITS: outputs.logits}
         if Signal.HIDDEN_STATES in requested:
             signals[Signal.HIDDEN_STATES] = outputs.hidden_states

@@ -25,6 +25,8 @@ from pipelines.models.opening import (
     open_tokenizer,
     read_weights,
 )
+from pipelines.networks.channel_embeddings import MODULE
+from pipelines.parts.embeddings import Embedding
 from pipelines.parts.strategies import Strategy
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.starts import Checkpoint, Untrained
@@ -63,6 +65,7 @@ def assemble(
     choose_attention(config, accelerator)
     before = ModelRecord.read(config)
     record = _record(stage, tasks, before.extensions if before else ())
+    record = record.model_copy(update={"embeddings": _embeddings(stage, before)})
     if before is not None:
         refuse_finished(stage, before, start)
         record = record.model_copy(update={"changes": before.changes})
@@ -107,6 +110,18 @@ def _record(stage: Stage, tasks: Mapping[str, Task | None], extensions: tuple[St
     if stage.lines and (record.several_heads or any(tasks.values())):
         return record
     return record.model_copy(update={"lines": {}})
+
+
+def _embeddings(stage: Stage, before: ModelRecord | None) -> tuple[Embedding, ...]:
+    if stage.backbone is not None:
+        return stage.backbone.added_embeddings
+    return before.embeddings if before is not None else ()
+
+
+def _new_tables(before: ModelRecord | None, record: ModelRecord) -> list[str]:
+    """Patterns of the names of the tables that the start of a stage does not have."""
+    old = () if before is None else tuple(one.name for one in before.embeddings)
+    return [f"*.{MODULE}.{one.name}.*" for one in record.embeddings if one.name not in old]
 
 
 def _extends(strategy: Strategy) -> bool:
@@ -184,6 +199,7 @@ def _take_weights(
         allowed_missing = [key for key in expected if not key.startswith(prefix)]
         allowed_unused = ()
 
+    allowed_missing = [*allowed_missing, *_new_tables(before, record)]
     if pieces:
         weights = extend_vocabulary(weights, network, pieces)
     missing = [

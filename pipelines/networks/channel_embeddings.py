@@ -1,0 +1,86 @@
+"""Channels as part of a backbone's input: tables whose rows are added to the vectors of the tokens.
+
+    backbone(input_ids=…, channels={"boxes": [B, L, 4]})
+
+The tables are modules below the backbone's word embeddings, so that they are saved with the network, count as
+embeddings for strategies that order parameters by depth, and are ignored by transformers, which loads the folder
+without them. Backbone and architecture do not change: hooks receive the channels and add the vectors before positions,
+normalisation and dropout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from torch import Tensor, nn
+
+from pipelines.errors import RecipeError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+ARGUMENT = "channels"
+"""Argument of the backbone: channel → int64 [B, L, *shape]."""
+MODULE = "channels"
+"""Name of the tables below the word embeddings."""
+SPREAD = 0.02
+"""Standard deviation of new tables where the architecture does not state one."""
+
+
+class ChannelEmbedding(Protocol):
+    """A member of the family of embeddings, as floors below that family know it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def channel(self) -> str: ...
+    @property
+    def tables(self) -> Mapping[str, int]: ...
+
+    def lookups(self, values: Tensor) -> Sequence[tuple[str, Tensor]]: ...
+
+
+class ChannelTables(nn.ModuleDict):
+    """The tables of several embeddings, by the name of the embedding."""
+
+    def __init__(self, embeddings: Sequence[ChannelEmbedding], width: int, spread: float) -> None:
+        super().__init__()
+        self.embeddings = tuple(embeddings)
+        self._values: Mapping[str, Tensor] | None = None
+        for one in embeddings:
+            tables = {name: nn.Embedding(rows, width) for name, rows in one.tables.items()}
+            for table in tables.values():
+                nn.init.normal_(table.weight, std=spread)
+            self[one.name] = nn.ModuleDict(tables)
+
+    def receive(self, backbone: nn.Module, arguments: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Forward pre-hook of the backbone: take the channels out of its arguments."""
+        self._values = named.pop(ARGUMENT, None)
+        return arguments, named
+
+    def add(self, words: nn.Module, arguments: Any, vectors: Tensor) -> Tensor:
+        """Forward hook of the word embeddings: add the vectors of the channels to `vectors` [B, L, W]."""
+        values, self._values = self._values, None
+        for one in self.embeddings:
+            if values is None or one.channel not in values:
+                raise RecipeError(
+                    f"the network reads the channel {one.channel!r}, and these rows have none: they were not made by "
+                    "a head of the recipe with the annotations of its stage"
+                )
+            tables = cast("nn.ModuleDict", self[one.name])
+            for name, ids in one.lookups(values[one.channel]):
+                vectors = vectors + tables[name](ids)
+        return vectors
+
+
+def attach(backbone: PreTrainedModel, embeddings: Sequence[ChannelEmbedding]) -> None:
+    """Let `backbone` add `embeddings` to the vectors of its tokens; their tables are random."""
+    words = cast("nn.Embedding", backbone.get_input_embeddings())
+    spread = float(getattr(backbone.config, "initializer_range", None) or SPREAD)
+    tables = ChannelTables(embeddings, words.weight.shape[1], spread)
+    words.add_module(MODULE, tables)
+    backbone.channels_read = tuple(one.channel for one in embeddings)  # type: ignore[assignment]
+    backbone.register_forward_pre_hook(tables.receive, with_kwargs=True)
+    words.register_forward_hook(tables.add)
+
