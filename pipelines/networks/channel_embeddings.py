@@ -83,4 +83,3 @@ def attach(backbone: PreTrainedModel, embeddings: Sequence[ChannelEmbedding]) ->
     backbone.channels_read = tuple(one.channel for one in embeddings)  # type: ignore[assignment]
     backbone.register_forward_pre_hook(tables.receive, with_kwargs=True)
     words.register_forward_hook(tables.add)
-

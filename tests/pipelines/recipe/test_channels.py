@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.recipe.problems import Setting
-from tests.pipelines.recipe.recipe_texts import labelled, written
+from tests.pipelines.recipe.recipe_texts import GPT, labelled, written
 from tests.steps import library_of
 
 LEXICON = "    annotations: {{name: lexicon, channel: polarity, file: {}, values: [negative, positive]}}"
@@ -43,6 +43,52 @@ CASES = {
         ),
         ("boxes reads the columns boxes, tokens, and an example of tagging has no boxes, only tags, tokens",),
         "tagging",
+    ),
+    "an embedding without its channel": Refused(
+        written(backbone="{name: transformer, embeddings: [languages]}"),
+        (
+            ":10: ",
+            "the embedding languages reads the channel 'languages', which no annotation of this stage makes",
+            "annotations that can: languages, lexicon, word_column",
+        ),
+    ),
+    "a channel whose values exceed its table": Refused(
+        written(
+            "    annotations: {name: languages, order: [en, zh, fr], of: en}",
+            backbone="{name: transformer, embeddings: [{name: languages, size: 2}]}",
+        ),
+        (":10: ", "languages has 2 rows, and the channel 'languages' values up to 2; give the embedding size: 3"),
+    ),
+    "a channel of another shape": Refused(
+        written(
+            "    annotations: {name: word_column, channel: boxes, column: rows, largest: 9}",
+            backbone="{name: transformer, embeddings: [boxes]}",
+        ),
+        (":10: ", "the embedding boxes reads 4 numbers for each token, and the channel 'boxes' has one number"),
+    ),
+    "an embedding for two inputs": Refused(
+        written(backbone="{name: transformer, architecture: t5, embeddings: [boxes]}"),
+        (":10: ", "an encoder-decoder (transformer t5) has two inputs, so boxes cannot be added", "transformer bert"),
+    ),
+    "an embedding on a backbone that takes none": Refused(
+        written(backbone="{name: awd_lstm, embeddings: [languages]}"),
+        (":10: ", "backbone 'awd_lstm' has no key 'embeddings'"),
+    ),
+    "an embedding named twice": Refused(
+        written(backbone="{name: transformer, embeddings: [boxes, boxes]}"), (":10: ", "boxes is named twice; keep one")
+    ),
+    "a head that leaves channels out": Refused(
+        labelled(
+            general={
+                **GPT,
+                "backbone": "{name: transformer, architecture: gpt2, embeddings: [languages]}",
+                "segmentation": f"null\n    annotations: {LANGUAGES}",
+            },
+            head="continuation",
+            objective="sequence_to_sequence",
+        ),
+        ("head: continuation does not put channels alongside the tokens", "heads that do: crf_tagging, "),
+        "text_classification",
     ),
     "an unknown annotation": Refused(
         written("    annotations: [boxs]"), (":16: ", "no annotation is called 'boxs'. Did you mean 'boxes'?")

@@ -22,7 +22,9 @@ from safetensors.torch import load_file
 from pipelines.errors import RecipeError
 from pipelines.lineage.results import CHECKPOINTS, METRICS, RESULT, Result
 from pipelines.lineage.store import SCRATCH
+from pipelines.parts.annotations.lexicon import Lexicon
 from pipelines.parts.corruptions.token_mask import TokenMask
+from pipelines.parts.embeddings.languages import LanguageEmbedding
 from pipelines.parts.layouts.packed_documents import PackedDocuments
 from pipelines.parts.objectives.masked_lm import MaskedLM
 from pipelines.recipe.job import Job, Runtime
@@ -156,6 +158,26 @@ def test_ranks_share_rows_of_whole_documents(trained: Trained, launcher: Launche
     assert len(alone) >= 4 and len({line.get("train/loss") for line in alone}) >= 4, "nothing was learned"
     for mine, theirs in zip(alone, together, strict=True):
         assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
+
+
+def test_ranks_share_the_channels_of_their_rows(trained: Trained, launcher: LauncherSession, tmp_path: Path) -> None:
+    words = tmp_path / "words.tsv"
+    words.write_text("the\tfirst\na\tfirst\nof\tsecond\nto\tsecond\n", encoding="utf-8")
+    annotation = Lexicon(channel="languages", file=words, values=("first", "second"))
+    curves = []
+    for number, runtime in enumerate(({"devices": 1}, {"devices": 2}, {"devices": 4})):
+        job = shortened(trained.job("general", tmp_path / str(number)), **runtime)
+        assert job.stage.backbone is not None
+        backbone = job.stage.backbone.model_copy(update={"embeddings": (LanguageEmbedding(),)})
+        parts = {"annotations": (annotation,), "backbone": backbone}
+        job = job.model_copy(update={"stage": job.stage.model_copy(update=parts)})
+        launcher.run(job, Silent())
+        curves.append(lines(job.out))
+    alone, *together = curves
+    assert len(alone) >= 4 and len({line.get("train/loss") for line in alone}) >= 4, "nothing was learned"
+    for curve in together:
+        for mine, theirs in zip(alone, curve, strict=True):
+            assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
 
 
 def test_a_rank_that_is_killed_costs_nothing_but_time(
