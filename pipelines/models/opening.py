@@ -267,7 +267,7 @@ def build_network(record: ModelRecord, config: PretrainedConfig) -> PreTrainedMo
     if record.embeddings:
         from pipelines.networks.channel_embeddings import attach
 
-        attach(network.base_model, record.embeddings)
+        attach(cast("PreTrainedModel", network.base_model), record.embeddings)
     for extension in record.extensions:
         extension.extend(network)
     for change in record.changes:
