@@ -110,15 +110,8 @@ class ModelRecord(HeadRecord):
     def of_line(self, name: str) -> ModelRecord:
         """The record of the network of line `name` alone."""
         line = self.lines[name]
-        return ModelRecord(
-            head=line.head,
-            family=line.family,
-            labels=line.labels,
-            annotations=line.annotations,
-            embeddings=self.embeddings,
-            extensions=self.extensions,
-            changes=self.changes,
-        )
+        own = {key: getattr(line, key) for key in HeadRecord.model_fields}
+        return ModelRecord(**own, embeddings=self.embeddings, extensions=self.extensions, changes=self.changes)
 
     def line_for(self, task: str | None, folder: Path) -> str | None:
         """The line that answers `task`, a line's name or that of its corpus; None where there is a single head.

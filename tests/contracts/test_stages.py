@@ -24,6 +24,12 @@ OF_EVALUATIONS = "attacks"
 OF_PROMOTIONS = "gate"
 """The family that params.yaml asks a promotion for; tests/pipelines/judging/gate has each of them both ways."""
 ELSEWHERE: dict[Part, str] = {
+    ("annotations", "boxes"): "tests/pipelines/training/test_channel_embeddings.py",
+    ("annotations", "languages"): "tests/pipelines/training/test_channels.py",
+    ("annotations", "lexicon"): "tests/pipelines/training/test_ranks.py",
+    ("annotations", "word_column"): "tests/contracts/test_one_new_embedding.py",
+    ("embeddings", "boxes"): "tests/pipelines/training/test_channel_embeddings.py",
+    ("embeddings", "languages"): "tests/pipelines/training/test_ranks.py",
     ("evaluations", "stage_effects"): "tests/pipelines/judging/evaluations/test_stage_effects.py",
     ("heads", "continuation"): "tests/pipelines/parts/heads/test_continuation.py",
     ("heads", "multiple_choice"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
