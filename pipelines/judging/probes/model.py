@@ -121,6 +121,11 @@ class ProbedModel:
                 raise RecipeError(
                     f"stage {self.subject.stage!r} returns no attention weights; remove it from this probe"
                 )
+            if len(counts := {layer.shape[1] for layer in weights}) > 1:
+                raise RecipeError(
+                    f"stage {self.subject.stage!r} has layers of {min(counts)} to {max(counts)} heads, since a "
+                    "compression removed some; probe the attention of the model before it"
+                )
             stacked = np.stack([layer.numpy() for layer in weights], axis=1)
             for line, row in enumerate(chosen):
                 words = encodings[row].words

@@ -25,6 +25,15 @@ class AttentionNames(NamedTuple):
     output: str
 
 
+class RemovableHeads(NamedTuple):
+    """Paths below a layer of the projections whose rows and columns belong to single heads, of a layer that computes
+    with fewer heads once they are narrower: nothing else in it has a value for each head."""
+
+    projections: tuple[str, ...]
+    """Query, key and value; a single one gives all three, one after the other."""
+    output: str
+
+
 class LayerNames(NamedTuple):
     """The names inside one stack of layers."""
 
@@ -37,6 +46,8 @@ class LayerNames(NamedTuple):
     sub_layer_ends: tuple[str, ...] = ()
     """Paths below a layer of the dropout modules that end its sub-layers, before the residual is added; empty where
     such a module does something else too."""
+    heads: RemovableHeads | None = None
+    """Projections that heads can be removed from; None where they cannot."""
 
 
 class Architecture(Component):

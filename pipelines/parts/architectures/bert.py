@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pipelines.parts.architectures import Architecture, AttentionNames, LayerNames
+from pipelines.parts.architectures import Architecture, AttentionNames, LayerNames, RemovableHeads
 from pipelines.vocabulary import Ability
 
 
@@ -29,6 +29,9 @@ class Bert(Architecture, name="bert"):
                 "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"
             ),
             ("attention.output.dropout", "output.dropout"),
+            RemovableHeads(
+                ("attention.self.query", "attention.self.key", "attention.self.value"), "attention.output.dense"
+            ),
         )
     }
     positions = "max_position_embeddings"

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import RecipeError
+from pipelines.parts.architectures import Architecture
 from pipelines.parts.compressions import Calibration, Change, Compression, Level
 
 if TYPE_CHECKING:
@@ -18,20 +19,6 @@ if TYPE_CHECKING:
 
     from pipelines.networks.attention_heads import AttentionHeads
 
-_ENCODER = (
-    "encoder.layer",
-    ("attention.self.query", "attention.self.key", "attention.self.value"),
-    "attention.output.dense",
-)
-PROJECTIONS = {
-    "bert": _ENCODER,
-    "roberta": _ENCODER,
-    "electra": _ENCODER,
-    "gpt2": ("h", ("attn.c_attn",), "attn.c_proj"),
-}
-"""Architecture (`model_type`) → path of its list of layers and, below a layer, the projections to query, key and value
-and that of the output."""
-
 
 class HeadPruning(Compression, name="head_pruning"):
     """Remove the attention heads whose gates change the loss least: their rows of query, key and value and their
@@ -40,8 +27,8 @@ class HeadPruning(Compression, name="head_pruning"):
     The importance of head h is E|∂L/∂ξ_h| over the calibration batches, where ξ_h multiplies its output (eq. 2), and
     the expectation is over examples; it is divided by its l2 norm within the layer (§4.1, as Molchanov et al. 2017).
     Heads are removed in rounds, each with the importance in the network that is left (§4.2). Every layer keeps a head:
-    attention is the only path between positions. Raises RecipeError for an architecture whose projections are not
-    known.
+    attention is the only path between positions. Raises RecipeError for an architecture whose heads are
+    not removable.
     """
 
     paper = "arXiv:1905.10650"
@@ -91,21 +78,24 @@ class HeadPruning(Compression, name="head_pruning"):
 
 
 def attention_heads(network: PreTrainedModel) -> list[AttentionHeads]:
-    """The heads of every layer of a network. RecipeError for an architecture whose projections are not known."""
+    """The heads of every layer of a network. RecipeError for an architecture that has other values for each head."""
     from pipelines.networks.attention_heads import AttentionHeads
 
-    config = network.config
-    if config.model_type not in PROJECTIONS:
+    config, backbone = network.config, network.base_model
+    architecture = Architecture.of(config)
+    stacks = architecture.stacks if architecture is not None else {}
+    if not stacks or any(names.heads is None for names in stacks.values()):
+        known = [one.name for one in Architecture.all() if all(names.heads for names in one.stacks.values())]
         raise RecipeError(
-            f"compression head_pruning: the attention of the backbone {config.model_type} is not known; supported: "
-            f"{', '.join(sorted(PROJECTIONS))}"
+            f"compression head_pruning: heads cannot be removed from the backbone {config.model_type}; supported: "
+            f"{', '.join(known)}"
         )
-    stack, projections, output = PROJECTIONS[config.model_type]
     size = config.hidden_size // config.num_attention_heads
-    backbone = network.base_model
     return [
-        AttentionHeads(f"{stack}.{index}", layer, projections, output, size)
-        for index, layer in enumerate(backbone.get_submodule(stack).children())
+        AttentionHeads(f"{path}.{index}", layer, *names.heads, size)
+        for path, names in stacks.items()
+        if names.heads is not None
+        for index, layer in enumerate(backbone.get_submodule(path).children())
     ]
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from pyarrow import parquet
 from safetensors.torch import load_file
 
 from pipelines.errors import DataError, RecipeError
@@ -16,10 +19,15 @@ from pipelines.judging.evaluations.saved_weights import is_packed, parameters, s
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import RESULT, SCRATCH
 from pipelines.models.opening import ModelRecord, OpenedModel, open_model, open_tokenizer
+from pipelines.models.text_network import open_text_network
+from pipelines.networks.folder import CONFIGURATION
+from pipelines.networks.text_encoder import TextEncoder
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Plan
 from pipelines.serving.answering.answerer import Answerer
 from pipelines.serving.answering.inference import load_predictor
+from pipelines.serving.runtimes import runtimes_by_name
+from pipelines.serving.runtimes.source_model import SourceModel
 from pipelines.training.loop.calibration import StageCalibration
 from pipelines.training.loop.inputs import tasks_of
 from pipelines.training.ranks.run import run
@@ -155,6 +163,35 @@ def test_what_judges_count_is_true(chain: Chain) -> None:
 def test_a_pretrained_body_keeps_its_heads_under_another_head(chain: Chain) -> None:
     assert heads_of(chain.open("language_model")) == heads_of(chain.open("classified"))
     assert sum(heads_of(chain.open("classified"))) == 8
+
+
+def test_a_changed_encoder_is_served_as_vectors(chain: Chain) -> None:
+    network = open_text_network(chain.root / "language_model")
+    ids = torch.randint(5, 200, (2, 12), generator=torch.Generator().manual_seed(0))
+    mask = torch.ones_like(ids)
+    states = chain.open("language_model").network.base_model(ids, mask).last_hidden_state
+    torch.testing.assert_close(network(ids, mask), states.mean(1))
+
+
+def test_every_runtime_here_serves_what_is_left_of_a_network(chain: Chain, tmp_path: Path) -> None:
+    texts = [str(row["text"]) for row in parquet.read_table(chain.tables["test"]).to_pylist()][:8]
+    for stage in ("pruned", "packed"):
+        folder = chain.root / stage
+        calls = [(ids, mask, None) for text in texts for _, ids, mask in TextEncoder(folder).batches([text], 1)]
+        source = SourceModel(folder, tmp_path / stage, calls)
+        source.scratch.mkdir()
+        for name in ("torch_fp32", "onnxruntime_fp32"):
+            out = tmp_path / stage / name
+            out.mkdir()
+            for file in CONFIGURATION:
+                if (folder / file).is_file():
+                    shutil.copyfile(folder / file, out / file)
+            runtimes_by_name()[name].convert(source, out)
+        plain, converted = (
+            runtimes_by_name()[name].open(tmp_path / stage / name, 1) for name in ("torch_fp32", "onnxruntime_fp32")
+        )
+        for ids, mask, _ in calls:
+            np.testing.assert_allclose(plain(ids, mask), converted(ids, mask), atol=1e-4)
 
 
 def test_a_kill_between_the_choice_and_the_end_changes_nothing(chain: Chain, tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from pipelines.networks.group_quantization import (
     quantized,
     unpack,
 )
-from pipelines.parts.backbones.transformer import ARCHITECTURES, Transformer
+from pipelines.parts.architectures import Architecture
+from pipelines.parts.backbones.transformer import Transformer
 from pipelines.parts.compressions import Compression
 from pipelines.parts.compressions.group_quantization import GroupQuantization, allocate
 from tests.pipelines.parts.compressions.test_select_layers import body
@@ -76,7 +77,7 @@ def test_a_packed_layer_computes_with_its_values_and_loads_them(layer: nn.Linear
     )
 
 
-@pytest.mark.parametrize("architecture", sorted(ARCHITECTURES))
+@pytest.mark.parametrize("architecture", [one.name for one in Architecture.all()])
 @torch.no_grad()
 def test_every_architecture_is_packed_and_built_again(
     architecture: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path

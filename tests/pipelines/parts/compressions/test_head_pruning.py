@@ -28,6 +28,9 @@ def test_random_heads_are_drawn_by_the_seed_without_data(tokenizer: PreTrainedTo
     assert first == again != other
 
 
-def test_an_attention_that_is_not_known_is_refused(tokenizer: PreTrainedTokenizerFast) -> None:
-    with pytest.raises(RecipeError, match="attention of the backbone xlnet is not known; supported: bert"):
-        HeadPruning().shrink(body("xlnet", tokenizer), examples())
+@pytest.mark.parametrize("architecture", ["t5", "xlnet"])
+def test_an_attention_with_other_values_for_each_head_is_refused(
+    architecture: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    with pytest.raises(RecipeError, match=f"heads cannot be removed from the backbone {architecture}; supported: bert"):
+        HeadPruning().shrink(body(architecture, tokenizer), examples())
