@@ -239,16 +239,6 @@ def open_feature_tokenizers(folder: Path, config: PretrainedConfig) -> tuple[Fea
     )
 
 
-def open_changed_backbone(folder: Path) -> PreTrainedModel | None:
-    """The backbone of the model in `folder`, float32, on the CPU, where only its record can build it: a compression has
-    changed it beyond its configuration; None where plain transformers opens it."""
-    record = ModelRecord.read(open_config(folder))
-    if record is None or not record.changes:
-        return None
-    backbone: PreTrainedModel = open_lines(folder, "cpu").network.base_model  # type: ignore[assignment]
-    return backbone
-
-
 def line_network(network: PreTrainedModel, line: str) -> PreTrainedModel:
     """The network that computes `line`: the backbone with the line's head, or all of `network` with its only one."""
     from pipelines.networks.several_heads import SeveralHeads
