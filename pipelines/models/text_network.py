@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import DataError
 from pipelines.models.classifier import load_classifier, load_pretrained, refuse_mismatched_weights
-from pipelines.models.opening import CONFIG_KEY, ModelRecord, open_config, open_lines
+from pipelines.models.opening import CONFIG_KEY, open_lines
 from pipelines.networks.folder import read_json
 from pipelines.networks.text_encoder import LONGEST
 from pipelines.parts.heads import Head
@@ -126,8 +126,8 @@ def _open_encoder(folder: Path) -> Any:
 
     from pipelines.networks import register
 
-    record = ModelRecord.read(open_config(folder))
-    if record is not None and record.changes:  # only the record can build what a compression has changed
+    # only the record can build what a compression has changed
+    if (read_json(folder / "config.json").get(CONFIG_KEY) or {}).get("changes"):
         return open_lines(folder, "cpu").network.base_model
     register()
     network, loading = load_pretrained(AutoModel, folder, "an encoder")
