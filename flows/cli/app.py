@@ -156,8 +156,9 @@ def data(
     name = resolve_request(root, dataset, None, (), False).dataset
     prepared = prepare_in_turn(name, root, lambda step: None, lambda line: typer.echo(line, err=True))
     table = Table("table", "rows", "md5", title=f"{prepared.name} ({prepared.language})", title_justify="left")
-    for part in prepared.tables:
-        table.add_row(part, f"{prepared.summary['tables'][part]['documents']:,}", prepared.digests[part])
+    counts = prepared.summary["tables"]
+    for part in (one for one in prepared.tables if one in counts):  # without second names
+        table.add_row(part, f"{counts[part]['documents']:,}", prepared.digests[part])
     console.print(table)
     console.print(f"Data Docs {root / 'data' / 'docs' / prepared.name / 'index.html'}", soft_wrap=True)
 

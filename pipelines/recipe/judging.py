@@ -10,7 +10,8 @@ from pipelines.parts.heads import Head
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
-from pipelines.recipe.tables import setting_of
+from pipelines.recipe.tables import judged_tasks, setting_of, task_words
+from pipelines.task_families.labelled_tables import MAIN
 
 
 def check_judging(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Problem | None:
@@ -23,6 +24,7 @@ def check_judging(stage: Stage, resolve: Callable[[str], Stage], setting: Settin
     subjects = stage.start if isinstance(stage.start, tuple) else (stage.start,)
     answers_task = {}
     families = set[str | None]()
+    tasks: dict[str, str] = {}
     for subject in subjects:
         if not isinstance(subject, str):
             return "start", "an evaluate stage starts from the stages it judges: a stage name or a list of stage names"
@@ -34,6 +36,8 @@ def check_judging(stage: Stage, resolve: Callable[[str], Stage], setting: Settin
         if len(labelled) > 1 and (unclear := _unclear_task(stage, subject, labelled)):
             return "corpus", unclear
         corpus = stage.corpus if len(labelled) > 1 else judged.corpus
+        words = [word for view in labelled.values() for word in task_words(view.corpus, setting)]
+        tasks |= dict.fromkeys(judged_tasks(stage.corpus, tuple(words)), subject)
         families.add(setting_of(corpus, setting).family if answers_task[subject] else setting.family)
         for evaluation in stage.suite:
             if (
@@ -42,6 +46,15 @@ def check_judging(stage: Stage, resolve: Callable[[str], Stage], setting: Settin
                 and (unfit := _unfit(evaluation, judged))
             ):
                 return "suite", f"{evaluation.name} cannot judge stage {subject!r}: {unfit}"
+    if len(tasks) > 1:
+        (one, first), (other, second) = [*tasks.items()][:2]
+        return "start", (
+            f"stage {first!r} answers {one!r} and stage {second!r} answers {other!r}, which have test tables of their "
+            "own; judge each task in an evaluate stage of its own"
+        )
+    unanswered = [word for word in task_words(stage.corpus, setting) if word != MAIN and word not in tasks]
+    if unanswered and tasks:
+        return "corpus", f"no judged stage answers {unanswered[0]!r}; they answer {listed(tasks)}"
     judged_kinds = {evaluation.judges for evaluation in stage.suite}
     for subject, answers in answers_task.items():
         if answers and not judged_kinds & {"task models", "models"}:

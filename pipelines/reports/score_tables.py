@@ -60,6 +60,8 @@ class ScoreTable:
     rows: tuple[ScoreRow, ...]
     record: Mapping[str, Any]
     """The section that the table was made from."""
+    task: str | None = None
+    """The named task on whose test table they were judged; None for the main one."""
 
 
 def read_evaluations(store: Path, steps: Iterable[tuple[str, str]]) -> list[EvaluationRecord]:
@@ -85,7 +87,9 @@ def score_tables(evaluations: Iterable[EvaluationRecord]) -> list[ScoreTable]:
             if metrics and entries and "attacks" not in section:
                 prompted = any("by_shots" in entry for entry in entries)
                 rows = _prompted(entries, metrics) if prompted else _stages(baselines, entries, metrics)
-                tables.append(ScoreTable(one.stage, name, prompted, metrics, tuple(rows), section))
+                tables.append(
+                    ScoreTable(one.stage, name, prompted, metrics, tuple(rows), section, one.dataset.get("task"))
+                )
     return tables
 
 

@@ -21,7 +21,7 @@ from pipelines.corpora.evidence.repeats import KeyFile, RepeatedKeys, ranges_of
 from pipelines.corpora.evidence.rows import FailureLimits, FileEvidence
 from pipelines.corpora.evidence.study import Study
 from pipelines.corpora.settings.dataset import DatasetSettings
-from pipelines.corpora.settings.tables import all_tables, columns_of, family_of, text_tables
+from pipelines.corpora.settings.tables import TASK_TEXT, all_tables, columns_of, family_of, text_tables
 from pipelines.corpora.shards.folders import table_files
 from pipelines.corpora.shards.tables import labelled, origin
 from pipelines.corpora.shards.writing import read_json
@@ -107,7 +107,7 @@ def gather_evidence(step: DataStep, summary: Mapping[str, Any]) -> DatasetEviden
     ranks = {table: rank for rank, table in enumerate(ranked)}
     shared_ranks = {table: frozenset(ranks[one] for one in _sharing(settings, table)) for table in tables}
     if summary["task_text_from"].startswith("training texts"):
-        shared_ranks["task_text"] = frozenset({ranks["train"]})
+        shared_ranks[TASK_TEXT] |= {ranks["train"]}
     if summary["selection"]:
         shared_ranks["domain"] = frozenset({ranks["task_text"]})  # selected domain texts are also task text, on purpose
     repeated = {
@@ -176,9 +176,10 @@ def _against(settings: DatasetSettings, table: str) -> tuple[str, ...]:
 
 
 def _sharing(settings: DatasetSettings, table: str) -> list[str]:
-    """Tables that may have the same texts as a labelled one: of other tasks, unless one is for training and the other
-    for evaluation."""
-    task, part = task_and_part(table) or (MAIN, "")
+    """Tables that may have the same texts as `table`: of other tasks, unless one is for training and the other for
+    evaluation."""
+    # the text of the main task holds training texts of it
+    task, part = (MAIN, "train") if table == TASK_TEXT else task_and_part(table) or (MAIN, "")
     others = [name for name in settings.labelled if name != task] if part else []
     parts = ("train",) if part == "train" else ("validation", "test")
     return [labelled_table(name, one) for name in others for one in parts]

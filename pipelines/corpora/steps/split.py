@@ -45,6 +45,7 @@ def split(dataset: str, root: Path) -> None:
     for name, rows in tasks.items():
         examples[name]["train"] = drawn.labelled if name == MAIN else divide_training(rows, settings.labelled[name])[0]
     last, kept_back = held_out(home / "decontaminated" / "general", step.unfinished(HELD_OUT), step.processes)
+    (home / NAMED).mkdir(parents=True, exist_ok=True)
     counts, sources = _corpora(step, drawn, last)
     for task, parts in examples.items():
         for part, part_rows in parts.items():

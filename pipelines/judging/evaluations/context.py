@@ -57,7 +57,9 @@ class EvaluationContext:
         """Samples of figures by `samples.key_of`."""
         self.timings: dict[str, NDArray[np.float64]] = {}
         """The same of figures that a clock measures."""
-        self._tables = tables_of_task(job.tables, next(iter(tasks_in(job.tables)), MAIN))
+        self.task = next(iter(tasks_in(job.tables)), MAIN)
+        """The task on whose test table task models are judged."""
+        self._tables = tables_of_task(job.tables, self.task)
         self._answers: dict[Path, list[Answer]] = {}
         self._statistics: dict[Path, NDArray[np.float64]] = {}
         self._predictors: dict[Path, Predictor] = {}

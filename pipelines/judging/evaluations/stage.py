@@ -26,6 +26,7 @@ from pipelines.judging.samples import SAMPLES, TIMINGS, write_samples
 from pipelines.judging.subjects import JudgingJob
 from pipelines.lineage.disk import atomic_write, write_text_atomically
 from pipelines.lineage.results import Result
+from pipelines.task_families.labelled_tables import MAIN
 
 if TYPE_CHECKING:
     from pipelines.task_families import Answer
@@ -88,6 +89,8 @@ def _counts(context: EvaluationContext) -> dict[str, Any]:
         "texts": {name: len(rows) for name, rows in tables.items()},
         "per_label": {},
     }
+    if context.task != MAIN:
+        counts["task"] = context.task
     if context.family.is_single_text:
         counted = {name: Counter(str(row["label"]) for row in rows) for name, rows in tables.items()}
         counts["per_label"] = {

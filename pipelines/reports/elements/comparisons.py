@@ -34,6 +34,7 @@ def compare(table: ScoreTable, execution: Mapping[str, Any], records: Records) -
     whole = record.get("whole_ladder")
     return {
         "stage": table.stage,
+        "task": table.task,
         "prompted": table.prompted,
         "calibrated": record.get("calibrated", False),
         "examples": record["examples"],

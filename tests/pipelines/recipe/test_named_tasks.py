@@ -28,6 +28,10 @@ SCORED = GOOD.replace(
 """The good recipe, whose stage `classify` is trained on stsb."""
 
 
+ALONE = SCORED[: SCORED.index("  small:")]
+"""The same without the stages after it."""
+
+
 def planned(folder: Path, text: str) -> Plan:
     library = library_of(folder, mine=text)
     data = {name: DataSource(digest=name, path=name) for name in TABLES}
@@ -54,15 +58,21 @@ def test_a_stage_on_a_named_task_reads_its_tables_and_answers_its_family(tmp_pat
     assert report.judged == {"subject:classify@0": ("stsb",)} and report.family.name == "pair_regression"
 
 
-def test_models_of_two_tasks_are_judged_on_both_test_tables(tmp_path: Path) -> None:
-    other = SCORED[SCORED.index("  classify:") : SCORED.index("  small:")].replace("classify:", "score:")
-    text = (
-        GOOD[: GOOD.index("  small:")] + other + "  report: {kind: evaluate, start: [classify, score], suite: scores}\n"
-    )
-    report = planned(tmp_path, text).steps[-1]
-    assert {name for name in report.data if name.endswith("test")} == {"test", "stsb.test"}
-    assert report.judged == {"subject:classify@0": ("task",), "subject:score@0": ("stsb",)}
-    assert report.family == TaskFamily.default() and report.identity["families"].keys() == {"stsb"}
+OTHER = SCORED[SCORED.index("  classify:") : SCORED.index("  small:")].replace("classify:", "score:")
+BOTH = GOOD[: GOOD.index("  small:")] + OTHER
+"""Recipe with a stage on the main task and a stage on stsb."""
+
+
+def test_each_task_is_judged_in_a_stage_of_its_own(tmp_path: Path) -> None:
+    message = refusal(tmp_path, BOTH + "  report: {kind: evaluate, start: [classify, score], suite: scores}\n")
+    assert "stage 'classify' answers 'task' and stage 'score' answers 'stsb'" in message
+    message = refusal(tmp_path, BOTH + "  report: {kind: evaluate, start: classify, corpus: stsb, suite: scores}\n")
+    assert "corpus: no judged stage answers 'stsb'; they answer task" in message
+    judged = "  {}: {{kind: evaluate, start: {}, suite: scores}}\n"
+    separate = judged.format("one", "classify") + judged.format("two", "score")
+    one, two = planned(tmp_path, BOTH + separate).steps[-2:]
+    assert list(one.data) == ["train", "validation", "test"] and one.family == TaskFamily.default()
+    assert list(two.data) == ["stsb.train", "stsb.validation", "stsb.test"] and two.family.name == "pair_regression"
 
 
 @pytest.mark.parametrize(
@@ -97,16 +107,16 @@ def test_a_word_that_the_dataset_lacks_or_uses_otherwise(
 
 
 def test_an_evaluation_must_be_defined_for_the_task_of_every_model(tmp_path: Path) -> None:
-    text = SCORED[: SCORED.index("  small:")] + "  report: {kind: evaluate, start: classify, suite: calibration}\n"
+    text = ALONE + "  report: {kind: evaluate, start: classify, suite: calibration}\n"
     message = refusal(tmp_path, text)
     assert "calibration is defined for text_classification; this dataset is pair_regression" in message
 
 
 def test_without_a_dataset_any_name_may_be_a_corpus_or_a_task(tmp_path: Path) -> None:
-    assert library_of(tmp_path, mine=SCORED).load("mine").stages["classify"].corpus == ("stsb",)
+    assert library_of(tmp_path, mine=ALONE).load("mine").stages["classify"].corpus == ("stsb",)
 
 
 def test_a_table_that_the_dataset_lacks_is_an_error_of_the_plan(tmp_path: Path) -> None:
-    library = library_of(tmp_path, mine=SCORED)
+    library = library_of(tmp_path, mine=ALONE)
     with pytest.raises(RecipeError, match=r"stages\.classify\.corpus: the dataset has no table 'stsb'"):
         plan(library.load("mine"), library, {"general": DataSource(digest="1", path="general")})
