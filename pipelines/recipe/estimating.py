@@ -13,7 +13,7 @@ from pipelines.vocabulary import Ability
 
 BY_GRADIENT = (
     "objective", "strategy", "corruption", "schedule", "optimizer", "dropout", "teacher", "compression", "vocabulary",
-    "layout", "lines", "mixing",
+    "layout", "lines", "mixing", "features",
 )  # fmt: skip
 """Keys of a stage that only training by gradient reads, or that change weights which are already there."""
 BUDGET_BY_GRADIENT = ("epochs", "labelled", "patience")

@@ -1,4 +1,4 @@
-"""Kneser-Ney against NLTK's implementation, and against the formula over dictionaries with all its sums written out."""
+"""Kneser-Ney against KenLM and NLTK, and against the formula over dictionaries with all its sums written out."""
 
 from __future__ import annotations
 
@@ -137,3 +137,42 @@ def test_perplexity_is_nltks(order: int, tmp_path: Path) -> None:
         theirs.append(reference.logscore(str(ids[at]), history) * math.log(2))
     assert np.allclose(ours, theirs, atol=1e-5)
     assert math.exp(-np.mean(ours)) == pytest.approx(math.exp(-np.mean(theirs)), abs=5e-5, rel=1e-6)
+
+
+KENLM = {
+    2: (9.503375459703205, (0.5, 1.0, 1.5)),
+    3: (10.403033430866339, (0.453763, 1.24254, 1.97689)),
+    4: (11.220345237026466, (0.735223, 1.43187, 1.93897)),
+    5: (11.349950190225943, (0.913629, 1.69791, 2.01952)),
+}
+"""Order → perplexity of `held_out`, ends of sentences included, and discounts of the highest order: `lmplz -o ORDER
+--discount_fallback` on `training`, and `query`, of KenLM at commit 4cb443e (2026-11-23). A token is the word `w` and
+its number, a text is a line. As the vocabulary of lmplz, ours has one unknown word besides those of the text."""
+
+
+def pseudo_text(count: int, state: int) -> list[list[int]]:
+    """Texts of a skewed chain over 40 tokens, the same on any machine."""
+    texts = []
+    for _ in range(count):
+        token, text = 0, list[int]()
+        for _ in range(24):
+            state = (state * 1103515245 + 12345) % 2**31
+            step = (state >> 16) % 100
+            token = (3 * token + step * step // 1000) % 40
+            text.append(token + 1)
+        texts.append(text)
+    return texts
+
+
+@pytest.mark.parametrize("order", KENLM)
+def test_perplexity_is_kenlms(order: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.SIZE", 42)
+    network = model_of(pseudo_text(400, 1), order, estimates.KneserNey(), tmp_path)
+    perplexity, discounts = KENLM[order]
+    assert network.config.discounts[-1] == pytest.approx(discounts, abs=1e-5)
+    nats = []
+    for text in pseudo_text(40, 2):
+        ids = torch.tensor([[END, *text, END]])
+        logits = network(ids).logits[0].double()
+        nats += [-float(logits[at - 1, ids[0, at]]) for at in range(1, ids.shape[1])]
+    assert math.exp(np.mean(nats)) == pytest.approx(perplexity, rel=2e-6)

@@ -108,6 +108,13 @@ MISTAKES = {
         "estimate: kneser_ney, budget: {epochs: 1}}\n  report:",
         (":20", "estimate", "reads labels"),
     ),
+    "features of a table of counts": Mistake(
+        "  report:",
+        "  tags: {kind: finetune, corpus: task, tokenizer: {name: words, vocab_size: 512}, head: tagging, "
+        "features: {from: general}, backbone: bilstm, objective: tag_cross_entropy, strategy: full, "
+        "budget: {epochs: 1}}\n  report:",
+        (":20", "features", "ngram"),
+    ),
     "vectors of a table of counts": Mistake(
         "suite: perplexity", "suite: word_vectors", (":20", "suite", "word_vectors", "no vectors")
     ),
