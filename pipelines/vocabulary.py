@@ -44,6 +44,15 @@ class Field(StrEnum):
     to each other. Absent where a row is read as one text."""
     WORD_STARTS = "word_starts"
     """int64 [B, L]: 1 where a token begins a word of the segmentation, 0 inside a word."""
+    VISIBLE = "visible"
+    """bool [B, L, L]: whether token i attends to token j. Absent where every token attends to all that is not padding,
+    or to its own document."""
+    BRANCHES = "branches"
+    """int64 [B, L]: number, from 1 and within its row, of the injected fact that a token belongs to; 0 for the tokens
+    of the text itself. Injected tokens have no attention mask."""
+    ENTITIES = "entities"
+    """int64 [B, L]: number, from 1 and within its row, of the entity that a token of the text is part of, or that an
+    injected token says something about; 0 for all others."""
     MEMORY = "memory"
     """tuple of tensors: the state that the network kept of the rows that this batch continues. Absent in the first
     batch."""
@@ -230,6 +239,8 @@ class Ability(StrEnum):
     on."""
     WITHIN_DOCUMENTS = "within_documents"
     """Attention can be restricted to the documents of a packed row, so that each is read as if it were alone."""
+    VISIBILITY = "visibility"
+    """Which tokens attend to which can be said for every pair of a row."""
     STATIC = "static"
     """One vector for each word, independent of its context."""
     COUNTED = "counted"

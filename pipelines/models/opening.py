@@ -10,7 +10,7 @@ features/        tokenizers of the networks that it reads, which are part of its
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,9 @@ from pipelines.models.features import FEATURES, feature_settings
 from pipelines.parts.annotations import Annotation
 from pipelines.parts.compressions import Change, Compression
 from pipelines.parts.embeddings import Embedding
+from pipelines.parts.attention import AttentionPattern
 from pipelines.parts.heads import FeatureTokenizer, Head
+from pipelines.parts.knowledge import Knowledge
 from pipelines.parts.strategies import Strategy
 from pipelines.task_families import Task, TaskFamily
 
@@ -58,6 +60,10 @@ class HeadRecord(BaseModel):
     labels: tuple[str, ...] = ()
     annotations: tuple[SerializeAsAny[Annotation], ...] = Field((), exclude_if=lambda value: not value)
     """What makes the channels that the network reads."""
+    attention: SerializeAsAny[AttentionPattern] | None = Field(None, exclude_if=lambda value: value is None)
+    """Pattern that the network was trained with."""
+    knowledge: SerializeAsAny[Knowledge] | None = Field(None, exclude_if=lambda value: value is None)
+    """What is injected into its examples; in a saved folder, its files are relative to that."""
 
     @property
     def task(self) -> Task | None:
@@ -78,6 +84,10 @@ class LineRecord(HeadRecord):
 
     corpus: tuple[str, ...] = ()
     """Corpora that the line was trained on; for a labelled line, its task."""
+
+
+def _changed(record: HeadRecord, change: Callable[[Knowledge], Knowledge]) -> dict[str, Knowledge | None]:
+    return {"knowledge": None if record.knowledge is None else change(record.knowledge)}
 
 
 class ModelRecord(HeadRecord):
@@ -112,6 +122,13 @@ class ModelRecord(HeadRecord):
         line = self.lines[name]
         own = {key: getattr(line, key) for key in HeadRecord.model_fields}
         return ModelRecord(**own, embeddings=self.embeddings, extensions=self.extensions, changes=self.changes)
+
+    def with_knowledge(self, change: Callable[[Knowledge], Knowledge]) -> ModelRecord:
+        """This record, with `change` applied to the knowledge of every line."""
+        if self.knowledge is None and all(line.knowledge is None for line in self.lines.values()):
+            return self
+        lines = {name: line.model_copy(update=_changed(line, change)) for name, line in self.lines.items()}
+        return self.model_copy(update={**_changed(self, change), "lines": lines})
 
     def line_for(self, task: str | None, folder: Path) -> str | None:
         """The line that answers `task`, a line's name or that of its corpus; None where there is a single head.
@@ -210,6 +227,7 @@ def open_lines(folder: Path, accelerator: str) -> OpenedModel:
         raise RecipeError(
             f"{folder}: its config.json has no key 'cursus' with the head; use the folder of a stage's result"
         )
+    record = record.with_knowledge(lambda knowledge: knowledge.within(folder))
     choose_attention(config, accelerator)
     network = build_network(record, config)
     weights = read_weights(folder)

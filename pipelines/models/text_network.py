@@ -53,6 +53,12 @@ def output_kind(folder: Path) -> OutputKind:
             f"{folder}: its backbone reads channels alongside the tokens ({read}), which runtimes do not pass on; "
             "serve it with `cursus predict`"
         )
+    if record is not None and record.get("attention") is not None:
+        pattern = record["attention"]["name"]
+        raise DataError(
+            f"{folder}: it was trained with attention: {pattern}, and runtimes read tokens and their mask alone; serve "
+            "it with `cursus predict`"
+        )
     if record is not None and record.get("family") is not None:
         head = Head.model_validate(record["head"])
         if not isinstance(head, PooledTextHead):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pipelines.errors import DataError
 from pipelines.task_families.encoding import attention_masks, pad_rows
 from pipelines.vocabulary import Field, Signal
 
@@ -41,6 +42,11 @@ def token_losses(
         ids.reshape(-1)[flat] = int(tokenizer.mask_token_id)
         batch[Field.MASKED_POSITIONS] = torch.from_numpy(flat)
     batch[Field.INPUT_IDS] = torch.from_numpy(ids)
+    if (pattern := opened.record.attention) is not None:
+        arrays = {name: value.numpy() for name, value in batch.items()}
+        if lacking := pattern.needs - arrays.keys():
+            raise DataError(f"attention {pattern.name}: a held-out text has no {', '.join(sorted(lacking))}")
+        batch = {name: torch.from_numpy(value) for name, value in pattern.apply(arrays).items()}
     with torch.inference_mode():
         logits = opened.record.head.signals(opened.network, batch, frozenset({signal}))[signal]
         chosen = torch.arange(len(flat))

@@ -12,6 +12,7 @@ from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 from pipelines import networks
 from pipelines.errors import RecipeError
 from pipelines.networks.channel_embeddings import ARGUMENT
+from pipelines.networks.visibility import with_mask
 
 CACHING_ARGUMENTS = ("use_cache", "use_mems")
 """Arguments that make a backbone keep the state for a next segment; labelled examples are never continued."""
@@ -59,8 +60,10 @@ class BackboneWithHead(PreTrainedModel):
         """Outputs of the backbone for `inputs`, named as its arguments: `last_hidden_state` [B, L, H] and others.
 
         Inputs that the backbone does not accept are dropped: the tokenizer may provide token types that it does not
-        use. `channels` are for the embeddings that `channel_embeddings` attaches.
+        use. `channels` are for the embeddings that `channel_embeddings` attaches; `visible` bool [B, L, L] takes the
+        place of the attention mask.
         """
+        inputs = with_mask(inputs, self.config)
         accepted = {name: value for name, value in inputs.items() if name in {ARGUMENT, *self._accepted_arguments}}
         stateless = {name: False for name in CACHING_ARGUMENTS if name in self._accepted_arguments}
         return self.base_model(**accepted, **stateless, output_hidden_states=output_hidden_states)

@@ -112,7 +112,8 @@ def attend(
 ) -> tuple[Tensor, None]:
     """[B, L, heads, H]: each token of `query`, `key` and `value` [B, heads, L, H] attends to those of its document.
 
-    `attention_mask` [B, L] is 1 for a token, 0 for padding, and read only without `documents`. In a module with
+    `attention_mask` [B, L] is 1 for a token, 0 for padding, and read only without `documents`; one of four dimensions
+    (`networks/visibility.py`) is added to the scores and says all there is to say. In a module with
     `is_causal` a token attends only to itself and earlier tokens. Raises ValueError for a backbone with a bias on
     scores or cached keys.
     """
@@ -120,10 +121,13 @@ def attend(
         raise ValueError(f"{NAME}: a position bias on attention scores is not supported")
     if query.shape[2] != key.shape[2]:
         raise ValueError(f"{NAME}: cached keys of earlier rows are not supported")
-    if documents is None:
-        documents = documents_of(_row_starts(query, attention_mask))
     rate = dropout if module.training else 0.0
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if attention_mask is not None and attention_mask.dim() == 4:
+        scores = torch.matmul(query, key.transpose(2, 3))
+        return torch.matmul(masked_softmax(scores, attention_mask, scale, rate), value).transpose(1, 2), None
+    if documents is None:
+        documents = documents_of(_row_starts(query, attention_mask))
     causal = bool(getattr(module, "is_causal", False))
     if query.is_cuda and rate == 0 and query.dtype in (torch.bfloat16, torch.float16) and documents.bounds is not None:
         return _concatenated(query, key, value, documents.bounds, scale, causal), None

@@ -36,6 +36,8 @@ FAMILIES = {
     "architectures": "pipelines.parts.architectures",
     "embeddings": "pipelines.parts.embeddings",
     "backbones": "pipelines.parts.backbones",
+    "attention": "pipelines.parts.attention",
+    "knowledge": "pipelines.parts.knowledge",
     "heads": "pipelines.parts.heads",
     "objectives": "pipelines.parts.objectives",
     "mixing": "pipelines.parts.mixing",
@@ -58,6 +60,8 @@ PARTS = (
     "layout",
     "backbone",
     "corruption",
+    "attention",
+    "knowledge",
     "head",
     "objective",
     "mixing",
@@ -111,7 +115,10 @@ def members_of(package: str) -> tuple[type[Component], dict[str, type[Component]
     families: set[type[Component]] = {
         value
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Component) and Component in value.__bases__
+        if isinstance(value, type)
+        and issubclass(value, Component)
+        and Component in value.__bases__
+        and value.__module__ == module.__name__
     }
     (family,) = families
     return family, dict(family.members)

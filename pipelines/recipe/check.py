@@ -9,6 +9,7 @@ from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy, conflict
+from pipelines.recipe.attention import check_attention
 from pipelines.recipe.channels import check_channels
 from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.compressing import check_compression
@@ -44,12 +45,12 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
         or _check_start(stage, resolve)
         or check_lines(stage)
         or check_compression(stage, resolve)
-        or _check_views(stage, setting)
+        or _check_views(stage, resolve, setting)
         or check_features(stage, resolve)
     )
 
 
-def _check_views(stage: Stage, dataset: Setting) -> Problem | None:
+def _check_views(stage: Stage, resolve: Callable[[str], Stage], dataset: Setting) -> Problem | None:
     """Check every line as the stage that it would be alone."""
     for name, view in line_views(stage).items():
         setting = setting_of(view.corpus, dataset)
@@ -62,6 +63,7 @@ def _check_views(stage: Stage, dataset: Setting) -> Problem | None:
             or _check_backbone(view)
             or _check_segmentation(view, setting)
             or check_channels(view, setting)
+            or check_attention(view, resolve)
             or check_supply(view, setting)
         )
         if problem is not None:

@@ -12,6 +12,7 @@ CARRIED = ("tokenizer", "limits", "segmentation", "annotations", "backbone")
 CONTINUED = (
     *CARRIED,
     "layout",
+    "attention",
     "corruption",
     "head",
     "objective",

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, SerializeAsAny, field_validator
 
 from pipelines.parts.annotations import Annotation
+from pipelines.parts.attention import AttentionPattern
 from pipelines.parts.corruptions import Corruption
 from pipelines.parts.heads import Head
+from pipelines.parts.knowledge import Knowledge
 from pipelines.parts.layouts import Layout
 from pipelines.parts.objectives import Objective
 from pipelines.parts.segmentations import Segmentation
@@ -35,6 +37,8 @@ class Line(StrictModel):
     segmentation: SerializeAsAny[Segmentation] | None = Field(None, exclude_if=lambda value: value is None)
     annotations: tuple[SerializeAsAny[Annotation], ...] | None = Field(None, exclude_if=lambda value: value is None)
     layout: SerializeAsAny[Layout] | None = Field(None, exclude_if=lambda value: value is None)
+    attention: SerializeAsAny[AttentionPattern] | None = Field(None, exclude_if=lambda value: value is None)
+    knowledge: SerializeAsAny[Knowledge] | None = Field(None, exclude_if=lambda value: value is None)
     corruption: tuple[SerializeAsAny[Corruption], ...] | None = Field(None, exclude_if=lambda value: value is None)
     head: SerializeAsAny[Head] | None = Field(None, exclude_if=lambda value: value is None)
     objective: tuple[SerializeAsAny[Objective], ...] | None = Field(None, exclude_if=lambda value: value is None)

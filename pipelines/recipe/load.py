@@ -7,8 +7,8 @@ A recipe file has the keys of `Recipe`, and two more that are resolved here:
 
 A stage inherits the keys it omits: all of them from the stage named in `like`; the tokenizer, its limits, the
 segmentation, the annotations and the backbone from the stage it starts from; and, where both read plain text, also
-layout, corruption, head, objective, strategy, schedule, optimizer, dropout, estimate and budget (inheritance.py).
-`budget` and `optimizer` are inherited key by key (merging.py), everything else whole.
+layout, attention, corruption, head, objective, strategy, schedule, optimizer, dropout, estimate and budget
+(inheritance.py). `budget` and `optimizer` are inherited key by key (merging.py), everything else whole.
 """
 
 from __future__ import annotations

@@ -33,6 +33,12 @@ def check_probing(stage: Stage, resolve: Callable[[str], Stage], family: str | N
                 f"stage {subject!r} is an exported graph of {graph}, without hidden states; name the stage it starts "
                 "from",
             )
+        if probed.attention is not None and probed.attention.needs_abilities:
+            return (
+                "start",
+                f"stage {subject!r} reads its rows with attention: {probed.attention.name}, and probes read the hidden "
+                "states of whole texts; name a stage without a pattern",
+            )
         for probe in stage.probes:
             if unfit := _unfit(probe, probed):
                 return "probes", f"{probe.name} cannot probe stage {subject!r}: {unfit}"

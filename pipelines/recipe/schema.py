@@ -9,11 +9,13 @@ from pydantic import Field, PositiveInt, SerializeAsAny, field_validator, model_
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.probes import Probe
 from pipelines.parts.annotations import Annotation
+from pipelines.parts.attention import AttentionPattern
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.compressions import Compression
 from pipelines.parts.corruptions import Corruption
 from pipelines.parts.estimates import Estimation
 from pipelines.parts.heads import Head
+from pipelines.parts.knowledge import Knowledge
 from pipelines.parts.layouts import Layout
 from pipelines.parts.mixing import Mixing
 from pipelines.parts.objectives import Objective
@@ -105,6 +107,10 @@ class Stage(StrictModel):
     features: tuple[FeatureSource, ...] = Field((), exclude_if=lambda value: not value)
     """Stages whose networks this one reads as its input, frozen or not; their vectors are put side by side."""
     corruption: tuple[SerializeAsAny[Corruption], ...] = ()
+    attention: SerializeAsAny[AttentionPattern] | None = Field(None, exclude_if=lambda value: value is None)
+    """Which tokens of a row attend to which; None: what the backbone does by itself."""
+    knowledge: SerializeAsAny[Knowledge] | None = Field(None, exclude_if=lambda value: value is None)
+    """Facts to inject into the labelled examples, where the attention pattern reads them."""
     head: SerializeAsAny[Head] | None = None
     objective: tuple[SerializeAsAny[Objective], ...] = ()
     lines: dict[str, Line] = Field({}, exclude_if=lambda value: not value)

@@ -40,7 +40,8 @@ def parts_of(stage: Stage) -> list[Component]:
     values: list[object] = [stage.tokenizer, stage.backbone, stage.schedule, stage.optimizer, stage.mixing]
     values.append(stage.estimate)
     for view in line_views(stage).values():
-        values += [view.segmentation, view.layout, view.head, *view.annotations, *view.corruption, *view.objective]
+        values += [view.segmentation, view.layout, view.attention, view.knowledge, view.head]
+        values += [*view.annotations, *view.corruption, *view.objective]
     values += [*stage.strategy, *stage.compression, *stage.suite, *stage.probes]
     return [part for value in values if isinstance(value, Component) for part in _nested(value)]
 

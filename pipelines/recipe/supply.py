@@ -7,6 +7,7 @@ from functools import partial
 
 from pipelines.parts.corruptions import Corruption
 from pipelines.parts.heads import Head
+from pipelines.parts.knowledge import Knowledge
 from pipelines.parts.layouts import Layout
 from pipelines.parts.segmentations import UNSPACED, Segmentation
 from pipelines.recipe.channels import stage_channels
@@ -40,6 +41,8 @@ def check_supply(stage: Stage, setting: Setting) -> Problem | None:
             )
     else:
         fields |= {Field.ATTENTION_MASK, *stage.head.needs}
+        if stage.knowledge is not None:
+            fields |= stage.knowledge.provides
         if len(task_words(stage.corpus, setting)) == len(stage.corpus):
             fields |= stage.head.labels
         if stage.corruption:
@@ -74,6 +77,8 @@ def check_supply(stage: Stage, setting: Setting) -> Problem | None:
             demands.append(("objective", f"{objective.name}'s {name}", companion.needs))
     if stage.objective:
         demands.append(("head", stage.head.name, stage.head.needs - {Field.MEMORY}))
+    if stage.attention is not None:
+        demands.append(("attention", stage.attention.name, stage.attention.needs))
     for key, name, needed in demands:
         if lacking := needed - fields:
             offers = _providing(lacking) if stage.kind.reads_plain_text else _labelling(lacking)
@@ -106,6 +111,7 @@ def _providing(lacking: Iterable[Field]) -> list[str]:
 
 
 def _labelling(lacking: Iterable[Field]) -> list[str]:
-    """Names of the heads whose encoding adds the fields `lacking` to a labelled batch."""
+    """Names of the heads whose encoding, and of the knowledge that adds the fields `lacking` to a labelled batch."""
     needed = set(lacking)
-    return matching_members(Head, lambda head: needed <= head.labels)
+    injecting = matching_members(Knowledge, lambda knowledge: needed <= knowledge.provides)
+    return matching_members(Head, lambda head: needed <= head.labels) + [f"knowledge: {name}" for name in injecting]

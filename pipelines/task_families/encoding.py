@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,12 +30,20 @@ class EncodedExamples(ABC):
     owners: NDArray[np.int64]
     """[items] index of the example that each item belongs to, ascending."""
 
+    complete: Callable[[FieldArrays], FieldArrays] | None = None
+    """What every batch goes through: injected knowledge, and which tokens attend to which."""
+
     def __len__(self) -> int:
         return len(self.lengths)
 
     @abstractmethod
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
         """Collate the items `chosen` [B], padded to the longest of them; answers are included where they are known."""
+
+    def batch(self, chosen: NDArray[np.int64]) -> FieldArrays:
+        """The batch of the items `chosen` [B] that a network reads."""
+        fields = self.collate(chosen)
+        return fields if self.complete is None else self.complete(fields)
 
 
 def pad_rows(rows: Sequence[NDArray[np.int64]], value: int, multiple: int = MULTIPLE) -> NDArray[np.int64]:

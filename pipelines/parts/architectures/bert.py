@@ -14,7 +14,7 @@ class Bert(Architecture, name="bert"):
 
     paper = "arXiv:1810.04805"
 
-    offers = frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS})
+    offers = frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS, Ability.VISIBILITY})
     tiny: ClassVar[Mapping[str, int]] = {
         "hidden_size": 32,
         "num_hidden_layers": 2,

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pipelines.components import Component
+from pipelines.parts.architectures import Architecture
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -122,14 +123,17 @@ class Head(Component):
 def backbone_inputs(batch: Batch, network: PreTrainedModel) -> dict[str, Any]:
     """Keyword arguments for the Hugging Face backbone of `network` from `batch`.
 
-    Also `documents` if its rows have `DOCUMENT_STARTS`, and `channels` if the backbone has embeddings that read them.
+    Also `visible` if the batch has an attention pattern, or else `documents` if its rows have `DOCUMENT_STARTS`, and
+    `channels` if the backbone has embeddings that read them.
     """
     names = (
-        *(Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS, Field.POSITION_IDS),
+        *(Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS, Field.POSITION_IDS, Field.VISIBLE),
         *(Field.FEATURE_IDS, Field.FEATURE_MASK, Field.FEATURE_WORDS, Field.FEATURE_STATES),
     )
     inputs: dict[str, Any] = {str(name): batch[name] for name in names if name in batch}
-    if Field.DOCUMENT_STARTS in batch:
+    if Field.POSITION_IDS in batch and (architecture := Architecture.of(network.config)) is not None:
+        inputs[str(Field.POSITION_IDS)] = batch[Field.POSITION_IDS] + architecture.first_position(network.config)
+    if Field.DOCUMENT_STARTS in batch and Field.VISIBLE not in batch:
         from pipelines.networks.document_attention import documents_of
 
         inputs["documents"] = documents_of(batch[Field.DOCUMENT_STARTS])

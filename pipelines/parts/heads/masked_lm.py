@@ -65,14 +65,12 @@ def read_backbone(
     """The top hidden states [B, L, H] of a bidirectional backbone, and POOLED and HIDDEN_STATES if `requested`."""
     from inspect import signature
 
-    backbone, inputs = network.base_model, backbone_inputs(batch, network)
+    from pipelines.networks.visibility import with_mask
+
+    backbone, inputs = network.base_model, with_mask(backbone_inputs(batch, network), network.config)
     key = str(Field.POSITION_IDS)
     if key in inputs and key not in signature(backbone.forward).parameters:
         del inputs[key]  # relative positions do not change when a text is shifted
-    elif key in inputs:
-        architecture = Architecture.of(network.config)
-        if architecture is not None:
-            inputs[key] = inputs[key] + architecture.first_position(network.config)
     outputs = backbone(**inputs, output_hidden_states=Signal.HIDDEN_STATES in requested)
     top: Tensor = outputs.last_hidden_state
     signals: dict[Signal, Any] = {}

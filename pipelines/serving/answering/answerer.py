@@ -14,6 +14,7 @@ import numpy as np
 from pipelines.errors import DataError, RecipeError
 from pipelines.models.features import encode_examples
 from pipelines.models.opening import ModelRecord, OpenedModel, open_config, open_lines, open_tokenizer
+from pipelines.models.reading import complete_batches
 from pipelines.models.text_network import ServedNetwork
 from pipelines.networks.folder import ONNX
 from pipelines.serving.answering.inference import load_predictor, open_compute
@@ -85,6 +86,7 @@ class Answerer:
         encoded = encode_examples(
             opened.record.head, rows, self.task, opened.tokenizer, length, opened.features, answers=False
         )
+        complete_batches(encoded, opened.record, opened.tokenizer, length)
         with torch.inference_mode():
             outputs = self._outputs(encoded)
             return opened.record.head.answer(opened.network, encoded, outputs, self.task, opened.tokenizer)
@@ -97,7 +99,7 @@ class Answerer:
         order = np.argsort(encoded.lengths, kind="stable")
         for begin in range(0, len(order), BATCH):
             chosen = order[begin : begin + BATCH]
-            batch = {name: torch.from_numpy(value) for name, value in encoded.collate(chosen).items()}
+            batch = {name: torch.from_numpy(value) for name, value in encoded.batch(chosen).items()}
             yield chosen, batch, head.signals(network, batch, head.answers_from) if head.answers_from else {}
 
 

@@ -103,6 +103,8 @@ def _record(stage: Stage, tasks: Mapping[str, Task | None], extensions: tuple[St
             labels=task.labels if task else (),
             annotations=view.annotations,
             corpus=view.corpus,
+            attention=view.attention,
+            knowledge=view.knowledge,
         )
     first = next(iter(lines.values()))
     shared = {key: getattr(first, key) for key in HeadRecord.model_fields}

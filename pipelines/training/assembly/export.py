@@ -34,12 +34,19 @@ def final_network(
 
 
 def export(network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, length: int, out: Path) -> None:
-    """Write a Hugging Face folder. Weights are safetensors; the tokenizer truncates at the training length."""
+    """Write a Hugging Face folder, with the files of injected knowledge.
+
+    Weights are safetensors; the tokenizer truncates at the training length.
+    """
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
     network.eval()
     network.config._attn_implementation = None
     tokenizer.model_max_length = length
+    record = ModelRecord.read(network.config)
+    if record is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        record.with_knowledge(lambda knowledge: knowledge.save(out)).write(network.config)
     network.save_pretrained(out)
     tokenizer.save_pretrained(out)

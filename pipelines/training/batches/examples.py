@@ -98,4 +98,4 @@ def tensors(encoded: EncodedExamples, chosen: NDArray[np.int64]) -> dict[str, Te
     """The batch of the items `chosen`: field name → torch tensor."""
     import torch
 
-    return {str(name): torch.from_numpy(value) for name, value in encoded.collate(chosen).items()}
+    return {str(name): torch.from_numpy(value) for name, value in encoded.batch(chosen).items()}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedTokenizerFast
 
+    from pipelines.parts.attention import AttentionPattern
     from pipelines.parts.layouts import Layout, RowSegments
     from pipelines.training.batches.token_stream import TokenStream
 
@@ -85,7 +86,9 @@ class PlainBatches:
         steps: int,
         seed: int,
         corruption_shards: int = 1,
+        attention: AttentionPattern | None = None,
     ) -> None:
+        self.attention = attention
         self.layout, self.corruptions = layout, corruptions
         self.length, self.steps, self.seed = length, steps, seed
         self.segments = max((corruption.segments for corruption in corruptions), default=1)
@@ -152,7 +155,11 @@ class PlainBatches:
 
     def batch(self, step: int, number: int = 0, of: int = 1) -> Arrays:
         """Part `number` of `of` of the corrupted batch of optimizer step `step`: input_ids [windows / of · segments,
-        length] and the fields that corruptions add."""
+        length] and the fields that corruptions and the attention pattern add."""
+        fields = self._fields(step, number, of)
+        return fields if self.attention is None else self.attention.apply(fields)
+
+    def _fields(self, step: int, number: int, of: int) -> Arrays:
         segments = self.layout.segments(self._shape, self.seed, step)
         size, share = self.windows // self.corruption_shards, self.corruption_shards // of
         first = number * share

@@ -13,6 +13,7 @@ from pipelines.errors import DataError
 from pipelines.lineage.results import SCRATCH
 from pipelines.models.features import encode_examples
 from pipelines.models.opening import open_tokenizer
+from pipelines.models.reading import complete_batches
 from pipelines.parts.heads import FeatureTokenizer
 from pipelines.parts.mixing import Mixing
 from pipelines.recipe.lines import line_views
@@ -105,6 +106,7 @@ def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches
         steps=max(1, tokens // (rows * budget.length)),
         seed=job.seed,
         corruption_shards=budget.corruption_shards,
+        attention=stage.attention,
     )
 
 
@@ -121,6 +123,7 @@ def _example_batches(
     if not labelled:
         rows = [*rows, *({"text": text} for text in _column(job.tables["task_text"], "text"))]
     encoded = encode_examples(stage.head, rows, task, tokenizer, budget.length, features, answers=labelled)
+    complete_batches(encoded, stage, tokenizer, budget.length)
     per_epoch = math.ceil(len(encoded) / budget.batch_texts)
     steps = max(1, round(budget.epochs * per_epoch))
     return ExampleBatches(encoded, size=budget.batch_texts, steps=steps, seed=job.seed)
@@ -140,6 +143,7 @@ def validation_of(
             assert head is not None
             length = one.stage.budget.length
             encoded = encode_examples(head, _rows(one, "validation"), task, tokenizer, length, features)
+            complete_batches(encoded, one.stage, tokenizer, length)
             lines[name] = Validation(head, task, encoded, tokenizer)
     return StageValidation(lines) if lines else None
 
