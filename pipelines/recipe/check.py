@@ -218,6 +218,13 @@ def _check_backbone(stage: Stage) -> Problem | None:
                     f"{ability}, "
                     f"and this one ({stage.backbone.label}) is not; backbones that fit: {fits}",
                 )
+    types = stage.backbone.token_types
+    if beyond := next((one for one in stage.corruption if one.token_types > types), None):
+        return (
+            "corruption",
+            f"{beyond.name} writes {beyond.token_types} token types, and the backbone ({stage.backbone.label}) has "
+            f"{types}; raise backbone.dims.type_vocab_size, or use smaller types",
+        )
     # rows of labelled examples are padded to a multiple
     width = stage.budget.length if stage.kind.reads_plain_text else -(-stage.budget.length // MULTIPLE) * MULTIPLE
     if stage.backbone.max_length is not None and width > stage.backbone.max_length:

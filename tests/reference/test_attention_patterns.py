@@ -14,9 +14,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from pipelines.networks.document_attention import attend_within_documents
 from pipelines.parts.attention import AttentionPattern
 from pipelines.parts.attention.bidirectional import Bidirectional
-from pipelines.parts.attention.documents import WithinDocuments
 from pipelines.parts.attention.left_to_right import LeftToRight
-from pipelines.parts.attention.sequence_to_sequence import SequenceToSequence
+from pipelines.parts.attention.sequence_to_sequence import SequenceToSequenceAttention
+from pipelines.parts.attention.within_documents import WithinDocuments
 from pipelines.parts.backbones.transformer import Transformer
 from pipelines.parts.heads.masked_lm import MaskedLMHead
 from pipelines.task_families.encoding import FieldArrays
@@ -27,7 +27,7 @@ LOGITS = frozenset({Signal.MASKED_LOGITS})
 PATTERNS: dict[str, AttentionPattern] = {
     "left_to_right": LeftToRight(),
     "right_to_left": LeftToRight(reversed=True),
-    "sequence_to_sequence": SequenceToSequence(),
+    "sequence_to_sequence": SequenceToSequenceAttention(),
     "documents": WithinDocuments(),
 }
 
@@ -129,7 +129,7 @@ def test_other_bodies_take_a_pattern_alike(architecture: str, tokenizer: PreTrai
 
 @torch.no_grad()
 def test_fused_attention_reads_the_pattern_too(tokenizer: PreTrainedTokenizerFast) -> None:
-    network, batch = network_of(tokenizer), SequenceToSequence().apply(rows(len(tokenizer)))
+    network, batch = network_of(tokenizer), SequenceToSequenceAttention().apply(rows(len(tokenizer)))
     eager = answered(network, batch)
     network.set_attn_implementation("sdpa")
     torch.testing.assert_close(answered(network, batch), eager, rtol=1e-4, atol=1e-4)

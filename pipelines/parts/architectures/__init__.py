@@ -71,6 +71,8 @@ class Architecture(Component):
     """Whether the first token uses row padding id + 1 of that table, so that the rows before it are unused."""
     ids: ClassVar[Mapping[str, str]] = {"pad_token_id": "pad", "bos_token_id": "bos", "eos_token_id": "eos"}
     """Configuration key → special token of the tokenizer whose id it is set to."""
+    token_types: ClassVar[tuple[str, int]] = ("", 0)
+    """Configuration key of the number of token types, and that number where it is not set; 0 where there are none."""
     embedding_tables: ClassVar[tuple[str, ...]]
     """Paths of the tables whose rows are summed to the input of the first layer, that of the tokens first."""
     embedding_sum: ClassVar[str | None] = None

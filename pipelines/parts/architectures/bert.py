@@ -35,6 +35,7 @@ class Bert(Architecture, name="bert"):
         )
     }
     positions = "max_position_embeddings"
+    token_types = ("type_vocab_size", 2)
     embedding_tables = (
         "embeddings.word_embeddings",
         "embeddings.position_embeddings",

@@ -10,7 +10,7 @@ from pipelines.task_families.encoding import FieldArrays
 from pipelines.vocabulary import Field
 
 
-class SequenceToSequence(AttentionPattern, name="sequence_to_sequence"):
+class SequenceToSequenceAttention(AttentionPattern, name="sequence_to_sequence"):
     """A token of the source attends to the source; one of the target to the source, itself and earlier target tokens.
 
     The source is the text of the smallest token type of a row, the target all others.

@@ -34,6 +34,11 @@ class Backbone(Component):
         return ()
 
     @property
+    def token_types(self) -> int:
+        """Number of token types; 0 for a backbone that reads none."""
+        return 0
+
+    @property
     def label(self) -> str:
         """The architecture as named in a recipe, without dimensions."""
         return self.name

@@ -81,6 +81,11 @@ class Transformer(Backbone, name="transformer"):
         return None if self.architecture.positions is None else self.positions or DEFAULT_POSITIONS
 
     @property
+    def token_types(self) -> int:
+        key, usual = self.architecture.token_types
+        return int(self.dims.get(key, usual))
+
+    @property
     def label(self) -> str:
         return f"{self.name} {self.architecture.name}"
 

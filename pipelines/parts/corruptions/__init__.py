@@ -51,6 +51,11 @@ class Corruption(Component):
     segments: ClassVar[int] = 1
     """Number s of adjacent parts of a passage that become rows of one batch: rows 0 … B/s − 1 are the first parts."""
 
+    @property
+    def token_types(self) -> int:
+        """Number of token types that the backbone must have for what this corruption writes."""
+        return 0
+
     @abstractmethod
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
         """`batch` with the fields of this corruption added or replaced; a pure function of the three arguments.

@@ -24,7 +24,8 @@ class TokenTypes(Corruption, name="token_types"):
     provides = frozenset({Field.TOKEN_TYPE_IDS})
 
     types: tuple[int, ...] = Option(min_length=1, max_length=2)
-    """The type of a whole row, or those of source and target; smaller than the backbone's number of types."""
+    """The type of a whole row, or those of source and target; smaller than the backbone's number of
+    types, BERT's `type_vocab_size`."""
     shortest: float = Option(0.25, gt=0, le=0.5)
     """Share of a row's ordinary tokens in the shorter of source and target, at least."""
 
@@ -33,6 +34,10 @@ class TokenTypes(Corruption, name="token_types"):
         if min(self.types) < 0 or list(self.types) != sorted(set(self.types)):
             raise ValueError("types are numbers from 0, that of the source before that of the target")
         return self
+
+    @property
+    def token_types(self) -> int:
+        return max(self.types) + 1
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
         ids = batch[Field.INPUT_IDS]

@@ -114,6 +114,22 @@ def test_its_first_position_is_that_of_the_network(
     assert read[0].flatten()[0] == first
 
 
+@each
+def test_its_token_types_are_those_of_the_network(
+    architecture: Architecture, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    backbone = Transformer(architecture=architecture)
+    key, usual = architecture.token_types
+    table = next((one for one in architecture.embedding_tables if "token_type" in one), None)
+    assert bool(usual) == (table is not None) and backbone.token_types == usual
+    if table is not None:
+        wide = backbone.model_copy(update={"dims": {key: 6}})
+        assert wide.token_types == 6
+        network = AutoModel.from_config(wide.tiny().config(tokenizer, LENGTH))
+        assert network.get_submodule(table).num_embeddings == 6
+        assert network_of(architecture, tokenizer).get_submodule(table).num_embeddings == usual
+
+
 def test_a_wrong_name_says_which_one_is_close() -> None:
     with pytest.raises(ValueError, match="no architecture is called 'robrta'. Did you mean 'roberta'"):
         Transformer(architecture="robrta")

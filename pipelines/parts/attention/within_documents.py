@@ -10,7 +10,7 @@ from pipelines.task_families.encoding import FieldArrays
 from pipelines.vocabulary import Field
 
 
-class WithinDocuments(AttentionPattern, name="documents"):
+class WithinDocuments(AttentionPattern, name="within_documents"):
     """A token attends to the tokens of its own document, in rows of any layout that hold pieces of several.
 
     The layout `packed_documents` needs no pattern: its rows are restricted as they are, by a faster computation.
