@@ -12,7 +12,12 @@ from pipelines.recipe.schema import Stage
 def check_attention(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
     """First problem of the attention pattern and the knowledge of `stage`; whether the pattern's fields are provided is
     checked with those of all parts."""
-    return _check_knowledge(stage) or _check_pattern(stage) or _check_teacher(stage, resolve)
+    return (
+        _check_knowledge(stage)
+        or _check_pattern(stage)
+        or _check_teacher(stage, resolve)
+        or _check_features(stage, resolve)
+    )
 
 
 def _check_knowledge(stage: Stage) -> Problem | None:
@@ -66,6 +71,18 @@ def _check_teacher(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | N
         return None
     own, other = (_described(one) for one in (stage, teacher))
     return "teacher", f"{stage.teacher} reads its rows with {other}, and this stage with {own}; let both read alike"
+
+
+def _check_features(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
+    for source in stage.features:
+        read = resolve(source.from_)
+        if read.attention is not None and read.attention.needs_abilities:
+            return (
+                "features",
+                f"from: {source.from_} reads its rows with {_described(read)}, and features are those of whole texts; "
+                "name a stage without a pattern",
+            )
+    return None
 
 
 def _described(stage: Stage) -> str:

@@ -126,7 +126,8 @@ def test_a_saved_model_injects_what_it_was_trained_with(made: dict[str, Job]) ->
 def test_what_is_injected_changes_the_answer_of_its_text_alone(made: dict[str, Job]) -> None:
     import torch
 
-    from pipelines.models.encoding import encode_examples
+    from pipelines.models.features import encode_examples
+    from pipelines.models.reading import complete_batches
 
     opened = open_model(made["knowledge"].out, "cpu")
     assert opened.record.task is not None
@@ -135,7 +136,8 @@ def test_what_is_injected_changes_the_answer_of_its_text_alone(made: dict[str, J
     blind = opened.record.model_copy(update={"knowledge": None, "attention": None})
     logits = []
     for record in (opened.record, blind):
-        encoded = encode_examples(record, rows, opened.record.task, opened.tokenizer, 32, answers=False)
+        encoded = encode_examples(record.head, rows, opened.record.task, opened.tokenizer, 32, (), answers=False)
+        complete_batches(encoded, record, opened.tokenizer, 32)
         batch = {name: torch.from_numpy(value) for name, value in encoded.batch(np.arange(3)).items()}
         logits.append(opened.record.head.signals(opened.network, batch, frozenset({Signal.LOGITS}))[Signal.LOGITS])
         if record is opened.record:
