@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipelines.errors import RecipeError
-from pipelines.models.opening import CONFIG_KEY, ModelRecord, build_network, open_config, open_tokenizer, read_weights
+from pipelines.models.opening import CONFIG_KEY, ModelRecord, build_network, open_config, open_tokenizer
+from pipelines.models.weights import read_weights
 from pipelines.networks.folder import read_json
 
 

@@ -20,17 +20,17 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from pipelines.errors import RecipeError
 from pipelines.models.features import FEATURES, feature_settings
+from pipelines.models.weights import read_weights
 from pipelines.parts.annotations import Annotation
+from pipelines.parts.attention import AttentionPattern
 from pipelines.parts.compressions import Change, Compression
 from pipelines.parts.embeddings import Embedding
-from pipelines.parts.attention import AttentionPattern
 from pipelines.parts.heads import FeatureTokenizer, Head
 from pipelines.parts.knowledge import Knowledge
 from pipelines.parts.strategies import Strategy
 from pipelines.task_families import Task, TaskFamily
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from torch.nn import Module
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
@@ -296,22 +296,3 @@ def choose_attention(config: PretrainedConfig, accelerator: str) -> None:
     """Set eager attention on a CPU, where it is faster than the fused kernel at these lengths, especially in the
     backward pass; elsewhere let transformers choose."""
     config._attn_implementation = "eager" if accelerator == "cpu" else None
-
-
-def read_weights(folder: Path) -> dict[str, Tensor]:
-    """Load the tensors in `folder` by name. RecipeError for anything but a valid safetensors file."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    path = folder / "model.safetensors"
-    if not path.exists():
-        raise RecipeError(
-            f"{folder}: no model.safetensors; only safetensors are read (a pickled checkpoint can execute code); "
-            "convert it "
-            "with save_pretrained first"
-        )
-    try:
-        weights: dict[str, Tensor] = load_file(path)
-    except SafetensorError as error:
-        raise RecipeError(f"{path}: damaged or not a safetensors file ({error})") from None
-    return weights

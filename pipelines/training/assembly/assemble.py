@@ -23,8 +23,8 @@ from pipelines.models.opening import (
     open_config,
     open_model,
     open_tokenizer,
-    read_weights,
 )
+from pipelines.models.weights import read_weights
 from pipelines.networks.channel_embeddings import MODULE
 from pipelines.parts.embeddings import Embedding
 from pipelines.parts.strategies import Strategy

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import RecipeError
-from pipelines.models.opening import COMPANIONS, ModelRecord, build_network, choose_attention, open_model, read_weights
+from pipelines.models.opening import COMPANIONS, ModelRecord, build_network, choose_attention, open_model
+from pipelines.models.weights import read_weights
 from pipelines.parts.heads import Head
 from pipelines.parts.objectives import Batch, Companion
 from pipelines.vocabulary import Signal

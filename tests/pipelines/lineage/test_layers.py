@@ -21,36 +21,25 @@ from tests.steps import ROOT
 TRAINING = """
 components corpora corpora.engines corpora.engines.work corpora.shards corpora.shards.folders corpora.shards.tables
 corpora.shards.tally corpora.shards.writing errors lineage lineage.disk lineage.fingerprint lineage.results
-lineage.source lineage.weights models models.classifier models.features models.opening networks
-networks.channel_embeddings networks.document_attention networks.folder networks.masked_softmax networks.operation
-networks.several_heads parts parts.accelerators parts.annotations parts.backbones parts.compressions parts.corruptions
-parts.distributions parts.embeddings parts.heads parts.layouts parts.mixing parts.objectives parts.optimizers
-parts.segmentations parts.strategies parts.tokenizers recipe recipe.kinds recipe.lines recipe.starts recipe.strict
-task_families task_families.labelled_tables task_families.tokenized task_families.writing_systems training
-training.assembly training.assembly.answer_cache training.assembly.assemble training.assembly.companions
-training.assembly.export training.assembly.feature_cache training.assembly.features training.assembly.fertility
-training.assembly.finished training.assembly.head_weights training.assembly.new_words
-training.assembly.objective_modules training.assembly.optimizer training.assembly.parameter_groups training.batches
-training.batches.corruption_shards training.batches.encoded_shards training.batches.examples training.batches.few_labels
-training.batches.micro_batches training.batches.packed_rows training.batches.plain_text training.batches.reading_texts
-training.batches.stage_batches training.batches.token_channels training.batches.token_shards
-lineage.source lineage.weights models models.classifier models.features models.opening models.reading networks
-networks.document_attention networks.folder networks.masked_softmax networks.operation networks.several_heads parts
-parts.accelerators parts.architectures parts.attention parts.backbones parts.corruptions parts.distributions
-parts.heads parts.knowledge parts.layouts parts.mixing parts.objectives parts.optimizers parts.segmentations
-parts.strategies parts.tokenizers recipe recipe.kinds recipe.lines recipe.starts recipe.strict task_families
-task_families.labelled_tables training training.assembly training.assembly.answer_cache training.assembly.assemble
-training.assembly.companions training.assembly.export training.assembly.feature_cache training.assembly.features
-training.assembly.fertility training.assembly.head_weights training.assembly.new_words
-training.assembly.objective_modules training.assembly.optimizer training.assembly.parameter_groups training.batches
-training.batches.corruption_shards training.batches.encoded_shards training.batches.examples
-training.batches.few_labels training.batches.micro_batches training.batches.packed_rows training.batches.plain_text
-training.batches.reading_texts training.batches.stage_batches training.batches.token_shards
-training.batches.token_stream training.batches.word_cache training.checkpoints training.checkpoints.best_weights
-training.checkpoints.folder training.checkpoints.local_files training.loop training.loop.calibration
-training.loop.clipping training.loop.fit training.loop.inputs training.loop.module training.loop.no_op_profiler
-training.loop.resume training.loop.seeding training.loop.stopping training.loop.trained_line training.loop.validation
-training.metrics_log training.ranks training.ranks.process_group vocabulary
+lineage.source lineage.weights models models.classifier models.features models.opening models.reading models.weights
+networks networks.channel_embeddings networks.document_attention networks.folder networks.masked_softmax
+networks.operation networks.several_heads parts parts.accelerators parts.annotations parts.architectures
+parts.attention parts.backbones parts.compressions parts.corruptions parts.distributions parts.embeddings parts.heads
+parts.knowledge parts.layouts parts.mixing parts.objectives parts.optimizers parts.segmentations parts.strategies
+parts.tokenizers recipe recipe.kinds recipe.lines recipe.starts recipe.strict task_families
+task_families.labelled_tables task_families.tokenized task_families.writing_systems training training.assembly
+training.assembly.answer_cache training.assembly.assemble training.assembly.companions training.assembly.export
+training.assembly.feature_cache training.assembly.features training.assembly.fertility training.assembly.finished
+training.assembly.head_weights training.assembly.new_words training.assembly.objective_modules
+training.assembly.optimizer training.assembly.parameter_groups training.batches training.batches.corruption_shards
+training.batches.encoded_shards training.batches.examples training.batches.few_labels training.batches.micro_batches
+training.batches.packed_rows training.batches.plain_text training.batches.reading_texts training.batches.stage_batches
+training.batches.token_channels training.batches.token_shards training.batches.token_stream
+training.batches.word_cache training.checkpoints training.checkpoints.best_weights training.checkpoints.folder
+training.checkpoints.local_files training.loop training.loop.calibration training.loop.clipping training.loop.fit
+training.loop.inputs training.loop.module training.loop.no_op_profiler training.loop.resume training.loop.seeding
+training.loop.stopping training.loop.trained_line training.loop.validation training.metrics_log training.ranks
+training.ranks.process_group vocabulary
 """
 """The modules that compute every training stage: a change of any of them computes every model anew."""
 

@@ -12,7 +12,8 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenize
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import CHECKPOINTS, RESULT, SCRATCH, Result
-from pipelines.models.opening import open_tokenizer, read_weights
+from pipelines.models.opening import open_tokenizer
+from pipelines.models.weights import read_weights
 from pipelines.parts.tokenizers.byte_bpe import ByteBPE
 from pipelines.parts.tokenizers.wordpiece import WordPiece
 from pipelines.recipe.job import Job

@@ -13,7 +13,8 @@ from torch import Tensor
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import Result
-from pipelines.models.opening import open_model, read_weights
+from pipelines.models.opening import open_model
+from pipelines.models.weights import read_weights
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Plan
 from pipelines.training.loop.module import StageModule
