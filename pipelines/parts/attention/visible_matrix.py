@@ -24,4 +24,5 @@ class VisibleMatrix(AttentionPattern, name="visible_matrix"):
         branches, entities = batch[Field.BRANCHES], batch[Field.ENTITIES]
         injected = branches > 0
         about = same(entities) & (entities > 0)[:, :, None] & (injected[:, :, None] != injected[:, None, :])
-        return same(branches) | about
+        result: NDArray[np.bool_] = same(branches) | about
+        return result

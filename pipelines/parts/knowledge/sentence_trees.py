@@ -70,8 +70,8 @@ class Graph:
                 if entity.ids:
                     known.setdefault(tuple(entity.ids), tuple(one for one in ids if one))
         lengths: dict[int, set[int]] = {}
-        for ids in known:
-            lengths.setdefault(ids[0], set()).add(len(ids))
+        for tokens in known:
+            lengths.setdefault(tokens[0], set()).add(len(tokens))
         continues = np.zeros(max(tokenizer.get_vocab().values()) + 1, dtype=np.bool_)
         for token, index in tokenizer.get_vocab().items():
             inside = marks and token[:1].isascii() and token[:1].isalnum()
