@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 GENERAL = """\
 name: meeting
 paper: arXiv:1810.04805
@@ -51,6 +53,15 @@ GPT = {
     "head": "causal_lm",
     "objective": "causal_lm",
 }
+
+
+class Refused(NamedTuple):
+    """A recipe, the dataset it is asked for, and what its one message must say."""
+
+    recipe: str
+    says: tuple[str, ...]
+    family: str | None = None
+    language: str | None = None
 
 
 def written(*more: str, **parts: str) -> str:

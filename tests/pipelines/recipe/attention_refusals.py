@@ -1,0 +1,77 @@
+"""Attention patterns and knowledge that cannot be combined with the rest of a stage, and what the refusal names."""
+
+from __future__ import annotations
+
+from tests.pipelines.recipe.recipe_texts import Refused, labelled, written
+
+ATTENTION = {
+    "a pattern on a body whose scores cannot be restricted": Refused(
+        written(
+            "    attention: within_documents",
+            tokenizer="xlnet_unigram",
+            backbone="{name: transformer, architecture: xlnet}",
+        ),
+        (
+            ":16: stages.general.attention: within_documents",
+            "the attention of this backbone (transformer xlnet)",
+            "backbones that fit: transformer bert, transformer electra, transformer roberta",
+        ),
+    ),
+    "a pattern over types that no part gives": Refused(
+        written("    attention: sequence_to_sequence"),
+        (
+            ":16: stages.general.attention",
+            "sequence_to_sequence needs token_type_ids, which no part of this stage provides",
+            "parts that do: token_types",
+        ),
+    ),
+    "a visible matrix without knowledge": Refused(
+        labelled(attention="visible_matrix"),
+        (
+            "stages.answer.attention",
+            "visible_matrix needs branches, entities, which no part of this stage provides",
+            "parts that do: knowledge: triples",
+        ),
+    ),
+    "knowledge that no pattern reads": Refused(
+        labelled(knowledge="{name: triples, file: recipes/knowledge/scientific_terms.tsv}"),
+        ("stages.answer.knowledge", "triples injects tokens", "set attention: visible_matrix"),
+    ),
+    "knowledge without its file": Refused(
+        labelled(knowledge="{name: triples, file: nowhere.tsv}", attention="visible_matrix"),
+        ("stages.answer.knowledge", "triples: there is no file nowhere.tsv; give a path relative to"),
+    ),
+    "knowledge in a file that holds none": Refused(
+        labelled(knowledge="{name: triples, file: recipes/kbert.yaml}", attention="visible_matrix"),
+        ("stages.answer.knowledge", "recipes/kbert.yaml:1: expected subject, predicate and object"),
+    ),
+    "knowledge on plain text": Refused(
+        written("    knowledge: {name: triples, file: recipes/knowledge/scientific_terms.tsv}"),
+        ("stages.general.knowledge", "triples is injected into labelled examples, and this stage reads plain text"),
+    ),
+    "a teacher that reads otherwise": Refused(
+        labelled(
+            "  small: {like: answer, kind: compress, start: answer, teacher: answer, objective: match_logits, ",
+            "          compression: select_layers, attention: left_to_right}",
+        ),
+        ("stages.small.teacher", "answer reads its rows with no attention pattern", "with attention left_to_right"),
+    ),
+    "a conversion that reads tokens alone": Refused(
+        labelled(
+            "  int8: {like: answer, kind: compress, start: answer, compression: dynamic_int8, objective: [],",
+            "         attention: left_to_right}",
+        ),
+        ("stages.int8.compression", "dynamic_int8 writes a network that reads tokens and their mask alone"),
+    ),
+    "a probe of rows that are read under a mask": Refused(
+        written(
+            "    attention: left_to_right",
+            "  probe: {kind: probe, start: general, corpus: task, probes: linear, budget: {length: 32}}",
+        ),
+        ("stages.probe.start", "stage 'general' reads its rows with attention: left_to_right"),
+    ),
+    "more token types than the backbone has": Refused(
+        written(corruption="[{name: token_types, types: [4, 5]}, token_mask]"),
+        (":11: stages.general.corruption", "token_types writes 6 token types", "(transformer bert) has 2"),
+    ),
+}
