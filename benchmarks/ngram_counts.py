@@ -64,11 +64,11 @@ class NgramCounts(Benchmark):
         write_numbers(stream, numbers)
         folder = str(stream.folder)
         command = [sys.executable, "-m", __name__, folder, str(end_of_document(tokenizer)), str(setting.threads)]
-        ours, theirs = setting.work / "ours", setting.work / "theirs"
+        ours, peer = setting.work / "ours", setting.work / "peer"
         tokens, memory = float(len(stream.tokens)), list[int]()
         ways = {
             "cursus": lambda: turn([*command, str(ours)], ours, tokens, memory),
-            PEER: lambda: turn(peer_command(numbers, theirs), theirs, tokens, []),
+            PEER: lambda: turn(peer_command(numbers, peer), peer, tokens, []),
         }
         turns = take_turns(ways, 2 if setting.quick else 5)
         figures = [ratio(f"against {PEER}", turns["cursus"], turns[PEER], PEER)]
