@@ -19,12 +19,16 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import plan
 from pipelines.recipe.profiles import smoke
+from pipelines.task_families import TaskFamily
 import tasks.datasets.planning, tasks.datasets.prepared
 library = Library(Path("recipes"))
 tables = ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
+named = {"pairs": "pair_classification", "similarity": "pair_regression"}
+families = {name: TaskFamily.model_validate(family) for name, family in named.items()}
+tables += tuple(f"{name}.{part}" for name in named for part in ("train", "validation", "test"))
 data = {n: DataSource(digest=n, path=n) for n in tables}
 for name in library.names():
-    plan(smoke(library.load(name)), library, data)
+    plan(smoke(library.load(name)), library, data, families=families)
 """
 CLI = """
 import sys

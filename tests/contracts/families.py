@@ -11,7 +11,9 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "random_texts": {"texts": 10},
     "encoder": {"checkpoint": "models/minilm"},
     "shift_positions": {"positions": 64},
-    "languages": {"order": ["en", "zh"], "of": "en"},
+    "token_types": {"types": [4, 5]},
+    "triples": {"file": "recipes/knowledge/scientific_terms.tsv"},
+    "annotations.languages": {"order": ["en", "zh"], "of": "en"},
     "lexicon": {"channel": "polarity", "file": "polarity.tsv", "values": ["negative", "positive"]},
     "word_column": {"channel": "columns", "column": "columns", "largest": 31},
     "classification": {"ladder": ["scratch", "classify"]},
@@ -32,7 +34,12 @@ def members(package: str) -> dict[str, type[Component]]:
 
 def build(member: type[Component]) -> Component:
     """A member with its defaults, and the least it requires."""
-    return member.model_validate(REQUIRED.get(member.name, {}))
+    return member.model_validate(required(member.family().__module__.rpartition(".")[2], member.name))
+
+
+def required(package: str, name: str) -> dict[str, Any]:
+    """The options that the member `name` of the family in `package` cannot be built without."""
+    return REQUIRED.get(f"{package}.{name}", REQUIRED.get(name, {}))
 
 
 EVERY = [(package, name) for package in FAMILIES for name in members(package)]

@@ -17,7 +17,7 @@ from pipelines.parts.heads import Head
 from pipelines.parts.objectives import Objective
 from pipelines.recipe.catalogue import FAMILIES, parameters
 from pipelines.vocabulary import Field, Signal
-from tests.contracts.families import EVERY, REQUIRED, build, members
+from tests.contracts.families import EVERY, build, members, required
 
 every_component = pytest.mark.parametrize(("package", "name"), EVERY)
 
@@ -45,7 +45,7 @@ def test_survives_json(package: str, name: str) -> None:
 @every_component
 def test_is_built_by_its_family_from_a_word_or_a_mapping(package: str, name: str) -> None:
     cls = member(package, name)
-    needed = REQUIRED.get(name, {})
+    needed = required(package, name)
     assert type(cls.family().model_validate({"name": name, **needed})) is cls
     if not needed:
         assert cls.family().model_validate(name) == build(cls)
@@ -57,7 +57,7 @@ def test_refuses_a_key_it_does_not_know(package: str, name: str) -> None:
     known = next(iter(cls.model_fields), None)
     wrong = f"{known}x" if known else "xx"
     with pytest.raises(ValidationError, match=f"has no key '{wrong}'") as told:
-        cls.family().model_validate({"name": name, **REQUIRED.get(name, {}), wrong: 1})
+        cls.family().model_validate({"name": name, **required(package, name), wrong: 1})
     if known:
         assert f"Did you mean '{known}'?" in str(told.value)
 

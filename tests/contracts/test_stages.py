@@ -24,6 +24,14 @@ OF_EVALUATIONS = "attacks"
 OF_PROMOTIONS = "gate"
 """The family that params.yaml asks a promotion for; tests/pipelines/judging/gate has each of them both ways."""
 ELSEWHERE: dict[Part, str] = {
+    **{
+        ("attention", name): "tests/reference/test_attention_patterns.py"
+        for name in ("bidirectional", "left_to_right", "sequence_to_sequence", "within_documents")
+    },
+    **{
+        ("mixing", name): "tests/pipelines/parts/mixing/test_mixing.py"
+        for name in ("annealed", "continual", "proportional", "round_robin")
+    },
     ("annotations", "boxes"): "tests/pipelines/training/test_channel_embeddings.py",
     ("annotations", "languages"): "tests/pipelines/training/test_channels.py",
     ("annotations", "lexicon"): "tests/pipelines/training/test_ranks.py",
@@ -50,7 +58,8 @@ TRIED = stages_that_try({part for part in where_used() if part[0] not in ("evalu
 
 
 def test_every_part_is_run_by_a_recipe_or_by_a_test_that_is_named_here() -> None:
-    elsewhere = (*OF_DATASETS, OF_EXPORTS, OF_EVALUATIONS, OF_PROMOTIONS)
+    # an architecture is what a backbone names, and its own tests read every one
+    elsewhere = ("architectures", *OF_DATASETS, OF_EXPORTS, OF_EVALUATIONS, OF_PROMOTIONS)
     unused = {part for part in EVERY if part[0] not in elsewhere} - set(where_used())
     assert unused == set(ELSEWHERE), "a part of no recipe is listed with the test that runs it, and no other part is"
     for (_, name), test in ELSEWHERE.items():

@@ -17,10 +17,13 @@ from pipelines.lineage.results import COMPILED, METRICS, SCRATCH, Result
 from pipelines.models.opening import open_tokenizer
 from pipelines.recipe.catalogue import PARTS
 from pipelines.recipe.job import Job
+from pipelines.recipe.lines import line_views
 from pipelines.recipe.load import Library
 from pipelines.recipe.profiles import smoke
 from pipelines.recipe.schema import Recipe, Stage
+from pipelines.recipe.tables import PLAIN
 from pipelines.task_families import Task, TaskFamily
+from pipelines.task_families.labelled_tables import MAIN
 from pipelines.training.assembly.assemble import assemble
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
@@ -41,8 +44,13 @@ def recipes() -> dict[str, Recipe]:
 
 @cache
 def stages() -> dict[str, Stage]:
-    """`recipe/stage` → stage, of all recipes."""
-    return {f"{name}/{stage}": value for name, recipe in recipes().items() for stage, value in recipe.stages.items()}
+    """`recipe/stage` → stage, of all recipes; without those that read tasks or corpora of one dataset."""
+    return {
+        f"{name}/{stage}": value
+        for name, recipe in recipes().items()
+        for stage, value in recipe.stages.items()
+        if {word for view in line_views(value).values() for word in view.corpus} <= {*PLAIN, MAIN}
+    }
 
 
 def parts_of(stage: Stage) -> set[Part]:

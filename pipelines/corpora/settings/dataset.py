@@ -155,7 +155,8 @@ def _validated(name: str, block: Any, document: Any) -> DatasetSettings:
         path = (*error["loc"], *context.get("path", ()), *([context["key"]] if "key" in context else ()))
         written = (*error["loc"], *context.get("path", ()))
         tags = () if written[:1] == ("corpora",) else (*KINDS, *_TAGS)
-        keys = [str(part) for number, part in enumerate(written) if number < 2 or part not in tags]
+        own = 2 if written[:1] == ("tasks",) else 1  # the name of a task may be that of a tag
+        keys = [str(part) for number, part in enumerate(written) if number < own or part not in tags]
         where = _line(document, (name, *path), sources)
         raise RecipeError(f"{where}: {'.'.join(['datasets', name, *keys])}: {error['msg']}") from None
 

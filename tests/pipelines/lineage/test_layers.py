@@ -92,9 +92,13 @@ from pipelines.lineage import source
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import plan
+from pipelines.task_families import TaskFamily
 
 library = Library(Path("recipes"))
 tables = ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
+named = {"pairs": "pair_classification", "similarity": "pair_regression"}
+families = {name: TaskFamily.model_validate(family) for name, family in named.items()}
+tables += tuple(f"{name}.{part}" for name in named for part in ("train", "validation", "test"))
 data = {name: DataSource(digest=name, path=name) for name in tables}
 
 def modules(value):
@@ -115,7 +119,7 @@ def plans():
             "modules": sorted(set(modules(step.stage))) if step.stage.trains else [],
         }
         for name in library.names()
-        for step in plan(library.load(name), library, data).steps
+        for step in plan(library.load(name), library, data, families=families).steps
     }
 
 print(json.dumps(plans()), flush=True)

@@ -59,7 +59,7 @@ def prepared(root: Path, builder: Builder, train: DataSource) -> Prepared:
     sources = {"train": train, **{name: builder.table(name, TEXTS) for name in ("validation", "test")}}
     tables = {name: folder / f"{name}.parquet" for name in sources}
     digests = {name: source.digest for name, source in sources.items()}
-    return Prepared("docs", "en", "text_classification", folder, tables, digests, LABELS, {}, {})
+    return Prepared("docs", "en", "text_classification", {}, folder, tables, digests, {}, LABELS, {}, {})
 
 
 def test_a_first_candidate_has_no_champion_and_that_is_no_error(
