@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,6 +22,7 @@ from pipelines.recipe.claims import recipe_of_claim
 from tasks.datasets.lock import data_in_use
 from tasks.datasets.planning import Request, make_plan, resolve_request, store_folder
 from tasks.datasets.preparation import prepare_dataset
+from tasks.datasets.prepared import Prepared
 from tasks.display.progress import TerminalProgress
 from tasks.launchers.settings import load_training
 from tasks.stages.finish import publish_report, register_models, show_scores
@@ -39,6 +40,8 @@ class RegimeConfig(BaseModel):
     threads: int | None = Field(None, ge=1, description="Processor cores for training; all when empty.")
     until: str | None = Field(None, description="Stop after this stage; the whole recipe when empty.")
     claim: str | None = Field(None, description="Measure only this claim of the recipe.")
+    compared: list[str] = Field([], description="The stages of the claim to measure; all when empty.")
+    judged_on: str | None = Field(None, description="The dataset to judge models on, if not that of their training.")
     seeds: int | None = Field(None, ge=1, description="Seeds of the claim; its own number when empty.")
 
 
@@ -78,7 +81,17 @@ def _request(config: RegimeConfig, root: Path) -> Request:
     request = resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke)
     if config.claim is None:
         return request
-    return replace(request, transform=partial(recipe_of_claim, name=config.claim, seeds=config.seeds))
+    measured = partial(recipe_of_claim, name=config.claim, seeds=config.seeds, stages=tuple(config.compared))
+    return replace(request, transform=measured, judged_on=config.judged_on)
+
+
+def _dataset_in_use(dataset: str, root: Path, progress: TerminalProgress) -> AbstractContextManager[Prepared]:
+    """The dataset, brought up to date, which no other run changes until the block ends."""
+
+    def make() -> Prepared:
+        return prepare_dataset(dataset, root, lambda step: progress.print_line(f"  {step}"))
+
+    return data_in_use(dataset, root, make, progress.print_line)
 
 
 def carry_out(request: Request, root: Path, *, threads: int | None = None, until: str | None = None) -> RegimeResult:
@@ -89,14 +102,9 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
         opened.enter_context(store.shared())
         progress = opened.enter_context(TerminalProgress())
         began, started = time.monotonic(), datetime.now(UTC)
-        prepared = opened.enter_context(
-            data_in_use(
-                request.dataset,
-                root,
-                lambda: prepare_dataset(request.dataset, root, lambda step: progress.print_line(f"  {step}")),
-                progress.print_line,
-            )
-        )
+        if request.judged_on is not None:
+            opened.enter_context(_dataset_in_use(request.judged_on, root, progress))
+        prepared = opened.enter_context(_dataset_in_use(request.dataset, root, progress))
         plan = make_plan(root, request, prepared)
         if until is not None:
             plan = plan.ancestors(until)

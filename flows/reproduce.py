@@ -102,7 +102,6 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
             tracker=Tracker(
                 root
             ),  # no execution is started in MLflow: these artifacts are only a check, and are deleted
-            tables={},
             language="",
             launcher=opened.enter_context(training.launcher.open(root, log)),
             training=training,
@@ -134,7 +133,7 @@ def _make(group: Sequence[Remake], context: Context, claims: ExitStack) -> None:
     recipe = Recipe(name=first.record.recipe, stages={step.name: step.stage for step in steps})
     recorded = {key: first.runtime[key] for key in AS_RECORDED if key in first.runtime}
     training = TrainingSettings.model_validate({"launcher": context.training.launcher, **recorded})
-    here = replace(context, tables=dict(first.tables), language=first.language, training=training)
+    here = replace(context, language=first.language, training=training)
     compute(Plan(recipe, steps), here, first.threads * training.devices * len(steps), claims)
 
 

@@ -126,20 +126,27 @@ def claim(
     name: Annotated[
         str, typer.Argument(help="recipe/claim, for example crf/entities; a recipe alone lists its claims.")
     ],
-    dataset: Dataset = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option("--data", help="A dataset of params.yaml; role=dataset for a claim about several, repeatable."),
+    ] = None,
+    variant: Variants = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Models on each side; the claim's own number when not given.")
     ] = None,
     smoke: Smoke = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Processor cores for training.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan: steps, fingerprints, which are cached, estimated times.")
+    ] = False,
 ) -> None:
-    """Measure a published claim: a system and its baseline on the same data, tokens, steps and seeds.
+    """Measure a published claim: systems against each other on the same data, tokens, steps and seeds.
 
     Example: cursus claim crf/entities --data weibo_ner
     """
     from flows.cli.claim import measure
 
-    measure(project_root(), console, name, dataset, seeds, smoke, threads)
+    measure(project_root(), console, name, dataset or (), variant or (), seeds, smoke, threads, dry_run)
 
 
 @app.command(rich_help_panel="Train")

@@ -40,13 +40,18 @@ class Previewer:
     def before(self, *, only: bool = False) -> PlanPreview:
         """The plan before a flow. If nothing is to be computed, or with `only` (no flow follows), the data is brought
         up to date first; otherwise it may be out of date, and the flow brings it up to date."""
+        others = [self.request.judged_on] if self.request.judged_on is not None else []
         last = last_prepared(self.request.dataset, self.root)
-        preview = self._over(last) if last is not None else None
+        known = last is not None and all(last_prepared(one, self.root) is not None for one in others)
+        preview = self._over(last) if last is not None and known else None
         if preview is not None and preview.todo and not only:
             return preview
-        return self._over(
-            prepare_in_turn(self.request.dataset, self.root, lambda step: self.notify(f"  {step}"), self.notify)
-        )
+        for one in others:
+            self._prepare(one)
+        return self._over(self._prepare(self.request.dataset))
+
+    def _prepare(self, dataset: str) -> Prepared:
+        return prepare_in_turn(dataset, self.root, lambda step: self.notify(f"  {step}"), self.notify)
 
     def after(self, preview: PlanPreview) -> PlanPreview:
         """The plan after a flow, on the data as the flow left it."""

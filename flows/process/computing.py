@@ -104,7 +104,6 @@ def execution(
             root=root,
             store=store,
             tracker=tracker,
-            tables=prepared.tables,
             language=prepared.language,
             launcher=launcher,
             training=training,

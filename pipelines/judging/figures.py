@@ -97,3 +97,10 @@ def likelihood_figures(perplexity: str, bits_per_byte: str) -> tuple[RecordedFig
 
 def _bits(nats: float) -> float:
     return nats / math.log(2)
+
+
+STEP_FIGURES = (
+    RecordedFigure("training_seconds", "training_seconds", row_mean, lower=True, unit="s", bounds=(0.0, math.inf)),
+    RecordedFigure("training_tokens", "training_tokens", row_mean, lower=True, unit="tokens", bounds=(0.0, math.inf)),
+)
+"""Figures of the records of trained stages, without a judge; a sample has one row for each seed."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.components import Component, discover
+from pipelines.recipe.figures import figure_names
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe, Stage
@@ -50,6 +51,7 @@ FAMILIES = {
     "attacks": "pipelines.judging.attacks",
     "evaluations": "pipelines.judging.evaluations",
     "probes": "pipelines.judging.probes",
+    "claims": "pipelines.judging.claims",
     "gate": "pipelines.judging.gate",
 }
 """Family → package of its base class and members, in the order in which text passes through them."""
@@ -104,6 +106,7 @@ def render() -> str:
         lines += [f"## {family.__name__}", "", _flat(inspect.getdoc(importlib.import_module(family.__module__))), ""]
         for name in sorted(members):
             lines += _component(name, members[name])
+    lines += ["## Figures", "", *_figures(), ""]
     lines += ["## Recipes", "", *_recipes(Library(ROOT / "recipes"))]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -154,6 +157,18 @@ def _component(name: str, member: type[Component]) -> Iterator[str]:
             default = f"`{parameter.default}`" if parameter.default else "required"
             yield f"| `{parameter.name}` | {default} | {parameter.type} | {parameter.summary} |"
         yield ""
+
+
+def _figures() -> Iterator[str]:
+    """What a claim may compare, and who records it."""
+    yield "What a claim may compare. Less is better where it is marked ↓; = marks what no seed and no example varies."
+    yield ""
+    yield "| figure | unit | recorded by |"
+    yield "|---|---|---|"
+    for name, figure, judges in figure_names():
+        marks = " ↓" * figure.lower + " =" * figure.exact
+        by = ", ".join(f"`{one}`" if one else "the record of the trained stage" for one in judges)
+        yield f"| `{name}`{marks} | {figure.unit} | {by} |"
 
 
 def _recipes(library: Library) -> Iterator[str]:

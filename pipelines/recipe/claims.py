@@ -1,15 +1,42 @@
-"""Reduce a recipe to one of its claims: the two compared stages with their ancestors and seeds, and the comparison."""
+"""Reduce a recipe to one of its claims: the compared stages with their ancestors and seeds, and the comparison."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
-from pipelines.judging.evaluations import Evaluation
-from pipelines.recipe.kinds import Kind
-from pipelines.recipe.schema import Claim, Recipe, Stage
+from pipelines.judging.claims import ComparedSide
+from pipelines.recipe.claim import SEEDS, Claim
+from pipelines.recipe.figures import FigureSource, required, source_of
+from pipelines.recipe.problems import Problem, Setting
+from pipelines.recipe.recipe_file import KeyPath
+from pipelines.recipe.schema import Recipe, Stage
+from pipelines.recipe.tables import task_words
 
 COMPARISON = "comparison"
-"""Name of the evaluate stage that is added for a claim."""
+"""Name of the judging stage that is added for a claim."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A part of a claim that one plan measures: stages that are trained on one dataset, and judged on one."""
+
+    trained: str
+    """Dataset on which the stages are trained."""
+    judged: str
+    """Dataset on which they are judged."""
+    task: str
+    """Task of the dataset that they answer; empty for language models."""
+    stages: tuple[str, ...]
+    """The compared stages, the best of the claim last."""
+
+    @property
+    def items(self) -> str:
+        """Name of the examples on which the stages are judged."""
+        return f"{self.judged}/{self.task}"
 
 
 def claim_of(recipe: Recipe, name: str) -> Claim:
@@ -19,29 +46,117 @@ def claim_of(recipe: Recipe, name: str) -> Claim:
     return recipe.claims[name]
 
 
-def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None) -> Recipe:
-    """Recipe that measures the claim `name`, over `seeds` seeds (None: the number that the claim states)."""
+def claim_on(claim: Claim, data: Sequence[str]) -> Claim:
+    """The claim on other datasets: `data` has the name of one, or `role=name` for each that changes.
+
+    Raises RecipeError for a role that the claim's form does not have.
+    """
+    if not data:
+        return claim
+    roles = claim.form.roles if isinstance(claim.data, dict) or claim.form.several_datasets != "never" else ()
+    named = [one.partition("=") for one in data]
+    if not any(sign for _, sign, _ in named):
+        if len(data) > 1 or claim.form.several_datasets == "always":
+            expected = f"--data {' --data '.join(f'{role}=NAME' for role in roles)}" if roles else "one --data NAME"
+            raise RecipeError(f"a claim of the form {claim.form.name} takes {expected}, got {', '.join(data)}")
+        return claim.model_copy(update={"data": data[0]})
+    if wrong := next((role or name for role, sign, name in named if not sign or role not in roles), None):
+        known = f"its roles are {', '.join(roles)}" if roles else "it is about one dataset"
+        raise RecipeError(f"a claim of the form {claim.form.name} has no role {wrong!r}: {known}")
+    before = claim.data if isinstance(claim.data, dict) else dict.fromkeys(roles, claim.data)
+    return claim.model_copy(update={"data": {**before, **{role: name for role, _, name in named}}})
+
+
+def measurements(recipe: Recipe, claim: Claim) -> dict[ComparedSide, Measurement]:
+    """ComparedSide of a claim → the part that measures it; parts with the same data and task are one."""
+    stages: dict[tuple[str, str, str], list[str]] = {}
+    keys = {}
+    for side in claim.form.sides():
+        keys[side] = (claim.dataset(side.trained), claim.dataset(side.judged), _task(recipe.stages[side.stage]))
+        stages.setdefault(keys[side], []).insert(0, side.stage)
+    return {side: Measurement(*key, tuple(dict.fromkeys(stages[key]))) for side, key in keys.items()}
+
+
+def _task(stage: Stage) -> str:
+    """Word of the task that a stage answers; empty for a language model."""
+    words = [] if stage.kind.reads_plain_text else task_words(stage.corpus, Setting())
+    return words[0] if words else ""
+
+
+def figure_source(recipe: Recipe, name: str, setting: Setting, stages: Sequence[str] = ()) -> FigureSource:
+    """The figure of the claim `name`, and how it is measured of `stages` (default: all that it compares).
+
+    Raises RecipeError where nothing records it for these stages on a dataset like `setting`.
+    """
     claim = claim_of(recipe, name)
-    seed_numbers = tuple(range(seeds or claim.seeds))
-    stages = dict(recipe.stages)
-    for compared in (claim.baseline, claim.system):
-        stages[compared] = stages[compared].model_copy(update={"seeds": seed_numbers})
-    evaluation = {
-        "name": Evaluation.default_name,
-        "ladder": [claim.baseline, claim.system],
-        "metric": claim.metric,
-    }
-    stages[COMPARISON] = Stage.model_validate(
-        {"kind": Kind.EVALUATE, "start": [claim.baseline, claim.system], "corpus": "task", "suite": [evaluation]}
-    )
+    compared = stages or compared_stages(claim)
+    return required(source_of(claim, compared, recipe.stages.__getitem__, setting), f"{recipe.name}/{name}")
+
+
+def compared_stages(claim: Claim) -> tuple[str, ...]:
+    """All stages that a claim compares, the best last."""
+    return tuple(dict.fromkeys(side.stage for side in reversed(claim.form.sides())))
+
+
+def seeds_of(claim: Claim, source: FigureSource, seeds: int | None = None) -> int:
+    """Number of seeds of each compared stage: `seeds`, else that of the claim, else the default."""
+    return seeds or claim.seeds or (1 if source.figure.exact else SEEDS)
+
+
+def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None, stages: Sequence[str] = ()) -> Recipe:
+    """Recipe that measures `stages` of the claim `name` (default: all that it compares) over `seeds` seeds (None: the
+    number that the claim states)."""
+    claim = claim_of(recipe, name)
+    compared = tuple(stages) or compared_stages(claim)
+    source = figure_source(recipe, name, Setting(), compared)
+    seed_numbers = tuple(range(seeds_of(claim, source, seeds)))
+    every = dict(recipe.stages)
+    for stage in compared:
+        every[stage] = every[stage].model_copy(update={"seeds": seed_numbers})
+    pending = list(compared)
+    if source.judging is not None:
+        every[COMPARISON] = source.judging
+        pending.append(COMPARISON)
     needed: set[str] = set()
-    pending = [COMPARISON]
     while pending:
         stage = pending.pop()
         if stage not in needed:
             needed.add(stage)
-            pending += [reference for reference in _references(stages[stage]) if "/" not in reference]
-    return recipe.model_copy(update={"stages": {name: stage for name, stage in stages.items() if name in needed}})
+            pending += [reference for reference in _references(every[stage]) if "/" not in reference]
+    return recipe.model_copy(update={"stages": {one: stage for one, stage in every.items() if one in needed}})
+
+
+def check_claim(recipe: Recipe, name: str, written: Any) -> tuple[KeyPath, str] | None:
+    """First mistake of a claim: its key path and message, given its keys as written; None when there is none.
+
+    Whether the dataset's task has the figure is checked when it is measured: a claim may be measured on any dataset.
+    """
+    claim = recipe.claims[name]
+    for side in claim.form.sides():
+        if side.stage not in recipe.stages:
+            path = _path_of(side.stage, written) or ()
+            message = f"there is no stage {side.stage!r}.{did_you_mean(side.stage, recipe.stages)}"
+            return ("claims", name, *path), message
+    for part in measurements(recipe, claim).values():
+        problem: FigureSource | Problem = source_of(claim, part.stages, recipe.stages.__getitem__, Setting())
+        if not isinstance(problem, FigureSource):
+            key, message = problem
+            stated = "metric" if key == "figure" and isinstance(written, Mapping) and "metric" in written else key
+            return ("claims", name, stated), message
+    return None
+
+
+def _path_of(stage: str, written: Any) -> KeyPath | None:
+    """Keys that lead to the first place where a claim names `stage`."""
+    entries = (
+        written.items() if isinstance(written, Mapping) else enumerate(written) if isinstance(written, list) else ()
+    )
+    for key, value in entries:
+        if value == stage and key not in ("data", "figure", "metric", "says", "published"):
+            return (str(key),)
+        if key != "data" and (path := _path_of(stage, value)) is not None:
+            return (str(key), *path)
+    return None
 
 
 def _references(stage: Stage) -> list[str]:

@@ -27,6 +27,8 @@ from pipelines.components import UNKNOWN_KEY, did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.recipe.check import check
 from pipelines.recipe.checkpoint import backbone_of
+from pipelines.recipe.claim import AT_KEY
+from pipelines.recipe.claims import check_claim
 from pipelines.recipe.inheritance import inherited_keys
 from pipelines.recipe.merging import merged
 from pipelines.recipe.problems import Setting
@@ -115,9 +117,9 @@ class Library:
             if problem:
                 key, message = problem
                 raise document.error(("stages", stage, *key.split(".")), message)
-        for name, claim in recipe.claims.items():
-            for side in ("system", "baseline"):
-                self._require_stage(document, ("claims", name, side), getattr(claim, side))
+        for name in recipe.claims:
+            if mistake := check_claim(recipe, name, document.values["claims"][name]):
+                raise document.error(*mistake)
         if mistake := check_systems(recipe, self.folder):
             raise document.error(*mistake)
         return recipe
@@ -242,8 +244,8 @@ class Library:
         ):
             written = written[:-1]
         message = first["msg"].removeprefix("Value error, ")
-        if first["type"] == UNKNOWN_KEY:
-            written = (*written, first["ctx"]["key"])
+        if first["type"] in (UNKNOWN_KEY, AT_KEY):
+            written = (*written, first["ctx"]["key"]) if first["ctx"]["key"] else written
         elif first["type"] == "missing":
             message = f"the key {first['loc'][-1]!r} is missing"
         elif first["type"] in ("enum", "literal_error"):

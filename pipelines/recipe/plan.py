@@ -7,7 +7,7 @@ fingerprints, the digests of the tables it reads, the code of its parts, and the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +72,21 @@ class Step:
     identity: Mapping[str, Any]
     """Everything that the result depends on; the fingerprint is its hash."""
     fingerprint: str
+    language: str | None = None
+    """Language of its tables where they are of another dataset than that of the plan."""
 
     @property
     def label(self) -> str:
         """`general`, or `classify@1` where the stage has several seeds."""
         return f"{self.name}@{self.seed}" if self.several else self.name
+
+
+@dataclass(frozen=True)
+class JudgedData:
+    """The dataset on which models are judged that are trained on another one."""
+
+    data: Mapping[str, DataSource]
+    language: str
 
 
 @dataclass(frozen=True)
@@ -119,14 +129,16 @@ def plan(
     family: TaskFamily | None = None,
     profile: Callable[[Recipe], Recipe] = lambda recipe: recipe,
     families: Mapping[str, TaskFamily] | None = None,
+    judged_on: JudgedData | None = None,
 ) -> Plan:
-    """Plan `recipe` over the tables `data`, whose main task is of `family`, and whose named tasks are of `families`.
+    """Plan `recipe` over the tables `data`, whose main task is of `family`, and whose named tasks are of `families`;
+    stages that judge models read those of `judged_on` instead, if it is given.
 
     `profile` is the transformation that was already applied to `recipe`; it is applied here to the other recipes that
     its stages start from. Raises RecipeError for a missing checkpoint, and for a corpus or task that the dataset does
     not have; DataError never: tables were validated before.
     """
-    return _Planner(recipe, library, data, family or TaskFamily.default(), profile, families or {}).plan()
+    return _Planner(recipe, library, data, family or TaskFamily.default(), profile, families or {}, judged_on).plan()
 
 
 class _Planner:
@@ -138,9 +150,10 @@ class _Planner:
         family: TaskFamily,
         profile: Callable[[Recipe], Recipe],
         families: Mapping[str, TaskFamily],
+        judged_on: JudgedData | None,
     ) -> None:
         self.recipe, self.library, self.data, self.family, self.profile = recipe, library, data, family, profile
-        self.families = families
+        self.families, self.judged_on = families, judged_on
         self.done: dict[tuple[str, str], list[Step]] = {}
         self.recipes = {recipe.name: recipe}
 
@@ -203,19 +216,23 @@ class _Planner:
             tables = list(judged_tables(dict.fromkeys(task for tasks in judged.values() for task in tasks)))
         if stage.kind is Kind.PROBE:
             tables = probed_tables(stage.corpus, self.families, (table for one in stage.probes for table in one.tables))
-        data = {table: self._source(table, recipe, name) for table in dict.fromkeys(tables)}
+        elsewhere = self.judged_on if stage.kind.judges else None
+        available = self.data if elsewhere is None else elsewhere.data
+        data = {table: self._source(available, table, recipe, name) for table in dict.fromkeys(tables)}
         checkpoint = resolve_checkpoint(stage.start.checkpoint) if isinstance(stage.start, Checkpoint) else None
         named = named_families(data, self.families)
-        return identify_step(recipe, name, stage, seed, several, parents, data, self.family, checkpoint, named, judged)
+        step = identify_step(recipe, name, stage, seed, several, parents, data, self.family, checkpoint, named, judged)
+        return step if elsewhere is None else replace(step, language=elsewhere.language)
 
-    def _source(self, table: str, recipe: str, stage: str) -> DataSource:
+    @staticmethod
+    def _source(available: Mapping[str, DataSource], table: str, recipe: str, stage: str) -> DataSource:
         """The table of this name. Raises RecipeError when the dataset has none."""
-        if table not in self.data:
+        if table not in available:
             raise RecipeError(
                 f"recipe {recipe}: stages.{stage}.corpus: the dataset has no table {table!r}."
-                f"{did_you_mean(table, self.data)}"
+                f"{did_you_mean(table, available)}"
             )
-        return self.data[table]
+        return available[table]
 
 
 def identify_step(

@@ -24,6 +24,7 @@ from pipelines.parts.schedules import Schedule
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy
 from pipelines.parts.tokenizers import Tokenizer
+from pipelines.recipe.claim import Claim
 from pipelines.recipe.features import FeatureSource
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import Line
@@ -178,27 +179,6 @@ class Stage(StrictModel):
     def draws(self) -> bool:
         """Whether the result depends on the seed."""
         return self.trains or any(one.draws for one in self.compression)
-
-
-class Claim(StrictModel):
-    """Published result as a comparison to measure: one stage against another, all else equal."""
-
-    says: str
-    """Statement of the claim in one sentence."""
-    published: str
-    """Published figure, and where it is in the paper; for comparison only."""
-    system: str
-    """Stage that should be better."""
-    baseline: str
-    """Stage that the system is compared with, on the same data and seeds."""
-    data: str
-    """Dataset of params.yaml for which the claim was written."""
-    metric: str | None = None
-    """Metric of the dataset's task family; None: its first."""
-    at_least: float = 0.0
-    """Threshold of the difference above which the claim holds: 0 for "better", −0.01 for "within a point"."""
-    seeds: PositiveInt = 5
-    """Number of seeds trained for each of the two stages."""
 
 
 class Recipe(StrictModel):

@@ -115,7 +115,7 @@ def _stages(recipe: Recipe, name: str) -> tuple[str, ...]:
     last evaluate stage lists last."""
     if name in recipe.system_stages:
         return recipe.system_stages[name]
-    claimed = tuple(dict.fromkeys(claim.system for claim in recipe.claims.values()))
+    claimed = tuple(dict.fromkeys(claim.form.subject for claim in recipe.claims.values()))
     if claimed:
         return claimed
     evaluated = [stage.start for stage in recipe.stages.values() if stage.kind is Kind.EVALUATE]
@@ -126,7 +126,7 @@ def _stages(recipe: Recipe, name: str) -> tuple[str, ...]:
 def _claims(recipe: Recipe, name: str) -> Iterator[str]:
     """Claims about a system: about one of its stages or, where there is no nearer one, about what starts from it."""
     for label, claim in recipe.claims.items():
-        stage: str | None = claim.system
+        stage: str | None = claim.form.subject
         owners: list[str] = []
         while stage in recipe.stages and not owners:
             owners = [one for one, stages in recipe.system_stages.items() if stage in stages]

@@ -14,13 +14,13 @@ from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.lattice import lattice_of
 from pipelines.recipe.load import Library, RecipeOptions
-from pipelines.recipe.plan import Plan, plan
+from pipelines.recipe.plan import JudgedData, Plan, plan
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.profiles import smoke as smoke_profile
 from pipelines.recipe.schema import Recipe
 from pipelines.reports.anchors import read_anchors
 from pipelines.task_families import TaskFamily
-from tasks.datasets.prepared import Prepared
+from tasks.datasets.prepared import Prepared, open_prepared
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Request:
     variants: tuple[str, ...]
     smoke: bool
     budget: dict[str, Any]
+    judged_on: str | None = None
+    """Dataset on which models are judged; None: that on which they are trained."""
     transform: Callable[[Recipe], Recipe] | None = None
     """Transformation of the whole recipe: to a claim's comparison, to a lattice; None: the recipe itself."""
 
@@ -82,15 +84,20 @@ def recipes_for(root: Path, dataset: str) -> Library:
     return Library(root / "recipes", {chosen.recipe: RecipeOptions(tuple(chosen.variants), chosen.budget)})
 
 
-def load_recipe(root: Path, request: Request) -> Recipe:
-    """The requested recipe, checked. Raises RecipeError."""
-    settings = load_settings(root)[request.dataset]
-    setting = Setting(
+def setting_of_dataset(root: Path, dataset: str) -> Setting:
+    """What a recipe is checked against on a dataset."""
+    settings = load_settings(root)[dataset]
+    return Setting(
         family=settings.main.family.name,
         language=settings.language,
         corpora=tuple(settings.corpora),
         tasks={name: task.family.name for name, task in settings.tasks.items()},
     )
+
+
+def load_recipe(root: Path, request: Request) -> Recipe:
+    """The requested recipe, checked. Raises RecipeError."""
+    setting = setting_of_dataset(root, request.dataset)
     recipe = recipes_for(root, request.dataset).load(request.recipe, request.variants, request.budget, setting)
     if request.transform is not None:
         recipe = request.transform(recipe)
@@ -106,9 +113,25 @@ def sources(root: Path, prepared: Prepared) -> dict[str, DataSource]:
 
 
 def make_plan(root: Path, request: Request, prepared: Prepared) -> Plan:
-    """The steps of the requested recipe over `prepared`."""
+    """The steps of the requested recipe over `prepared`; models are judged on the last prepared state of the dataset
+    that the request names for it."""
     family = TaskFamily.model_validate(prepared.family)
     families = {name: TaskFamily.model_validate(one) for name, one in prepared.families.items()}
     profile = smoke_profile if request.smoke else (lambda recipe: recipe)
     library = recipes_for(root, request.dataset)
-    return plan(load_recipe(root, request), library, sources(root, prepared), family, profile, families)
+    return plan(
+        load_recipe(root, request),
+        library,
+        sources(root, prepared),
+        family,
+        profile,
+        families,
+        _judged_data(root, request),
+    )
+
+
+def _judged_data(root: Path, request: Request) -> JudgedData | None:
+    if request.judged_on is None:
+        return None
+    judged = open_prepared(request.judged_on, root)
+    return JudgedData(sources(root, judged), judged.language)

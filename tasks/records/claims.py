@@ -1,130 +1,164 @@
 """Records of measured claims, and the page generated from them.
 
-docs/claims/<recipe>.<claim>.json     one record, written after a measurement, replaced by the next
-docs/claims.md                        generated from all records and nothing else
+docs/claims/<recipe>.<claim>.<data>.json   one record, written after a measurement, replaced by the next; the data of a
+                                           claim about several datasets are joined by `+`, variants of the recipe follow
+docs/claims.md                             generated from all records and nothing else
+
+A record of a system against one baseline has `baseline`, `system`, `effect` and `other_metrics`; one of any other form,
+or of a figure that is no metric of a task, has `sides` and `contrasts`.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pipelines.errors import DataError
-from pipelines.judging.evaluations.stage import EVALUATION
-from pipelines.lineage.store import Store
-from pipelines.recipe.claims import COMPARISON, claim_of
-from pipelines.recipe.plan import Plan
+from pyarrow import parquet
+
+from pipelines.judging.certainty.resampling import RESAMPLES
+from pipelines.judging.claims import ComparedSide
+from pipelines.judging.claims.judgement import verdict_of_all
+from pipelines.judging.claims.pair import PairForm
+from pipelines.lineage.locks import Lock
+from pipelines.recipe.claim import Claim
+from pipelines.recipe.claims import Measurement
+from pipelines.task_families.labelled_tables import MAIN, labelled_table
 from tasks.datasets.prepared import Prepared
+from tasks.environment import state_folder
+from tasks.records.claims_page import render_claims
+from tasks.records.measured_claim import MeasuredClaim
 from tasks.records.measurements import cost_record, dataset_record, read_records, write_record
 
 RECORDS = Path("docs/claims")
 PAGE = Path("docs/claims.md")
-Verdict = Literal["reproduced", "not reproduced", "cannot tell at this scale"]
 
 
-def verdict(low: float, high: float, at_least: float) -> Verdict:
-    """Whether the 95 % interval of the difference is above the claimed minimum, below it, or contains it."""
-    return "reproduced" if low > at_least else "not reproduced" if high < at_least else "cannot tell at this scale"
+def record_claim(root: Path, measured: MeasuredClaim, variants: Sequence[str] = ()) -> dict[str, Any]:
+    """Write the record of a finished measurement, regenerate the page, and return the record."""
+    record = claim_record(measured, variants)
+    data = "+".join(dict.fromkeys(name for part in measured.parts for name in (part.trained, part.judged)))
+    path = root / RECORDS / f"{'.'.join((measured.recipe.name, measured.name, data, *variants))}.json"
+    # two measurements may end at the same time: the page of the later one has both
+    lock = Lock.take(state_folder(root) / "locks" / "claims-page", wait=True)
+    assert lock is not None
+    try:
+        write_record(record, path, root / PAGE, lambda: render_page(root))
+    finally:
+        lock.release()
+    return record
 
 
-def record_claim(root: Path, name: str, plan: Plan, store: Store, prepared: Prepared) -> dict[str, Any]:
-    """Write the record of a finished measurement, regenerate the page, and return the record.
-
-    Raises DataError when the comparison is not in the store.
-    """
-    from pyarrow import parquet
-
-    claim = claim_of(plan.recipe, name)
-    evaluated = next(step for step in plan.steps if step.name == COMPARISON)
-    comparison = store.get(evaluated.fingerprint)
-    if comparison is None:
-        raise DataError(f"the comparison of claim {name} is not in the store; run `cursus claim {name}` again")
-    sections = json.loads((comparison.folder / EVALUATION).read_text(encoding="utf-8"))["sections"]
-    (section,) = sections.values()
-    (step,) = section["ladder"]
-    metric = section["verdict_metric"]
-    sides = {}
-    for role, stage in (("baseline", claim.baseline), ("system", claim.system)):
-        trained = [artifact for step in plan.steps if step.name == stage and (artifact := store.get(step.fingerprint))]
-        measured = next(one for one in section["stages"] if one["stage"] == stage)
-        sides[role] = {
-            "stage": stage,
-            **{one: measured[one] for one in section["metrics"]},
-            "fingerprints": [artifact.fingerprint for artifact in trained],
-            "parameters": trained[0].provenance.result.get("parameters", 0),
-            "tokens": sum(artifact.provenance.result.get("tokens", 0) for artifact in trained),
-            "seconds": round(sum(artifact.provenance.environment.seconds for artifact in trained), 1),
-        }
-    everything = [artifact for step in plan.steps if (artifact := store.get(step.fingerprint))]
-    examples = {table: parquet.read_metadata(prepared.tables[table]).num_rows for table in ("train", "test")}
-    record = {
-        "claim": name,
-        "recipe": plan.recipe.name,
-        "paper": plan.recipe.paper,
+def claim_record(measured: MeasuredClaim, variants: Sequence[str] = ()) -> dict[str, Any]:
+    """The record of a measurement: what was claimed, what was measured of whom, and what it cost."""
+    claim, figure = measured.claim, measured.figure
+    artifacts = measured.everything
+    comparisons = [one for one in measured.comparisons.values() if one is not None]
+    newest = max(comparisons or artifacts.values(), key=lambda one: one.provenance.environment.started)
+    seconds = [one.provenance.environment.seconds for one in artifacts.values()]
+    return {
+        "claim": measured.name,
+        "recipe": measured.recipe.name,
+        "variants": list(variants),
+        "paper": measured.recipe.paper,
         "says": claim.says,
         "published": claim.published,
-        "data": dataset_record(prepared, examples),
-        "metric": metric,
-        "at_least": claim.at_least,
-        "seeds": len(sides["system"]["fingerprints"]),
-        "effect": step[metric],
-        "verdict": verdict(step[metric]["low"], step[metric]["high"], claim.at_least),
-        "other_metrics": {one: step[one] for one in section["metrics"] if one != metric},
-        "baseline": sides["baseline"],
-        "system": sides["system"],
-        "commit": comparison.provenance.environment.commit,
-        "cost": cost_record([artifact.provenance.environment.seconds for artifact in everything], len(everything) - 1),
+        "form": claim.form.model_dump(mode="json"),
+        "data": _data(claim, measured),
+        "metric": figure.name,
+        "unit": figure.unit,
+        "lower": measured.lower,
+        "seeds": max(len(measured.trained(side)) for side in measured.sides),
+        "draws": {"resamples": RESAMPLES, "seed": measured.seed},
+        "verdict": verdict_of_all([one.verdict for one in measured.contrasts]),
+        **(_pair(measured) if is_pair(measured) else _sides_and_contrasts(measured)),
+        "commit": newest.provenance.environment.commit,
+        "cost": cost_record(seconds, len(artifacts) - len(comparisons)),
     }
-    path = root / RECORDS / f"{plan.recipe.name}.{name}.{prepared.name}.json"
-    write_record(record, path, root / PAGE, lambda: render_page(root))
-    return record
+
+
+def is_pair(measured: MeasuredClaim) -> bool:
+    """Whether a record has a baseline and a system with their difference in a metric of a task, on one dataset."""
+    form = measured.claim.form
+    return isinstance(form, PairForm) and not (form.ratio or form.roles) and _is_metric(measured)
+
+
+def _is_metric(measured: MeasuredClaim) -> bool:
+    return not measured.figure.unit and measured.figure.bounds == (-1.0, 1.0)
+
+
+def _pair(measured: MeasuredClaim) -> dict[str, Any]:
+    (judged,) = measured.contrasts
+    figures = [measured.figure, *measured.other_figures]
+    return {
+        "at_least": judged.at_least,
+        "effect": _difference(judged.record()),
+        "other_metrics": {one.name: _difference(measured.judged(one)[0].record()) for one in measured.other_figures},
+        **{
+            role: {
+                "stage": side.stage,
+                **{one.name: measured.estimate(side, one) for one in figures},
+                **_models(measured, side),
+            }
+            for role, side in zip(("system", "baseline"), measured.claim.form.sides(), strict=True)
+        },
+    }
+
+
+def _difference(judged: Mapping[str, Any]) -> dict[str, Any]:
+    low, high = judged["low"], judged["high"]
+    verdict = "better" if low > 0 else "worse" if high < 0 else "cannot tell"
+    return {"difference": judged["effect"], "low": low, "high": high, "verdict": verdict}
+
+
+def _sides_and_contrasts(measured: MeasuredClaim) -> dict[str, Any]:
+    return {
+        "share": _is_metric(measured),
+        "ratio": measured.claim.form.ratio,
+        "exact": measured.figure.exact,
+        "contrasts": [one.record() for one in measured.contrasts],
+        "sides": [
+            {
+                "stage": side.stage,
+                "trained": part.trained,
+                "judged": part.judged,
+                "task": part.task,
+                "figure": measured.estimate(side, measured.figure),
+                **_models(measured, side),
+            }
+            for side, part in measured.sides.items()
+        ],
+    }
+
+
+def _models(measured: MeasuredClaim, side: ComparedSide) -> dict[str, Any]:
+    trained = measured.trained(side)
+    return {
+        "fingerprints": [one.fingerprint for one in trained],
+        "parameters": trained[0].provenance.result.get("parameters", 0),
+        "tokens": sum(one.provenance.result.get("tokens", 0) for one in trained),
+        "seconds": round(sum(one.provenance.environment.seconds for one in trained), 1),
+    }
+
+
+def _data(claim: Claim, measured: MeasuredClaim) -> dict[str, Any]:
+    """The dataset; of several, each by its name."""
+    known: dict[str, dict[str, Any]] = {}
+    for part, one in measured.parts.items():
+        for prepared in (one.prepared, one.judged):
+            known.setdefault(prepared.name, dataset_record(prepared, _examples(prepared, part)))
+    return next(iter(known.values())) if len(known) == 1 else {"several": list(known.values())}
+
+
+def _examples(prepared: Prepared, part: Measurement) -> dict[str, int]:
+    tables = {one: labelled_table(part.task or MAIN, one) for one in ("train", "test")}
+    return {
+        one: parquet.read_metadata(prepared.tables[table]).num_rows
+        for one, table in tables.items()
+        if table in prepared.tables
+    }
 
 
 def render_page(root: Path) -> str:
     """The text of docs/claims.md, from the records alone."""
-    records = read_records(root / RECORDS)
-    lines = [
-        "# Claims",
-        "",
-        "Written by `cursus claim` from the records in `docs/claims/`: do not edit.",
-        "",
-        "The effect is the system's score minus the baseline's on the same test examples, both trained on the same",
-        "data, tokens, steps and seeds; in brackets its 95 % interval, bootstrapped over seeds and examples.",
-        "*Reproduced* means that the whole interval is above the claimed minimum, *not reproduced* that it is below.",
-        "The published figures were noted without access to the papers: look them up before you quote them.",
-        "",
-        "| claim | data | metric | baseline | system | effect [95 %] | verdict | published | seeds | cost |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for record in records:
-        metric, effect, examples = record["metric"], record["effect"], record["data"]["examples"]
-        required = f" (required: above {record['at_least']:+.3f})" if record["at_least"] else ""
-        cells = [
-            f"**{record['recipe']} · {record['claim']}**: {record['says']} ({record['paper']})",
-            f"{record['data']['dataset']}, {examples['train']} train, {examples['test']} test",
-            metric,
-            f"{record['baseline']['stage']} {record['baseline'][metric]['mean']:.3f}",
-            f"{record['system']['stage']} {record['system'][metric]['mean']:.3f}",
-            f"{effect['difference']:+.3f} [{effect['low']:+.3f}, {effect['high']:+.3f}]{required}",
-            f"**{record['verdict']}**",
-            record["published"],
-            str(record["seeds"]),
-            f"{record['cost']['seconds'] / 60:.0f} min, {record['cost']['models']} models",
-        ]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    lines += [
-        "",
-        "## Other metrics",
-        "",
-        "| claim | metric | baseline | system | effect [95 %] |",
-        "|---|---|---|---|---|",
-    ]
-    for record in records:
-        for metric, effect in record["other_metrics"].items():
-            lines.append(
-                f"| {record['recipe']} · {record['claim']} | {metric} | {record['baseline'][metric]['mean']:.3f} | "
-                f"{record['system'][metric]['mean']:.3f} | {effect['difference']:+.3f} "
-                f"[{effect['low']:+.3f}, {effect['high']:+.3f}] |"
-            )
-    return "\n".join(lines) + "\n"
+    return render_claims(read_records(root / RECORDS))

@@ -28,6 +28,7 @@ from pipelines.reports.elements.axes import count
 from pipelines.reports.elements.wording import difference
 from tasks.environment import project_root
 from tasks.records import claims, lattices
+from tasks.records.claims_page import dataset_names, effects, figure_name
 from tasks.records.measurements import effect_text, read_records
 
 RECIPES = Path("recipes")
@@ -177,7 +178,8 @@ def _results(
         for record in records:
             yield _of_claim(record)
         if not records:
-            yield SystemResult(name, claim.says, claim.data)
+            datasets = [claim.data] if isinstance(claim.data, str) else claim.data.values()
+            yield SystemResult(name, claim.says, ", ".join(dict.fromkeys(datasets)))
         empty = False
     for record in measured:
         for effect in record["measured"]["effects"]:
@@ -190,14 +192,18 @@ def _results(
 
 def _of_claim(record: Mapping[str, Any]) -> SystemResult:
     metric, cost = record["metric"], record["cost"]
-    required = f" (required: above {difference(record['at_least'], metric)})" if record["at_least"] else ""
-    tokens = sum(record[side].get("tokens", 0) for side in ("baseline", "system"))
+    if "effect" in record:
+        required = f" (required: above {difference(record['at_least'], metric)})" if record["at_least"] else ""
+        measured, sides = effect_text(record["effect"], metric) + required, [record["baseline"], record["system"]]
+    else:
+        measured, sides = f"{figure_name(record)}: {effects(record)}", record["sides"]
+    tokens = sum(side.get("tokens", 0) for side in sides)
     return SystemResult(
         record["claim"],
         record["says"],
-        record["data"]["dataset"],
+        dataset_names(record),
         record["verdict"],
-        effect_text(record["effect"], metric) + required,
+        measured,
         f"{cost['seconds'] / 60:.0f} min, {cost['models']} models" + (f", {count(tokens)} tokens" if tokens else ""),
         claims.PAGE.name,
     )

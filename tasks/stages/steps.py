@@ -45,8 +45,8 @@ class Context:
     root: Path
     store: Store
     tracker: Tracker
-    tables: dict[str, Path]
     language: str
+    """Language of the dataset."""
     launcher: LauncherSession
     training: TrainingSettings
     progress: TerminalProgress
@@ -140,7 +140,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         stage_name=step.label,
         stage=step.stage,
         seed=step.seed,
-        language=context.language,
+        language=step.language or context.language,
         family=step.family,
         families=dict(step.families),
         start=step.checkpoint or folder("start"),
@@ -153,7 +153,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
             context.artifacts[step.parents[feature_role(number)]].folder for number in range(len(step.stage.features))
         ),
         subjects=tuple(subjects),
-        tables={name: context.tables[name] for name in step.data},
+        tables={name: context.root / source.path for name, source in step.data.items()},
         out=out,
         cache=context.store.tokens,
         runtime=resumed_runtime(out, context.training.runtime(step.stage, threads)),

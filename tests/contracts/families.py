@@ -17,6 +17,13 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "lexicon": {"channel": "polarity", "file": "polarity.tsv", "values": ["negative", "positive"]},
     "word_column": {"channel": "columns", "column": "columns", "largest": 31},
     "classification": {"ladder": ["scratch", "classify"]},
+    "greater": {"system": "classify", "baseline": "scratch"},
+    "within": {"system": "small", "baseline": "classify", "margin": 0.01},
+    "times": {"system": "small", "baseline": "classify", "at_least": 4},
+    "in_order": {"stages": ["classify", "scratch"]},
+    "rises_with": {"stages": ["none", "hour", "day"]},
+    "transfers": {"system": "classify", "baseline": "scratch"},
+    "gains_more": {"system": ["classify", "scratch"], "baseline": ["classify", "scratch"]},
     "footprint": {"stages": ["classify", "small"]},
     "robustness": {"attacks": ["letter_case"]},
     "stage_effects": {

@@ -13,6 +13,7 @@ CLAIMS = "tests/tasks/records/test_claims.py"
 WHOLE = f"{PUBLISHING}::test_an_artifact_is_flushed_whole_and_then_renamed_into_its_place"
 VOUCHES = f"{PUBLISHING}::test_a_record_vouches_for_nothing_that_is_not_on_the_disk"
 BEST = f"{EXPORT}::test_the_weights_of_the_best_validation_are_left_and_of_two_the_earlier"
+FORMS = "tests/pipelines/judging/claims/test_forms.py::test_greater_is_the_paired_difference_number_for_number"
 SIDES = f"{CLAIMS}::test_a_record_says_which_side_is_which_and_who_won"
 
 
@@ -120,22 +121,34 @@ KNOWN = {
         (f"{CLIPPING}::test_plain_torch_reads_gradients_of_the_norm_that_the_recipe_allows",),
     ),
     "sides of a comparison swapped": Mutant(
-        "pipelines/recipe/claims.py",
-        '"ladder": [claim.baseline, claim.system],',
-        '"ladder": [claim.system, claim.baseline],',
+        "pipelines/judging/claims/pair.py",
+        "return ComparedSide(self.system), ComparedSide(self.baseline)",
+        "return ComparedSide(self.baseline), ComparedSide(self.system)",
         (f"{CLAIMS}::test_a_comparison_goes_from_the_baseline_to_the_system",),
     ),
     "sides of a record swapped": Mutant(
         "tasks/records/claims.py",
-        '(("baseline", claim.baseline), ("system", claim.system))',
-        '(("system", claim.baseline), ("baseline", claim.system))',
+        'zip(("system", "baseline"), measured.claim.form.sides(), strict=True)',
+        'zip(("baseline", "system"), measured.claim.form.sides(), strict=True)',
         (SIDES,),
     ),
     "recorded effect negated": Mutant(
         "tasks/records/claims.py",
-        '"effect": step[metric],',
-        '"effect": step[metric] | {"difference": -step[metric]["difference"]},',
+        '"difference": judged["effect"],',
+        '"difference": -judged["effect"],',
         (SIDES,),
+    ),
+    "less counted as better where more is": Mutant(
+        "pipelines/judging/claims/judgement.py",
+        "-weight if lower else weight",
+        "weight if lower else -weight",
+        (FORMS,),
+    ),
+    "intervals of an order each for itself": Mutant(
+        "pipelines/judging/claims/judgement.py",
+        "(1 - CONFIDENCE) / len(contrasts)",
+        "(1 - CONFIDENCE)",
+        ("tests/pipelines/judging/claims/test_forms.py::test_every_neighbour_of_an_order_counts",),
     ),
     "tied weights lost when saved": Mutant(
         "pipelines/training/assembly/export.py",

@@ -43,7 +43,11 @@ class ContrastVariance:
     @property
     def half_width(self) -> float:
         """Half the width of the 95 % interval."""
-        return self._reach((1 - CONFIDENCE) / 2)
+        return self.half_width_at(CONFIDENCE)
+
+    def half_width_at(self, confidence: float) -> float:
+        """Half the width of the interval that contains the contrast with this `confidence`."""
+        return self._reach((1 - confidence) / 2)
 
     def p_value(self, difference: float) -> float:
         """Two-sided p-value: one minus the confidence of the widest interval around `difference` that excludes zero."""
@@ -80,23 +84,47 @@ def contrast_variance(sides: Sequence[tuple[float, NDArray[np.float64]]]) -> Con
     of_seeds, spread = 0.0, 0.0
     for weight, u in sides:
         seeds = len(u)
-        if seeds < 2 or items < 2:
+        if seeds < 2:
             continue
         mean = u.mean()
         rows, columns = u.mean(axis=1) - mean, u.mean(axis=0) - mean
         rest = u - mean - rows[:, None] - columns
         between = items * float((rows**2).sum()) / (seeds - 1)
-        within = float((rest**2).sum()) / ((seeds - 1) * (items - 1))
+        # of a single item, all variance is between seeds
+        within = float((rest**2).sum()) / ((seeds - 1) * (items - 1)) if items > 1 else 0.0
         component = max(0.0, weight * weight * (between - within) / (items * seeds))
         of_seeds += component
         spread += component**2 / (seeds - 1)
     return ContrastVariance(of_items, max(1, items - 1), of_seeds, of_seeds**2 / spread if spread else 1.0)
 
 
+def sum_of_independent(variances: Sequence[ContrastVariance]) -> ContrastVariance:
+    """Variance of the sum of contrasts over different items: degrees of freedom by Satterthwaite (1946), source by
+    source."""
+    if len(variances) == 1:
+        return variances[0]
+    items, item_freedom = _added([(one.items, one.item_freedom) for one in variances])
+    seeds, seed_freedom = _added([(one.seeds, one.seed_freedom) for one in variances])
+    return ContrastVariance(items, item_freedom, seeds, seed_freedom)
+
+
+def _added(components: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Sum of independent variances, and its degrees of freedom."""
+    total = sum(variance for variance, _ in components)
+    spread = sum(variance**2 / freedom for variance, freedom in components)
+    return total, total**2 / spread if spread else 1.0
+
+
 def rescaled_interval(
-    observed: float, resampled: NDArray[np.float64], variance: ContrastVariance, least: float, most: float
+    observed: float,
+    resampled: NDArray[np.float64],
+    variance: ContrastVariance,
+    least: float,
+    most: float,
+    confidence: float = CONFIDENCE,
 ) -> tuple[float, float]:
-    """The 95 % interval around `observed`: the quantiles of `resampled` [R], rescaled to the width given by `variance`.
+    """The interval around `observed`: the 95 % quantiles of `resampled` [R], rescaled to the width that `variance`
+    gives an interval of this `confidence`.
 
     The ends are clipped to `least` and `most`, the smallest and largest possible value.
     """
@@ -107,7 +135,7 @@ def rescaled_interval(
     centre, deviation = float(resampled.mean()), float(resampled.std())
     if deviation == 0:
         return observed, observed
-    factor = variance.half_width / (float(norm.ppf(1 - tail)) * deviation)
+    factor = variance.half_width_at(confidence) / (float(norm.ppf(1 - tail)) * deviation)
     low, high = np.quantile(resampled, [tail, 1 - tail])
     first, last = observed + (low - centre) * factor, observed + (high - centre) * factor
     return float(max(least, min(first, observed))), float(min(most, max(last, observed)))
@@ -125,6 +153,8 @@ def pseudo_values(
     size = len(statistics)
     groups = min(size, GROUPS)
     whole = score(statistics)
+    if size == 1:  # nothing can be left out
+        return np.asarray([whole])
     member = np.arange(size) % groups
     left = np.asarray([score(statistics[member != group]) for group in range(groups)])
     result: NDArray[np.float64] = groups * whole - (groups - 1) * left

@@ -2,64 +2,59 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow
 import pytest
 from pyarrow import parquet
 
 from pipelines.corpora.steps.step import TABLES
 from pipelines.errors import RecipeError
-from pipelines.judging.evaluations.stage import EVALUATION
+from pipelines.judging.claims import ClaimForm, Verdict
+from pipelines.judging.claims.judgement import verdict_of, verdict_of_all
+from pipelines.judging.claims.pair import PairForm
+from pipelines.judging.samples import SAMPLES, key_of, write_samples
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.lineage.store import Store
-from pipelines.recipe.claims import COMPARISON, recipe_of_claim
-from pipelines.recipe.kinds import Kind
+from pipelines.recipe.claims import COMPARISON, measurements, recipe_of_claim
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Step, plan
+from pipelines.recipe.schema import Recipe
+from pipelines.task_families import TaskFamily
 from tasks.datasets.prepared import Prepared
-from tasks.records.claims import PAGE, RECORDS, record_claim, render_page, verdict
+from tasks.records.claims import PAGE, RECORDS, record_claim, render_page
+from tasks.records.measured_claim import MeasuredClaim, MeasuredPart
 from tests.steps import RECIPES, ROOT, library_of
 
 LIBRARY = Library(RECIPES)
 CLAIMS = [(name, claim) for name in LIBRARY.names() for claim in LIBRARY.load(name).claims]
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "at_least", "said"),
-    [
-        (0.01, 0.05, 0.0, "reproduced"),
-        (-0.01, 0.05, 0.0, "cannot tell at this scale"),
-        (-0.05, -0.01, 0.0, "not reproduced"),
-        (-0.008, 0.02, -0.01, "reproduced"),
-        (-0.03, -0.008, -0.01, "cannot tell at this scale"),
-        (-0.03, -0.011, -0.01, "not reproduced"),
-    ],
-)
-def test_a_verdict_asks_for_the_whole_interval(low: float, high: float, at_least: float, said: str) -> None:
-    assert verdict(low, high, at_least) == said
-
-
 @pytest.mark.parametrize(("name", "claim"), CLAIMS, ids=[f"{name}-{claim}" for name, claim in CLAIMS])
 def test_a_claim_trains_what_it_compares_and_nothing_else(name: str, claim: str) -> None:
     recipe = LIBRARY.load(name)
-    stages = recipe_of_claim(recipe, claim, seeds=2).stages
-    told = recipe.claims[claim]
-    assert stages[told.system].seeds == stages[told.baseline].seeds == (0, 1)
-    assert stages[COMPARISON].kind is Kind.EVALUATE and stages[COMPARISON].start == (told.baseline, told.system)
-    needed = {COMPARISON, told.baseline, told.system}
-    while (
-        more := {
-            start
-            for stage in needed
-            if isinstance(start := getattr(stages[stage].start, "untrained", stages[stage].start), str)
-            and "/" not in start
-        }
-        - needed
-    ):
-        needed |= more
-    assert set(stages) == needed
+    for part in measurements(recipe, recipe.claims[claim]).values():
+        stages = recipe_of_claim(recipe, claim, seeds=2, stages=part.stages).stages
+        assert all(stages[one].seeds == (0, 1) for one in part.stages)
+        needed = set(part.stages)
+        if COMPARISON in stages:
+            assert stages[COMPARISON].kind.judges and stages[COMPARISON].start == part.stages
+            needed.add(COMPARISON)
+        while (
+            more := {
+                start
+                for stage in needed
+                if isinstance(start := getattr(stages[stage].start, "untrained", stages[stage].start), str)
+                and "/" not in start
+            }
+            - needed
+        ):
+            needed |= more
+        assert set(stages) == needed
 
 
 def test_a_claim_that_nobody_makes_is_told(tmp_path: Path) -> None:
@@ -79,71 +74,123 @@ def test_the_page_is_made_of_the_records() -> None:
     assert (ROOT / PAGE).read_text(encoding="utf-8") == render_page(ROOT)
     for path in (ROOT / RECORDS).glob("*.json"):
         record = json.loads(path.read_text(encoding="utf-8"))
+        recipe = LIBRARY.load(record["recipe"], record.get("variants", ()))
+        form = recipe.claims[record["claim"]].form
+        data = "+".join(one["dataset"] for one in record["data"].get("several", [record["data"]]))
+        assert path.name == f"{'.'.join((recipe.name, record['claim'], data, *record.get('variants', ())))}.json"
+        if "effect" not in record:
+            assert record["form"] == form.model_dump(mode="json")
+            verdicts = [verdict_of_contrast(one, record, form) for one in record["contrasts"]]
+            assert record["verdict"] == verdict_of_all(verdicts)
+            assert [one["stage"] for one in record["sides"]] == [side.stage for side in form.sides()]
+            continue
         effect = record["effect"]
-        assert path.name == f"{record['recipe']}.{record['claim']}.{record['data']['dataset']}.json"
-        assert record["verdict"] == verdict(effect["low"], effect["high"], record["at_least"])
-        assert record["claim"] in LIBRARY.load(record["recipe"]).claims
+        assert record["verdict"] == verdict_of(effect["low"], effect["high"], record["at_least"])
         # what is shown is the system less the baseline, and its interval is around it
         for metric, shown in {record["metric"]: effect, **record["other_metrics"]}.items():
             difference = record["system"][metric]["mean"] - record["baseline"][metric]["mean"]
             assert shown["difference"] == pytest.approx(difference, abs=1e-9), f"{path.name}: {metric}"
             assert shown["low"] <= shown["difference"] <= shown["high"], f"{path.name}: {metric}"
-        claim = LIBRARY.load(record["recipe"]).claims[record["claim"]]
-        assert (record["baseline"]["stage"], record["system"]["stage"]) == (claim.baseline, claim.system)
+        assert [record[side]["stage"] for side in ("system", "baseline")] == [side.stage for side in form.sides()]
+
+
+def verdict_of_contrast(contrast: dict[str, Any], record: dict[str, Any], form: ClaimForm) -> Verdict:
+    """The verdict on a recorded contrast, by its own interval."""
+    inclusive = {one.label: one.inclusive for one in form.contrasts()}[contrast["label"]]
+    ends = (contrast["low"], contrast["high"], contrast["at_least"])
+    assert contrast["low"] <= contrast["effect"] <= contrast["high"]
+    return verdict_of(*ends, exact=record["exact"], inclusive=inclusive)
 
 
 @pytest.mark.parametrize(("name", "claim"), CLAIMS, ids=[f"{name}-{claim}" for name, claim in CLAIMS])
 def test_a_comparison_goes_from_the_baseline_to_the_system(name: str, claim: str) -> None:
     recipe = LIBRARY.load(name)
-    told = recipe.claims[claim]
-    (compared,) = recipe_of_claim(recipe, claim).stages[COMPARISON].suite
-    assert compared.model_dump()["ladder"] == (told.baseline, told.system)
+    form = recipe.claims[claim].form
+    if isinstance(form, PairForm) and not form.roles:
+        stages = recipe_of_claim(recipe, claim).stages
+        assert stages[COMPARISON].start == (form.baseline, form.system)
+        (compared,) = (*stages[COMPARISON].suite, *stages[COMPARISON].probes)
+        assert compared.model_dump().get("ladder", stages[COMPARISON].start) == (form.baseline, form.system)
 
 
-MEANS = {"plain": 0.4, "adapter": 0.7}
-"""Accuracy of the stages of `adapter`'s claim, in the test below; its macro-F1 is a tenth less, and falls."""
+RIGHT = {"plain": 40, "adapter": 70}
+"""Right answers of a hundred, of the stages of `adapter`'s claim."""
+EXAMPLES = 100
+
+
+def measured(root: Path, store: Store, recipe: Recipe, name: str, right: dict[str, int]) -> MeasuredClaim:
+    """A claim whose models gave so many `right` answers, by stage or, over several datasets, by `stage@dataset`."""
+    claim = recipe.claims[name]
+    parts = {}
+    for part in measurements(recipe, claim).values():
+        prepared = write_tables(root, part.trained)
+        sources = {one: DataSource(digest=digest, path=one) for one, digest in prepared.digests.items()}
+        found = plan(recipe_of_claim(recipe, name, seeds=2, stages=part.stages), LIBRARY, sources)
+        for step in found.steps:
+            publish(store, step, {one: right.get(one) or right[f"{one}@{part.trained}"] for one in part.stages})
+        parts[part] = MeasuredPart(found, prepared, prepared)
+    return MeasuredClaim(recipe, name, claim, parts, store)
 
 
 def test_a_record_says_which_side_is_which_and_who_won(tmp_path: Path) -> None:
-    recipe = recipe_of_claim(LIBRARY.load("adapter"), "within_a_point", seeds=2)
-    claim = recipe.claims["within_a_point"]
-    assert (claim.baseline, claim.system) == tuple(MEANS)
-    prepared, store = write_tables(tmp_path), Store(tmp_path / "store")
-    sources = {name: DataSource(digest=digest, path=name) for name, digest in prepared.digests.items()}
-    found = plan(recipe, LIBRARY, sources)
-    for step in found.steps:
-        publish(store, step)
-    record = record_claim(tmp_path, "within_a_point", found, store, prepared)
-    assert (record["baseline"]["stage"], record["baseline"]["accuracy"]["mean"]) == ("plain", 0.4)
-    assert (record["system"]["stage"], record["system"]["accuracy"]["mean"]) == ("adapter", 0.7)
-    assert record["effect"] == {"difference": 0.3, "low": 0.2, "high": 0.4, "verdict": "pays"}
-    assert record["other_metrics"]["macro_f1"]["difference"] == -0.1
-    assert record["verdict"] == "reproduced" and record["seeds"] == 2
+    recipe, store = LIBRARY.load("adapter"), Store(tmp_path / "store")
+    result = measured(tmp_path, store, recipe, "within_a_point", RIGHT)
+    record = record_claim(tmp_path, result)
+    assert (record["baseline"]["stage"], record["baseline"]["accuracy"]["mean"]) == ("plain", pytest.approx(0.4))
+    assert (record["system"]["stage"], record["system"]["accuracy"]["mean"]) == ("adapter", pytest.approx(0.7))
+    assert record["effect"]["difference"] == pytest.approx(0.3) and record["effect"]["verdict"] == "better"
+    assert set(record["other_metrics"]) == set(TaskFamily.default().metrics) - {"accuracy"}
+    assert record["verdict"] == "reproduced" and record["seeds"] == 2 and record["at_least"] == -0.01
     for side, number in (("baseline", 1), ("system", 2)):
-        made = [step.fingerprint for step in found.steps if step.name == record[side]["stage"]]
+        made = [one.fingerprint for one in result.trained(result.form.sides()[2 - number])]
         assert record[side]["fingerprints"] == made and len(made) == 2
         assert (record[side]["parameters"], record[side]["tokens"]) == (number * 1000, number * 20)
     (written,) = (tmp_path / RECORDS).glob("*.json")
     assert json.loads(written.read_text(encoding="utf-8")) == json.loads(json.dumps(record))
     row = next(line for line in (tmp_path / PAGE).read_text(encoding="utf-8").splitlines() if "within_a_point" in line)
-    assert "| plain 0.400 | adapter 0.700 | +0.300 [+0.200, +0.400]" in row
+    assert "| plain 0.400 | adapter 0.700 | +0.300 [+0." in row and "(required: above -0.010)" in row
 
 
-def write_tables(root: Path) -> Prepared:
+def test_a_difference_of_differences_over_two_datasets_is_recorded(tmp_path: Path) -> None:
+    recipe = LIBRARY.load("tune_or_not")
+    claim = next(name for name, one in recipe.claims.items() if len(one.form.sides()) == 4)
+    form, data = recipe.claims[claim].form, recipe.claims[claim].data
+    assert isinstance(data, dict)
+    tuned, frozen = (side.stage for side in form.sides()[:2])
+    shares = {f"{tuned}@{data['system']}": 90, f"{frozen}@{data['system']}": 40}
+    shares |= {f"{tuned}@{data['baseline']}": 60, f"{frozen}@{data['baseline']}": 50}
+    result = measured(tmp_path, Store(tmp_path / "store"), recipe, claim, shares)
+    record = record_claim(tmp_path, result)
+    (contrast,) = record["contrasts"]
+    assert contrast["effect"] == pytest.approx(0.9 - 0.4 - (0.6 - 0.5)) and record["verdict"] == "reproduced"
+    assert [one["figure"]["mean"] for one in record["sides"]] == pytest.approx([0.9, 0.4, 0.6, 0.5])
+    (written,) = (tmp_path / RECORDS).glob("*.json")
+    assert written.name == f"tune_or_not.{claim}.{data['system']}+{data['baseline']}.json"
+    page = (tmp_path / PAGE).read_text(encoding="utf-8")
+    assert "## Other forms and figures" in page and f"{tuned} on {data['system']} 0.900 [" in page
+    assert "| gains more |" in page and "| +0.400 [+0." in page
+
+
+def write_tables(root: Path, name: str) -> Prepared:
     """A prepared dataset with two examples in each table."""
-    tables = {name: root / f"{name}.parquet" for name in TABLES}
+    tables = {one: root / f"{name}.{one}.parquet" for one in TABLES}
     for path in tables.values():
         parquet.write_table(pyarrow.table({"text": ["one", "two"]}), path)
-    digests = {name: f"{number:032x}" for number, name in enumerate(tables)}
-    return Prepared("docs", "en", "text_classification", root, tables, digests, ["a", "b"], {}, {})
+    digests = {one: hashlib.md5(f"{name}/{one}".encode()).hexdigest() for one in tables}
+    return Prepared(name, "en", "text_classification", {}, root, tables, digests, ["a", "b"], {}, {})
 
 
-def publish(store: Store, step: Step) -> None:
-    """The artifact of a step: of the comparison what it measured, of any other how large its model is."""
+def publish(store: Store, step: Step, right: dict[str, int]) -> None:
+    """The artifact of a step: of the comparison the answers of its models, of any other how large its model is."""
     work = store.workspace(step.fingerprint)
     if step.name == COMPARISON:
-        (work / EVALUATION).write_text(json.dumps({"sections": {"classification": MEASURED}}), encoding="utf-8")
-    number = 1 + list(MEANS).index(step.name) if step.name in MEANS else 0
+        write_samples(
+            {key_of("answers", stage, seed): answers(number) for stage, number in right.items() for seed in (0, 1)},
+            work / SAMPLES,
+        )
+    number = 1 + list(RIGHT).index(step.name) if step.name in RIGHT else 0
+    if store.get(step.fingerprint) is not None:
+        return
     store.publish(
         Provenance(
             fingerprint=step.fingerprint, recipe=step.recipe, stage=step.name, kind=str(step.stage.kind),
@@ -156,18 +203,8 @@ def publish(store: Store, step: Step) -> None:
     )  # fmt: skip
 
 
-MEASURED = {
-    "metrics": ["accuracy", "macro_f1"],
-    "verdict_metric": "accuracy",
-    "stages": [
-        {"stage": stage, "accuracy": {"mean": mean}, "macro_f1": {"mean": 0.5 - 0.1 * number}}
-        for number, (stage, mean) in enumerate(MEANS.items())
-    ],
-    "ladder": [
-        {
-            "accuracy": {"difference": 0.3, "low": 0.2, "high": 0.4, "verdict": "pays"},
-            "macro_f1": {"difference": -0.1, "low": -0.2, "high": 0.0, "verdict": "cannot tell"},
-        }
-    ],
-}
-"""What the evaluation of the comparison writes."""
+def answers(right: int) -> np.ndarray:
+    """Statistics of a model that classifies the first `right` examples of `EXAMPLES` rightly."""
+    gold = ["a", "b"] * (EXAMPLES // 2)
+    given = [one if index < right else "ab".replace(one, "") for index, one in enumerate(gold)]
+    return TaskFamily.default().statistics(gold, given, ["a", "b"])

@@ -1,0 +1,108 @@
+"""Claim: a published result as a comparison to measure, in one of the forms of `pipelines.judging.claims`.
+
+crf: {says: …, published: …, system: crf, baseline: softmax, metric: f1, data: weibo_ner}  # greater, in short
+orders: {says: …, published: …, in_order: [five, four, three], figure: perplexity, data: docstrings}
+small: {says: …, published: …, times: {system: int8, baseline: full, at_least: 3}, figure: bytes, data: docstrings}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import PositiveInt, SerializeAsAny, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from pipelines.components import discover, refuse_unknown_keys
+from pipelines.judging.claims import ClaimForm, read_form
+from pipelines.recipe.strict import StrictModel
+
+SEEDS = 5
+"""Default number of seeds of each compared stage."""
+SHORT = ("system", "baseline", "at_least")
+"""Keys of a claim without a form: those of `greater`."""
+AT_KEY = "at_key"
+"""Type of a validation error whose context holds the `key` of the claim that it is about."""
+
+
+class Claim(StrictModel):
+    """Published result as a comparison to measure: a figure of several stages, all else equal."""
+
+    says: str
+    """Statement of the claim in one sentence."""
+    published: str
+    """Published figure, and where it is in the paper; for comparison only."""
+    form: SerializeAsAny[ClaimForm]
+    """How the figures are to differ; written as a key of its own, or as `system`, `baseline` and `at_least`."""
+    data: str | dict[str, str]
+    """Dataset of params.yaml for which the claim was written; by role where it is about several."""
+    figure: str | None = None
+    """Figure that a judge records (docs/catalogue.md), also written `metric`; None: the first metric of the dataset's
+    task family."""
+    by: str | dict[str, Any] | None = None
+    """Evaluation or probe that records it, with its options; None: the one that can judge these stages."""
+    lower: bool | None = None
+    """Whether less is better; None: as the figure says."""
+    seeds: PositiveInt | None = None
+    """Number of seeds trained for each stage; None: five, or one for a figure that no seed changes."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_form(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or isinstance(value.get("form"), ClaimForm):
+            return value
+        discover(ClaimForm.__module__)
+        keys = [key for key in cls.model_fields if key != "form"]
+        refuse_unknown_keys("claim", value, [*keys, "metric", *SHORT, *ClaimForm.members])
+        stated = dict(value)
+        forms = [key for key in stated if key in ClaimForm.members]
+        short = {key: stated.pop(key) for key in SHORT if key in stated}
+        if len(forms) > 1:
+            raise _at(forms[1], f"a claim has one form; this one has {' and '.join(forms)}")
+        if forms and short:
+            raise _at(next(iter(short)), f"belongs into {forms[0]}: a claim with a form has no {', '.join(short)}")
+        if not forms and not {"system", "baseline"} <= set(short):
+            known = ", ".join(sorted(ClaimForm.members))
+            raise _at("", f"a claim has `system` and `baseline`, or a form: {known}")
+        if "metric" in stated and "figure" in stated:
+            raise _at("figure", "the same as metric: give one of them")
+        if "metric" in stated:
+            stated["figure"] = stated.pop("metric")
+        name = forms[0] if forms else ClaimForm.default_name
+        options = stated.pop(name) if forms else short
+        try:
+            stated["form"] = read_form(name, options)
+        except ValidationError as error:
+            raise _at(name if forms else "", error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+        except ValueError as error:
+            raise _at(name if forms else "", str(error)) from None
+        return stated
+
+    @field_validator("data")
+    @classmethod
+    def _some_data(cls, data: str | dict[str, str]) -> str | dict[str, str]:
+        if not data:
+            raise ValueError("name a dataset of params.yaml")
+        return data
+
+    @model_validator(mode="after")
+    def _roles(self) -> Claim:
+        form, roles = self.form, ", ".join(self.form.roles)
+        if isinstance(self.data, str):
+            if form.several_datasets == "always":
+                raise _at("data", f"{form.name} is about several datasets: give a mapping with the keys {roles}")
+            stages = [side.stage for side in form.sides()]
+            if twice := next((one for one in stages if stages.count(one) > 1), None):
+                raise _at(form.name, f"the stage {twice!r} is on both sides: give other stages, or data for {roles}")
+        elif form.several_datasets == "never":
+            raise _at("data", f"{form.name} is about one dataset: give its name")
+        elif set(self.data) != set(form.roles):
+            raise _at("data", f"{form.name} has the roles {roles}, got {', '.join(self.data)}")
+        return self
+
+    def dataset(self, role: str) -> str:
+        """Name of the dataset of a role of the form."""
+        return self.data if isinstance(self.data, str) else self.data[role]
+
+
+def _at(key: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError(AT_KEY, "{message}", {"message": message, "key": key})

@@ -1,0 +1,164 @@
+"""The page of measured claims, docs/claims.md, as made of their records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pipelines.reports.elements.wording import metric_name
+
+HEADER = """\
+# Claims
+
+Written by `cursus claim` from the records in `docs/claims/`: do not edit.
+
+The effect is the system's score minus the baseline's on the same test examples, both trained on the same
+data, tokens, steps and seeds; in brackets its 95 % interval, bootstrapped over seeds and examples.
+*Reproduced* means that the whole interval is above the claimed minimum, *not reproduced* that it is below.
+The published figures were noted without access to the papers: look them up before you quote them.
+"""
+OTHER_FORMS = """\
+## Other forms and figures
+
+Orders, quotients, trends, transfers and differences of differences, and figures that are no metric of a task. Effects
+count as better where they are above zero, also of figures of which less is better (↓); a quotient is how many times
+better. The intervals of one claim contain all its effects together in 95 of 100 measurements. An effect without an
+interval follows from the recipe alone.
+"""
+
+
+COMMON_COLUMNS = ("effect [95 %]", "verdict", "published", "seeds", "cost")
+PAIR_COLUMNS = ("claim", "data", "metric", "baseline", "system", *COMMON_COLUMNS)
+OTHER_COLUMNS = ("claim", "data", "figure", "form", "measured [95 %]", *COMMON_COLUMNS)
+METRIC_COLUMNS = ("claim", "metric", "baseline", "system", "effect [95 %]")
+
+
+def render_claims(records: Sequence[Mapping[str, Any]]) -> str:
+    """The text of the page."""
+    pairs = [record for record in records if "effect" in record]
+    others = [record for record in records if "contrasts" in record]
+    lines = [HEADER, *_table(PAIR_COLUMNS, map(_pair, pairs))]
+    if others:
+        lines += ["", OTHER_FORMS, *_table(OTHER_COLUMNS, map(_other, others))]
+    metrics = (row for record in pairs for row in _other_metrics(record))
+    lines += ["", "## Other metrics", "", *_table(METRIC_COLUMNS, metrics)]
+    return "\n".join(lines) + "\n"
+
+
+def number(value: float, record: Mapping[str, Any]) -> str:
+    """A figure of a record: `0.654`, `12.34`, or `1,234,567` of what is counted."""
+    if record["share"]:
+        return f"{value:.3f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def effect(contrast: Mapping[str, Any], record: Mapping[str, Any]) -> str:
+    """An effect with its interval: `+0.012 [+0.003, +0.021]`, or `4.02 times [3.9, 4.2]`."""
+
+    def written(value: float) -> str:
+        if record["ratio"]:
+            return f"{value:.3g}"
+        return ("+" if value >= 0 else "") + number(value, record)
+
+    times = " times" if record["ratio"] else ""
+    interval = "" if record["exact"] else f" [{written(contrast['low'])}, {written(contrast['high'])}]"
+    return written(contrast["effect"]) + times + interval
+
+
+def effects(record: Mapping[str, Any]) -> str:
+    """All effects of a record, each with its label where there are several."""
+    contrasts = record["contrasts"]
+    if len(contrasts) == 1:
+        (only,) = contrasts
+        return effect(only, record) + _required(only, record)
+    return "; ".join(f"{one['label']} {effect(one, record)}" for one in contrasts)
+
+
+def dataset_names(record: Mapping[str, Any]) -> str:
+    """The dataset of a record, or all of them."""
+    return ", ".join(one["dataset"] for one in record["data"].get("several", [record["data"]]))
+
+
+def figure_name(record: Mapping[str, Any]) -> str:
+    """The figure, marked where less of it is better."""
+    return metric_name(record["metric"]) + (" ↓" if record["lower"] else "")
+
+
+def _required(contrast: Mapping[str, Any], record: Mapping[str, Any]) -> str:
+    neutral = 1.0 if record["ratio"] else 0.0
+    if contrast["at_least"] == neutral:
+        return ""
+    least = f"{contrast['at_least']:.3g}" if record["ratio"] else f"{contrast['at_least']:+.3f}"
+    return f" (required: {'at least' if record['ratio'] else 'above'} {least})"
+
+
+def _table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> list[str]:
+    written = ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in rows]
+    return ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|", *written]
+
+
+def _title(record: Mapping[str, Any]) -> str:
+    variants = "".join(f" · {one}" for one in record.get("variants", ()))
+    return f"**{record['recipe']} · {record['claim']}{variants}**: {record['says']} ({record['paper']})"
+
+
+def _cost(record: Mapping[str, Any]) -> str:
+    return f"{record['cost']['seconds'] / 60:.0f} min, {record['cost']['models']} models"
+
+
+def _examples(record: Mapping[str, Any]) -> str:
+    return "; ".join(
+        f"{one['dataset']}, {one['examples']['train']} train, {one['examples']['test']} test"
+        for one in record["data"].get("several", [record["data"]])
+    )
+
+
+def _pair(record: Mapping[str, Any]) -> list[str]:
+    metric, measured = record["metric"], record["effect"]
+    required = f" (required: above {record['at_least']:+.3f})" if record["at_least"] else ""
+    return [
+        _title(record),
+        _examples(record),
+        metric,
+        f"{record['baseline']['stage']} {record['baseline'][metric]['mean']:.3f}",
+        f"{record['system']['stage']} {record['system'][metric]['mean']:.3f}",
+        f"{measured['difference']:+.3f} [{measured['low']:+.3f}, {measured['high']:+.3f}]{required}",
+        f"**{record['verdict']}**",
+        record["published"],
+        str(record["seeds"]),
+        _cost(record),
+    ]
+
+
+def _other(record: Mapping[str, Any]) -> list[str]:
+    several = "several" in record["data"]
+    return [
+        _title(record),
+        _examples(record),
+        figure_name(record),
+        record["form"]["name"].replace("_", " "),
+        "; ".join(_side(side, record, several) for side in record["sides"]),
+        effects(record),
+        f"**{record['verdict']}**",
+        record["published"],
+        str(record["seeds"]),
+        _cost(record),
+    ]
+
+
+def _side(side: Mapping[str, Any], record: Mapping[str, Any], several: bool) -> str:
+    figure = side["figure"]
+    of = f" on {side['judged']}" if several else ""
+    interval = "" if record["exact"] else f" [{number(figure['low'], record)}, {number(figure['high'], record)}]"
+    return f"{side['stage']}{of} {number(figure['mean'], record)}{interval}"
+
+
+def _other_metrics(record: Mapping[str, Any]) -> Iterator[list[str]]:
+    for metric, measured in record["other_metrics"].items():
+        yield [
+            f"{record['recipe']} · {record['claim']}",
+            metric,
+            f"{record['baseline'][metric]['mean']:.3f}",
+            f"{record['system'][metric]['mean']:.3f}",
+            f"{measured['difference']:+.3f} [{measured['low']:+.3f}, {measured['high']:+.3f}]",
+        ]

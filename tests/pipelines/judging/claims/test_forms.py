@@ -1,0 +1,196 @@
+"""What each form says, in closed form: its contrasts, its verdicts, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from pipelines.components import discover
+from pipelines.errors import DataError
+from pipelines.judging.certainty.resampling import paired_difference
+from pipelines.judging.claims import ClaimForm, ComparedSide, Verdict, read_form
+from pipelines.judging.claims.judgement import (
+    JudgedContrast,
+    MeasuredSide,
+    estimate,
+    judge,
+    verdict_of,
+    verdict_of_all,
+)
+from pipelines.judging.figures import RecordedFigure, likelihood_figures, row_mean
+
+discover(ClaimForm.__module__)
+ACCURACY = RecordedFigure("accuracy", "answers", row_mean, bounds=(-1.0, 1.0))
+BYTES = RecordedFigure("bytes", "bytes", row_mean, lower=True, unit="bytes", exact=True)
+PERPLEXITY, _ = likelihood_figures("perplexity", "bits_per_byte")
+
+
+def judged(
+    form: ClaimForm, figure: RecordedFigure, samples: dict[str, Sequence[np.ndarray]], **items: str
+) -> list[JudgedContrast]:
+    """The contrasts of `form` on samples by stage, all about the same items but for those in `items`."""
+
+    def measured(side: ComparedSide) -> MeasuredSide:
+        key = side.stage if side.stage in samples else f"{side.stage}@{side.judged}"
+        return MeasuredSide(samples[key], items.get(side.judged, "test"), figure.score)
+
+    return judge(form, figure, figure.lower, measured, 0)
+
+
+def answers(generator: np.random.Generator, accuracy: float, seeds: int = 3, size: int = 80) -> list[np.ndarray]:
+    return [(generator.random((size, 1)) < accuracy).astype(float) for _ in range(seeds)]
+
+
+def exact(value: float) -> list[np.ndarray]:
+    return [np.asarray([[value]])]
+
+
+def test_greater_is_the_paired_difference_number_for_number() -> None:
+    generator = np.random.default_rng(1)
+    samples = {"a": answers(generator, 0.8), "b": answers(generator, 0.6)}
+    (one,) = judged(read_form("greater", {"system": "a", "baseline": "b"}), ACCURACY, samples)
+    wanted = paired_difference(row_mean, samples["b"], samples["a"], 0)
+    assert (one.interval.value, one.interval.low, one.interval.high) == (wanted.difference, wanted.low, wanted.high)
+    assert one.verdict == "reproduced"
+
+
+def test_within_is_greater_less_a_margin() -> None:
+    generator = np.random.default_rng(2)
+    samples = {"a": answers(generator, 0.7), "b": answers(generator, 0.7)}
+    (within,) = judged(read_form("within", {"system": "a", "baseline": "b", "margin": 0.3}), ACCURACY, samples)
+    (greater,) = judged(read_form("greater", {"system": "a", "baseline": "b", "at_least": -0.3}), ACCURACY, samples)
+    assert within.interval == greater.interval and within.at_least == -0.3 and within.verdict == "reproduced"
+
+
+@pytest.mark.parametrize(("system", "verdict"), [(250, "reproduced"), (249, "reproduced"), (251, "not reproduced")])
+def test_times_is_a_quotient_and_reaching_it_is_enough(system: int, verdict: Verdict) -> None:
+    form = read_form("times", {"system": "small", "baseline": "full", "at_least": 4})
+    (one,) = judged(form, BYTES, {"small": exact(system), "full": exact(1000)})
+    assert one.interval.low == one.interval.high == pytest.approx(1000 / system)
+    assert (one.verdict, one.at_least) == (verdict, pytest.approx(4))
+
+
+def test_a_quotient_over_texts_is_that_of_the_perplexities() -> None:
+    generator = np.random.default_rng(3)
+    texts = np.stack([generator.uniform(20, 90, 60), np.full(60, 20.0), np.full(60, 90.0)], axis=1)
+    better = texts * [0.9, 1, 1]
+    form = read_form("times", {"system": "a", "baseline": "b", "at_least": 1.2})
+    (one,) = judged(form, PERPLEXITY, {"a": [better], "b": [texts]})
+    wanted = math.exp(texts[:, 0].sum() / 1200 - better[:, 0].sum() / 1200)
+    assert one.interval.value == pytest.approx(wanted) and one.interval.low < wanted < one.interval.high
+
+
+def test_every_neighbour_of_an_order_counts() -> None:
+    levels = {"three": 0.9, "two": 0.7, "one": 0.5}
+    samples = {name: [np.linspace(0, 2 * level, 50)[:, None]] * 3 for name, level in levels.items()}
+    form = read_form("in_order", list(levels))
+    contrasts = judged(form, ACCURACY, samples)
+    assert [one.contrast.label for one in contrasts] == ["three against two", "two against one"]
+    assert [one.interval.value for one in contrasts] == [pytest.approx(0.2)] * 2
+    assert verdict_of_all([one.verdict for one in contrasts]) == "reproduced"
+    (reversed_pair, _) = judged(read_form("in_order", ["two", "three", "one"]), ACCURACY, samples)
+    assert reversed_pair.verdict == "not reproduced"
+    # simultaneous over two pairs, so wider than alone
+    (alone,) = judged(read_form("greater", {"system": "three", "baseline": "two"}), ACCURACY, samples)
+    widths = [one.interval.high - one.interval.low for one in (contrasts[0], alone)]
+    assert widths[0] / widths[1] == pytest.approx(2.32 / 2.01, rel=0.02), "t with 49 degrees of freedom"
+
+
+@pytest.mark.parametrize(("at", "scale"), [(None, "linear"), ((1.0, 3.0, 8.0), "linear"), ((1.0, 4.0, 8.0), "log")])
+def test_a_trend_is_that_of_least_squares(at: tuple[float, ...] | None, scale: str) -> None:
+    generator = np.random.default_rng(4)
+    samples = {name: answers(generator, level) for name, level in (("low", 0.4), ("mid", 0.6), ("high", 0.7))}
+    options: dict[str, Any] = {"stages": ["low", "mid", "high"], "scale": scale, **({"at": at} if at else {})}
+    (one,) = judged(read_form("rises_with", options), ACCURACY, samples)
+    positions = np.log2(at) if at and scale == "log" else np.asarray(at or (1, 2, 3))
+    means = [np.mean([rows.mean() for rows in samples[name]]) for name in ("low", "mid", "high")]
+    assert one.interval.value == pytest.approx(np.polyfit(positions, means, 1)[0])
+
+
+def test_a_difference_of_differences_adds_the_variances_of_other_items() -> None:
+    generator = np.random.default_rng(5)
+    form = read_form("gains_more", {"system": ["tuned", "frozen"], "baseline": ["tuned", "frozen"]})
+    levels = {"tuned@system": 0.9, "frozen@system": 0.5, "tuned@baseline": 0.7, "frozen@baseline": 0.6}
+    samples = {key: answers(generator, level, seeds=1, size=300) for key, level in levels.items()}
+    (one,) = judged(form, ACCURACY, samples, system="pairs", baseline="texts")
+    mean = {key: rows[0].mean() for key, rows in samples.items()}
+    wanted = mean["tuned@system"] - mean["frozen@system"] - mean["tuned@baseline"] + mean["frozen@baseline"]
+    assert one.interval.value == pytest.approx(wanted)
+    variance = sum(
+        (samples[f"tuned@{role}"][0] - samples[f"frozen@{role}"][0]).var(ddof=1) / 300 for role in form.roles
+    )
+    half = (one.interval.high - one.interval.low) / 2
+    assert half == pytest.approx(1.964 * math.sqrt(variance), rel=0.03), "t with about 590 degrees of freedom"
+
+
+def test_what_is_judged_elsewhere_may_be_trained_here_or_there() -> None:
+    form = read_form("transfers", {"system": "a", "baseline": "b"})
+    assert form.sides() == (ComparedSide("a", "trained", "judged"), ComparedSide("b", "trained", "judged"))
+    form = read_form("transfers", {"system": "a", "baseline": "a", "baseline_trained_on": "judged", "at_least": -0.1})
+    assert form.sides()[1] == ComparedSide("a", "judged", "judged")
+    with pytest.raises(ValidationError, match="the stage 'a' is given twice"):
+        read_form("transfers", {"system": "a", "baseline": "a"})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "at_least", "verdict"),
+    [
+        (0.01, 0.05, 0.0, "reproduced"),
+        (-0.01, 0.05, 0.0, "cannot tell at this scale"),
+        (-0.05, -0.01, 0.0, "not reproduced"),
+        (-0.008, 0.02, -0.01, "reproduced"),
+        (-0.03, -0.008, -0.01, "cannot tell at this scale"),
+        (-0.03, -0.011, -0.01, "not reproduced"),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval(low: float, high: float, at_least: float, verdict: Verdict) -> None:
+    assert verdict_of(low, high, at_least) == verdict
+
+
+def test_equal_bytes_are_not_fewer() -> None:
+    samples = {"a": exact(1000), "b": exact(1000)}
+    (one,) = judged(read_form("greater", {"system": "a", "baseline": "b"}), BYTES, samples)
+    assert one.verdict == "not reproduced"
+    assert estimate(BYTES, MeasuredSide(samples["a"], "", row_mean), 0).mean == 1000
+
+
+def test_a_claim_holds_where_all_of_it_does() -> None:
+    unsure: Verdict = "cannot tell at this scale"
+    assert verdict_of_all(["reproduced", unsure]) == unsure
+    assert verdict_of_all(["reproduced", unsure, "not reproduced"]) == "not reproduced"
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    form = read_form("times", {"system": "a", "baseline": "b", "at_least": 2})
+    with pytest.raises(DataError, match="bytes of b is not above zero, so it has no quotient"):
+        judged(form, BYTES, {"a": exact(1), "b": exact(0)})
+    uneven = {"a": [np.ones((3, 1))], "b": [np.ones((4, 1))]}
+    with pytest.raises(DataError, match="accuracy was measured on 3 and 4 items"):
+        judged(read_form("greater", {"system": "a", "baseline": "b"}), ACCURACY, uneven)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("in_order", ["one"], "a comparison needs at least 2 stages, got one"),
+        ("in_order", ["one", "two", "one"], "the stage 'one' is given twice"),
+        ("rises_with", ["one", "two"], "needs at least 3 stages"),
+        ("rises_with", {"stages": ["a", "b", "c"], "at": [1, 3]}, "`at` has 2 numbers for 3 stages"),
+        ("rises_with", {"stages": ["a", "b", "c"], "at": [1, 3, 2]}, "`at` must rise"),
+        ("rises_with", {"stages": ["a", "b", "c"], "at": [0, 1, 2], "scale": "log"}, "numbers above zero"),
+        ("rises_with", {"stages": ["a", "b", "c"], "scale": "log"}, "scale log needs `at`"),
+        ("greater", {"system": "a", "baseline": "a"}, "the stage 'a' is given twice"),
+        ("times", {"system": "a", "baseline": "b"}, "Field required"),
+        ("times", ["a", "b"], "times is a mapping with the keys system, baseline, at_least"),
+        ("within", {"system": "a", "baseline": "b", "margin": 0}, "greater than 0"),
+        ("gains_more", {"system": ["a", "b"], "baseline": ["c"]}, "baseline"),
+    ],
+)
+def test_a_form_that_cannot_hold_is_refused(name: str, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_form(name, value)
