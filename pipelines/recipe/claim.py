@@ -35,6 +35,9 @@ class Claim(StrictModel):
     """How the figures are to differ; written as a key of its own, or as `system`, `baseline` and `at_least`."""
     data: str | dict[str, str]
     """Dataset of params.yaml for which the claim was written; by role where it is about several."""
+    task: str | None = None
+    """Task of the dataset on which the stages are judged, where one of them answers several; None: that of the
+    others."""
     figure: str | None = None
     """Figure that a judge records (docs/catalogue.md), also written `metric`; None: the first metric of the dataset's
     task family."""

@@ -11,10 +11,12 @@ from pipelines.errors import RecipeError
 from pipelines.judging.claims import ComparedSide
 from pipelines.recipe.claim import SEEDS, Claim
 from pipelines.recipe.figures import FigureSource, required, source_of
-from pipelines.recipe.problems import Problem, Setting
+from pipelines.recipe.lines import line_views
+from pipelines.recipe.problems import Problem, Setting, listed
 from pipelines.recipe.recipe_file import KeyPath
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.tables import task_words
+from pipelines.task_families.labelled_tables import MAIN
 
 COMPARISON = "comparison"
 """Name of the judging stage that is added for a claim."""
@@ -68,19 +70,35 @@ def claim_on(claim: Claim, data: Sequence[str]) -> Claim:
 
 
 def measurements(recipe: Recipe, claim: Claim) -> dict[ComparedSide, Measurement]:
-    """ComparedSide of a claim → the part that measures it; parts with the same data and task are one."""
+    """Side of a claim → the part that measures it; sides with the same data and task are of one part."""
     stages: dict[tuple[str, str, str], list[str]] = {}
     keys = {}
     for side in claim.form.sides():
-        keys[side] = (claim.dataset(side.trained), claim.dataset(side.judged), _task(recipe.stages[side.stage]))
+        keys[side] = (claim.dataset(side.trained), claim.dataset(side.judged), _task(recipe, claim, side.stage))
         stages.setdefault(keys[side], []).insert(0, side.stage)
     return {side: Measurement(*key, tuple(dict.fromkeys(stages[key]))) for side, key in keys.items()}
 
 
-def _task(stage: Stage) -> str:
-    """Word of the task that a stage answers; empty for a language model."""
-    words = [] if stage.kind.reads_plain_text else task_words(stage.corpus, Setting())
-    return words[0] if words else ""
+def _task(recipe: Recipe, claim: Claim, stage: str) -> str:
+    """The task on which a compared stage is judged; empty for a language model, and where it is not clear."""
+    answered = _answered(recipe, stage)
+    if len(answered) < 2:
+        return next(iter(answered), "")
+    others = [_answered(recipe, side.stage) for side in claim.form.sides()]
+    single = {one[0] for one in others if len(one) == 1 and one[0] in answered}
+    return claim.task or (single.pop() if len(single) == 1 else "")
+
+
+def _answered(recipe: Recipe, stage: str) -> list[str]:
+    """The tasks that a stage answers, or what it continues; a model of another recipe answers the main one."""
+    if stage not in recipe.stages:
+        return [MAIN]
+    value = recipe.stages[stage]
+    views = [one for one in line_views(value).values() if not one.kind.reads_plain_text]
+    words = list(dict.fromkeys(word for one in views for word in task_words(one.corpus, Setting())))
+    if words or not views:
+        return words
+    return _answered(recipe, value.start) if isinstance(value.start, str) else [MAIN]
 
 
 def figure_source(recipe: Recipe, name: str, setting: Setting, stages: Sequence[str] = ()) -> FigureSource:
@@ -90,7 +108,9 @@ def figure_source(recipe: Recipe, name: str, setting: Setting, stages: Sequence[
     """
     claim = claim_of(recipe, name)
     compared = stages or compared_stages(claim)
-    return required(source_of(claim, compared, recipe.stages.__getitem__, setting), f"{recipe.name}/{name}")
+    task = _task(recipe, claim, compared[0])
+    source = source_of(claim, compared, task, recipe.stages.__getitem__, setting)
+    return required(source, f"{recipe.name}/{name}")
 
 
 def compared_stages(claim: Claim) -> tuple[str, ...]:
@@ -137,8 +157,13 @@ def check_claim(recipe: Recipe, name: str, written: Any) -> tuple[KeyPath, str] 
             path = _path_of(side.stage, written) or ()
             message = f"there is no stage {side.stage!r}.{did_you_mean(side.stage, recipe.stages)}"
             return ("claims", name, *path), message
+        answered = _answered(recipe, side.stage)
+        if len(answered) > 1 and _task(recipe, claim, side.stage) not in answered:
+            message = f"stage {side.stage!r} answers {listed(answered)}; name the one on which it is judged"
+            return ("claims", name, "task"), message
     for part in measurements(recipe, claim).values():
-        problem: FigureSource | Problem = source_of(claim, part.stages, recipe.stages.__getitem__, Setting())
+        resolve = recipe.stages.__getitem__
+        problem: FigureSource | Problem = source_of(claim, part.stages, part.task, resolve, Setting())
         if not isinstance(problem, FigureSource):
             key, message = problem
             stated = "metric" if key == "figure" and isinstance(written, Mapping) and "metric" in written else key

@@ -21,6 +21,7 @@ from pipelines.recipe.problems import Problem, Setting, listed
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.tables import setting_of
 from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import MAIN
 
 RECORD = ""
 """Name in place of a judge's for the figures of the records of trained stages."""
@@ -66,10 +67,13 @@ def recorded_figures(family: str | None) -> Recorded:
 
 
 def source_of(
-    claim: Claim, compared: Sequence[str], resolve: Callable[[str], Stage], setting: Setting
+    claim: Claim, compared: Sequence[str], task: str, resolve: Callable[[str], Stage], setting: Setting
 ) -> FigureSource | Problem:
-    """Where the figure of `claim` over the stages `compared`, the best last, comes from; or why nowhere."""
-    setting = setting_of(resolve(compared[0]).corpus, setting)
+    """Where the figure of `claim` over the stages `compared`, the best last, comes from; or why nowhere.
+
+    `task` is the one on which they are judged; empty for language models.
+    """
+    setting = setting_of((task,) if task else (), setting)
     recorded = recorded_figures(setting.family)
     name = claim.figure
     if name is not None and name not in recorded:
@@ -78,13 +82,13 @@ def source_of(
     # without a figure, the first metric of the dataset's task, which the default evaluation records
     judges = recorded[name] if name is not None else {Evaluation.default_name: _first_metric(setting, recorded)}
     if claim.by is not None:
-        return _by(claim, claim.by, judges, compared, resolve, setting)
+        return _by(claim, claim.by, judges, compared, task, resolve, setting)
     if RECORD in judges:
         return FigureSource(judges[RECORD], None, RECORD)
     fits: dict[str, FigureSource] = {}
     problems: list[Problem] = []
     for judge, figure in judges.items():
-        stage = _judging(judge, _options(judge, compared, name), compared)
+        stage = _judging(judge, _options(judge, compared, name), compared, task)
         problem = check(stage, resolve, setting)
         if problem is None:
             fits[judge] = FigureSource(figure, stage, judge)
@@ -100,6 +104,7 @@ def _by(
     by: str | Mapping[str, object],
     judges: Mapping[str, RecordedFigure],
     compared: Sequence[str],
+    task: str,
     resolve: Callable[[str], Stage],
     setting: Setting,
 ) -> FigureSource | Problem:
@@ -109,7 +114,7 @@ def _by(
         what = claim.figure or "the first metric of a task"
         return "by", f"{judge!r} does not record {what}; recorded by: {listed(one for one in judges if one != RECORD)}"
     try:
-        stage = _judging(judge, {**_options(judge, compared, claim.figure), **options}, compared)
+        stage = _judging(judge, {**_options(judge, compared, claim.figure), **options}, compared, task)
     except ValidationError as error:
         return "by", error.errors()[0]["msg"].removeprefix("Value error, ")
     problem = check(stage, resolve, setting)
@@ -130,10 +135,10 @@ def _options(judge: str, compared: Sequence[str], figure: str | None) -> dict[st
     return {"name": judge, **member.options_to_compare(compared, figure)}
 
 
-def _judging(judge: str, options: Mapping[str, object], compared: Sequence[str]) -> Stage:
+def _judging(judge: str, options: Mapping[str, object], compared: Sequence[str], task: str) -> Stage:
     """The judging stage of a claim."""
     kind, key = (Kind.PROBE, "probes") if judge in Probe.members else (Kind.EVALUATE, "suite")
-    return Stage.model_validate({"kind": kind, "start": list(compared), "corpus": "task", key: [options]})
+    return Stage.model_validate({"kind": kind, "start": list(compared), "corpus": task or MAIN, key: [options]})
 
 
 def required(source: FigureSource | Problem, name: str) -> FigureSource:

@@ -117,6 +117,29 @@ def test_what_transfers_is_trained_here_and_judged_there(tmp_path: Path) -> None
     assert [one.fingerprint for one in same.steps][:-1] == [one.fingerprint for one in found.steps][:-1]
 
 
+MT_DNN = (RECIPES / "mt_dnn.yaml").read_text(encoding="utf-8").partition("variants:")[0]
+
+
+def test_a_stage_of_several_tasks_is_judged_on_that_of_the_others(tmp_path: Path) -> None:
+    recipe = loaded(tmp_path, "system: share, baseline: alone_pairs, metric: accuracy, data: docstring_tasks", MT_DNN)
+    (part,) = dict.fromkeys(measurements(recipe, recipe.claims["known"]).values())
+    assert (part.task, part.stages) == ("pairs", ("alone_pairs", "share"))
+    assert recipe_of_claim(recipe, "known").stages[COMPARISON].corpus == ("pairs",)
+    other = "greater: {system: share, baseline: share2}, metric: accuracy, data: docstring_tasks"
+    stages = MT_DNN.rstrip() + "\n  share2: {like: share}\n"
+    assert _refusal(tmp_path, other, stages).endswith(
+        "claims.known.task: stage 'share' answers pairs, similarity, task; name the one on which it is judged"
+    )
+    recipe = loaded(tmp_path, f"{other}, task: pairs", stages)
+    assert recipe_of_claim(recipe, "known").stages[COMPARISON].corpus == ("pairs",)
+
+
+def _refusal(folder: Path, claim: str, stages: str = STAGES) -> str:
+    with pytest.raises(RecipeError) as refused:
+        loaded(folder, claim, stages)
+    return str(refused.value)
+
+
 REFUSED = {
     "a figure that no judge records": (
         "system: tuned, baseline: frozen_top, figure: perplexty, data: docstrings",
@@ -194,9 +217,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_claim_that_cannot_be_measured_is_refused_with_its_line(tmp_path: Path, name: str) -> None:
     claim, message = REFUSED[name]
-    with pytest.raises(RecipeError) as refused:
-        loaded(tmp_path, claim)
-    text = str(refused.value)
+    text = _refusal(tmp_path, claim)
     assert text.startswith(f"{tmp_path / 'stating.yaml'}:{LINE}: claims.{message}"), text
     assert "\n" not in text
 

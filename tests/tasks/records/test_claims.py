@@ -23,7 +23,7 @@ from pipelines.lineage.store import Store
 from pipelines.recipe.claims import COMPARISON, measurements, recipe_of_claim
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Step, plan
-from pipelines.recipe.schema import Recipe
+from pipelines.recipe.schema import Recipe, Stage
 from pipelines.task_families import TaskFamily
 from tasks.datasets.prepared import Prepared
 from tasks.records.claims import PAGE, RECORDS, record_claim, render_page
@@ -44,17 +44,16 @@ def test_a_claim_trains_what_it_compares_and_nothing_else(name: str, claim: str)
         if COMPARISON in stages:
             assert stages[COMPARISON].kind.judges and stages[COMPARISON].start == part.stages
             needed.add(COMPARISON)
-        while (
-            more := {
-                start
-                for stage in needed
-                if isinstance(start := getattr(stages[stage].start, "untrained", stages[stage].start), str)
-                and "/" not in start
-            }
-            - needed
-        ):
+        while more := {start for stage in needed for start in read_by(stages[stage]) if "/" not in start} - needed:
             needed |= more
         assert set(stages) == needed
+
+
+def read_by(stage: Stage) -> list[str]:
+    """Stages whose models a stage reads."""
+    starts = stage.start if isinstance(stage.start, tuple) else (getattr(stage.start, "untrained", stage.start),)
+    features = [one.from_ for one in stage.features]
+    return [one for one in (*starts, stage.teacher, *features) if isinstance(one, str)]
 
 
 def test_a_claim_that_nobody_makes_is_told(tmp_path: Path) -> None:
@@ -177,7 +176,10 @@ def write_tables(root: Path, name: str) -> Prepared:
     for path in tables.values():
         parquet.write_table(pyarrow.table({"text": ["one", "two"]}), path)
     digests = {one: hashlib.md5(f"{name}/{one}".encode()).hexdigest() for one in tables}
-    return Prepared(name, "en", "text_classification", {}, root, tables, digests, ["a", "b"], {}, {})
+    return Prepared(
+        name=name, language="en", family="text_classification", families={}, folder=root, tables=tables,
+        digests=digests, outputs={}, labels=["a", "b"], summary={}, verdict={},
+    )  # fmt: skip
 
 
 def publish(store: Store, step: Step, right: dict[str, int]) -> None:
