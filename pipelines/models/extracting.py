@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipelines.errors import RecipeError
-from pipelines.models.opening import CONFIG_KEY, ModelRecord, build_network, open_config, open_tokenizer
+from pipelines.models.features import save_feature_tokenizers
+from pipelines.models.opening import (
+    CONFIG_KEY,
+    ModelRecord,
+    build_network,
+    open_config,
+    open_feature_tokenizers,
+    open_tokenizer,
+)
 from pipelines.models.weights import read_weights
 from pipelines.networks.folder import read_json
 
@@ -45,4 +53,5 @@ def extract_task(folder: Path, task: str | None, out: Path) -> Path:
     tokenizer = open_tokenizer(folder)
     network.save_pretrained(out)
     tokenizer.save_pretrained(out)
+    save_feature_tokenizers(open_feature_tokenizers(folder, network.config), out)
     return out

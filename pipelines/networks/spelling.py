@@ -63,7 +63,7 @@ class Speller(nn.Module):
     """
 
     table: Tensor
-    """int16 [V, …]: the letters of each token, PADDING after the last."""
+    """int32 [V, …]: the letters of each token, PADDING after the last."""
     sizes: Tensor
     """int64 [V]: the number of letters of each token."""
     continues: Tensor
@@ -80,9 +80,9 @@ class Speller(nn.Module):
         self.letters = END + 1 + len(special)
         """Number of different letters."""
         self.length = length
-        table = torch.zeros(len(codes), max(map(len, codes)), dtype=torch.int16)
+        table = torch.zeros(len(codes), max(map(len, codes)), dtype=torch.int32)
         for at, one in enumerate(codes):
-            table[at, : len(one)] = torch.tensor(one, dtype=torch.int16)
+            table[at, : len(one)] = torch.tensor(one, dtype=torch.int32)
         continues = torch.zeros(len(codes), dtype=torch.bool)
         continues[list(continuing)] = True
         specials = torch.zeros(len(codes), dtype=torch.bool)

@@ -8,7 +8,8 @@
        ├─ classify   9e81d004  …
        └─ small      0c4422aa  …  ↗ teacher classify 9e81d004
 
-Each model appears once, below the model it started from; its other parents are listed on a line of their own, after ↗.
+Each model appears once, below the model it started from, or that it reads; parents that it did not start from are
+listed on a line of their own, after ↗.
 Everything is read from the store's records; MLflow is only queried to resolve registered names.
 """
 
@@ -183,7 +184,7 @@ def _branch(
         f"{role.removeprefix('subject:') if role.startswith('subject:') else f'{role} {label(records[parent])}'} "
         f"{parent[:SHORT]}"
         for role, parent in record.parents.items()
-        if parent != _main_parent(record, records)
+        if parent != _main_parent(record, records) or role.startswith("features")
     ]
     if record.identity.get("untrained"):
         others.insert(0, "random weights: only the architecture and the vocabulary are the parent's")

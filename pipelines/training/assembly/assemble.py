@@ -21,7 +21,7 @@ from pipelines.models.opening import (
     build_network,
     choose_attention,
     open_config,
-    open_model,
+    open_lines,
     open_tokenizer,
 )
 from pipelines.models.weights import read_weights
@@ -59,7 +59,7 @@ def assemble(
     Random weights come from torch's global generator: seed it first. Raises RecipeError when weights do not match.
     """
     config = _config(stage, start, tokenizer)
-    read = [open_model(folder, accelerator) for folder in features]
+    read = [open_lines(folder, accelerator) for folder in features]
     if read:
         setattr(config, FEATURES, [settings_of(one, opened) for one, opened in zip(stage.features, read, strict=True)])
     choose_attention(config, accelerator)

@@ -77,6 +77,16 @@ def test_random_weights_are_said_to_be_random(builder: Builder) -> None:
     assert "random weights" not in lineage(builder.root, builder.store, general.fingerprint)
 
 
+def test_what_a_model_reads_is_said(builder: Builder) -> None:
+    elmo, vectors = builder.step("elmo", "pretrain"), builder.step("vectors", "pretrain", settings={"size": 1})
+    read = {"features": elmo.fingerprint, "features:1": vectors.fingerprint}
+    tag = builder.step("tag", "finetune", parents=read)
+    text = lineage(builder.root, builder.store, tag.fingerprint)
+    assert f"↗ features elmo {elmo.fingerprint[:8]}, features:1 vectors {vectors.fingerprint[:8]}" in text
+    lines = text.splitlines()
+    assert any(line.startswith("└─ tag@0") for line in lines) and any(line.startswith("vectors") for line in lines)
+
+
 def test_a_table_that_changed_or_went_is_not_counted(builder: Builder) -> None:
     made = builder.regime()
     (builder.root / "data/prepared/docs/task_text.parquet").unlink()

@@ -1,0 +1,47 @@
+"""Two ranks that read frozen networks, and two that train one, have the losses of one rank.
+
+Dropout is off, and the tolerance is that of test_ranks.py.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipelines.lineage.results import METRICS
+from pipelines.recipe.job import Job
+from pipelines.training.ranks.run import run
+from tasks.launchers.local import LocalLauncher
+from tests.pipelines.training.reading_recipe import RUNTIME, reading_plan
+from tests.pipelines.training.test_ranks import Silent
+from tests.steps import ROOT, job_of
+
+
+def lines(out: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (out / METRICS).read_text().splitlines()]
+
+
+def without_dropout(job: Job, ranks: int) -> Job:
+    stage = job.stage.model_copy(update={"dropout": 0.0, "budget": job.stage.budget.model_copy(update={"epochs": 3})})
+    return job.model_copy(update={"stage": stage, "runtime": RUNTIME.model_copy(update={"devices": ranks})})
+
+
+@pytest.mark.parametrize(("stage", "read"), [("tag", ("elmo", "vectors")), ("tuned", ("bert",))])
+def test_two_ranks_agree_with_one(stage: str, read: tuple[str, ...], tmp_path: Path) -> None:
+    plan, tables = reading_plan(tmp_path)
+    folders: dict[str, Path] = {}
+    steps = {step.name: step for step in plan.steps}
+    for name in read:
+        job = job_of(steps[name], folders, tables, tmp_path / name, RUNTIME)
+        run(job)
+        folders[steps[name].fingerprint] = job.out
+    with LocalLauncher(restarts=0).open(ROOT, tmp_path / "log") as launcher:
+        for ranks in (1, 2):
+            job = job_of(steps[stage], folders, tables, tmp_path / f"on-{ranks}", RUNTIME)
+            launcher.run(without_dropout(job, ranks), Silent())
+    one, two = lines(tmp_path / "on-1"), lines(tmp_path / "on-2")
+    assert len(one) == len(two) > 3
+    for alone, together in zip(one, two, strict=True):
+        assert together == pytest.approx(alone, rel=1e-4, abs=1e-5)
