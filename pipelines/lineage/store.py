@@ -113,6 +113,8 @@ class Store:
                 if name.parts[0] not in (SCRATCH, RESULT, RECORD):
                     flush(path)
                     files[name.as_posix()] = FileDigest(sha256=digest_file(path), bytes=path.stat().st_size)
+            for folder in sorted({parent for name in files for parent in Path(name).parents} - {Path()}):
+                flush(work / folder)
             sealed = provenance.model_copy(update={"files": files}).sealed()
             write_text_atomically(work / RECORD, sealed.to_json(), work / SCRATCH / RECORD, flushed=True)
             return self._move(work)

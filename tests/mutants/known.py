@@ -11,6 +11,7 @@ EXPORT = "tests/pipelines/training/test_export.py"
 CLIPPING = "tests/pipelines/training/test_clipping.py"
 CLAIMS = "tests/tasks/records/test_claims.py"
 WHOLE = f"{PUBLISHING}::test_an_artifact_is_flushed_whole_and_then_renamed_into_its_place"
+NAMES = f"{PUBLISHING}::test_the_names_in_subfolders_are_on_the_disk_before_the_record"
 VOUCHES = f"{PUBLISHING}::test_a_record_vouches_for_nothing_that_is_not_on_the_disk"
 BEST = f"{EXPORT}::test_the_weights_of_the_best_validation_are_left_and_of_two_the_earlier"
 FORMS = "tests/pipelines/judging/claims/test_forms.py::test_greater_is_the_paired_difference_number_for_number"
@@ -47,6 +48,12 @@ KNOWN = {
         "        flush(work)\n",
         "",
         (WHOLE,),
+    ),
+    "names in subfolders of an artifact not flushed": Mutant(
+        "pipelines/lineage/store.py",
+        "                flush(work / folder)\n",
+        "                pass\n",
+        (NAMES,),
     ),
     "name of an artifact not flushed": Mutant(
         "pipelines/lineage/store.py",

@@ -81,6 +81,20 @@ def test_a_record_vouches_for_nothing_that_is_not_on_the_disk(tmp_path: Path, di
         assert disk.flushed_before(path, written), f"{path.name} was not on the disk when the record was given its name"
 
 
+def test_the_names_in_subfolders_are_on_the_disk_before_the_record(tmp_path: Path, disk: Disk) -> None:
+    store = Store(tmp_path / "store")
+    work = store.workspace(NAME)
+    fill(work)
+    (work / "deep" / "deeper").mkdir()
+    (work / "deep" / "deeper" / "0.bin").write_bytes(b"0")
+    folder = store.publish(record(NAME)).folder
+    (written,) = [moment for moment, _, target in disk.named if target == work / RECORD]
+    for path in (folder / "deep", folder / "deep" / "deeper"):
+        times = sum(inode == path.stat().st_ino for _, inode in disk.flushed)
+        assert times == 1, f"the names in {path.name} were flushed {times} times"
+        assert disk.flushed_before(path, written), f"the names in {path.name} may be lost after a power cut"
+
+
 @pytest.mark.parametrize("flushed", [True, False])
 def test_a_file_gets_its_name_in_one_rename(tmp_path: Path, disk: Disk, flushed: bool) -> None:
     path = tmp_path / "record.json"
