@@ -68,9 +68,9 @@ def parts_of(stage: Stage) -> set[Part]:
 
 @cache
 def where_used() -> dict[Part, str]:
-    """Part → the first stage of a recipe that it is a part of."""
+    """Part → the first stage of a recipe that it is a part of; one that trains, if there is one."""
     found: dict[Part, str] = {}
-    for name, stage in stages().items():
+    for name, stage in sorted(stages().items(), key=lambda item: not item[1].trains):
         for part in sorted(parts_of(stage)):
             found.setdefault(part, name)
     return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.components import Component
+from pipelines.components.declared import DeclaredBatch, wrap_own
 from pipelines.vocabulary import Ability, Field
 
 if TYPE_CHECKING:
@@ -22,8 +24,14 @@ class AttentionPattern(Component):
 
     needs: ClassVar[frozenset[Field]] = frozenset()
     """Fields that `visible` reads."""
+    may_read: ClassVar[frozenset[Field]] = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
+    """Fields that `visible` reads where a batch has them. Any other is refused."""
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset({Ability.VISIBILITY})
     """Abilities that a backbone must offer to be restricted so."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        wrap_own(cls, "visible", _visible_of_declared)
 
     @abstractmethod
     def visible(self, batch: FieldArrays) -> NDArray[np.bool_] | None:
@@ -49,6 +57,18 @@ class AttentionPattern(Component):
         # a softmax over no token at all would be undefined: padding attends to itself
         result[:, np.arange(length), np.arange(length)] = True
         return {**batch, Field.VISIBLE: result}
+
+
+def _visible_of_declared(visible: Callable[..., Any]) -> Callable[..., Any]:
+    """`visible` with a batch that refuses fields which the pattern does not declare."""
+
+    def read(self: AttentionPattern, batch: FieldArrays) -> NDArray[np.bool_] | None:
+        result: NDArray[np.bool_] | None = visible(
+            self, DeclaredBatch(batch, self, self.needs | self.may_read, "`needs` or `may_read`")
+        )
+        return result
+
+    return read
 
 
 def same(values: NDArray[np.int64]) -> NDArray[np.bool_]:

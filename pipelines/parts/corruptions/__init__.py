@@ -4,6 +4,7 @@ batch."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.components import Component
+from pipelines.components.declared import DeclaredBatch, wrap_own
 from pipelines.vocabulary import Field
 
 Arrays: TypeAlias = dict[Field, NDArray[Any]]
@@ -42,6 +44,8 @@ class Corruption(Component):
 
     needs: ClassVar[frozenset[Field]] = frozenset({Field.INPUT_IDS})
     """Fields that `apply` reads."""
+    may_read: ClassVar[frozenset[Field]] = frozenset()
+    """Fields that `apply` reads where a batch has them. Any other is refused."""
     provides: ClassVar[frozenset[Field]]
     """Fields that `apply` adds."""
     needs_tokens: ClassVar[frozenset[str]] = frozenset()
@@ -50,6 +54,10 @@ class Corruption(Component):
     """Fields that are invalid afterwards, because `apply` moves or removes tokens."""
     segments: ClassVar[int] = 1
     """Number s of adjacent parts of a passage that become rows of one batch: rows 0 … B/s − 1 are the first parts."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        wrap_own(cls, "apply", _applied_to_declared)
 
     @property
     def token_types(self) -> int:
@@ -63,3 +71,13 @@ class Corruption(Component):
         A corruption that moves or removes tokens does the same to their values in every field that `is_channel`, unless
         it `replaces` it.
         """
+
+
+def _applied_to_declared(apply: Callable[..., Arrays]) -> Callable[..., Arrays]:
+    """`apply` with a batch that refuses fields which the corruption does not declare."""
+
+    def applied(self: Corruption, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
+        view = DeclaredBatch(batch, self, self.needs | self.may_read, "`needs` or `may_read`")
+        return apply(self, view, tokens, random)
+
+    return applied

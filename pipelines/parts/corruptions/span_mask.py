@@ -25,6 +25,7 @@ class SpanMask(Masking, name="span_mask"):
     """
 
     paper = "arXiv:1907.10529"
+    may_read = frozenset({Field.WORD_STARTS})
     provides = frozenset({Field.MASKED_POSITIONS, Field.MASKED_LABELS, Field.SPAN_EDGES, Field.SPAN_OFFSETS})
 
     rate: float = Option(0.15, gt=0, le=0.5)

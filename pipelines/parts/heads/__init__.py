@@ -11,11 +11,12 @@ called in this order:
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pipelines.components import Component
+from pipelines.components.declared import DeclaredBatch, whole, wrap_own
 from pipelines.parts.architectures import Architecture
 from pipelines.vocabulary import Ability, Field, Signal
 
@@ -46,7 +47,9 @@ class Head(Component):
     """A task-specific module on a backbone, with the encoding of its inputs and the decoding of its outputs."""
 
     needs: ClassVar[frozenset[Field]] = frozenset({Field.INPUT_IDS})
-    """Fields that `signals` reads. In a labelled batch they come from `encode`."""
+    """Fields that `signals` and `answer` read. In a labelled batch they come from `encode`."""
+    may_read: ClassVar[frozenset[Field]] = frozenset({Field.ATTENTION_MASK})
+    """Fields that they read where a batch has them, besides those of `backbone_inputs`. Any other is refused."""
     provides: ClassVar[frozenset[Signal]]
     """Signals that `signals` can compute."""
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset()
@@ -65,6 +68,11 @@ class Head(Component):
     """Required features of the tokenizer (`Tokenizer.offers`): `counts`."""
     annotates: ClassVar[bool] = False
     """Whether `encode` puts the channels of the task's annotations alongside the tokens."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        wrap_own(cls, "signals", _signals_of_declared)
+        wrap_own(cls, "answer", _answer_from_declared)
 
     def unfit(self, family: TaskFamily) -> str | None:
         """Why this head, with its options, cannot encode examples of a task family that it `reads`; None if it can."""
@@ -120,6 +128,36 @@ class Head(Component):
         raise NotImplementedError(f"head {self.name}: for plain text only, it does not answer labelled examples")
 
 
+def _declared(head: Head, batch: Batch) -> Batch:
+    return DeclaredBatch(batch, head, head.needs | head.may_read, "`needs` or `may_read`")
+
+
+def _signals_of_declared(signals: Callable[..., dict[Signal, Any]]) -> Callable[..., dict[Signal, Any]]:
+    """`signals` with a batch that refuses fields which the head does not declare."""
+
+    def read(self: Head, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+        return signals(self, network, _declared(self, batch), requested)
+
+    return read
+
+
+def _answer_from_declared(answer: Callable[..., list[Answer]]) -> Callable[..., list[Answer]]:
+    """`answer` with batches that refuse fields which the head does not declare."""
+
+    def read(
+        self: Head,
+        network: PreTrainedModel,
+        encoded: EncodedExamples,
+        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
+        task: Task,
+        tokenizer: PreTrainedTokenizerFast,
+    ) -> list[Answer]:
+        declared = ((items, _declared(self, batch), signals) for items, batch, signals in outputs)
+        return answer(self, network, encoded, declared, task, tokenizer)
+
+    return read
+
+
 def backbone_inputs(batch: Batch, network: PreTrainedModel) -> dict[str, Any]:
     """Keyword arguments for the Hugging Face backbone of `network` from `batch`.
 
@@ -130,6 +168,7 @@ def backbone_inputs(batch: Batch, network: PreTrainedModel) -> dict[str, Any]:
         *(Field.INPUT_IDS, Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS, Field.POSITION_IDS, Field.VISIBLE),
         *(Field.FEATURE_IDS, Field.FEATURE_MASK, Field.FEATURE_WORDS, Field.FEATURE_STATES),
     )
+    batch = whole(batch)  # what a backbone reads is no declaration of the head's
     inputs: dict[str, Any] = {str(name): batch[name] for name in names if name in batch}
     if Field.POSITION_IDS in batch and (architecture := Architecture.of(network.config)) is not None:
         inputs[str(Field.POSITION_IDS)] = batch[Field.POSITION_IDS] + architecture.first_position(network.config)

@@ -22,6 +22,7 @@ class CausalLMHead(Head, name="causal_lm"):
     """
 
     paper = "Radford et al. 2018"
+    may_read = frozenset({Field.ATTENTION_MASK, Field.MEMORY})
     provides = frozenset({Signal.NEXT_LOGITS, Signal.HIDDEN_STATES, Signal.POOLED, Signal.MEMORY, Signal.ACTIVATIONS})
     needs_abilities = frozenset({Ability.CAUSAL})
     needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {

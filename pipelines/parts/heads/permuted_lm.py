@@ -24,6 +24,7 @@ class PermutedLMHead(Head, name="permuted_lm"):
 
     paper = "arXiv:1906.08237"
     needs = frozenset({Field.INPUT_IDS, Field.PERMUTATION_MASK, Field.TARGET_MAPPING})
+    may_read = frozenset({Field.ATTENTION_MASK, Field.MEMORY})
     provides = frozenset({Signal.MASKED_LOGITS, Signal.HIDDEN_STATES, Signal.POOLED, Signal.MEMORY})
     needs_abilities = frozenset({Ability.TWO_STREAM})
     needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {Signal.MEMORY: Ability.MEMORY}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from pipelines.components import Component
+from pipelines.components.declared import DeclaredBatch, whole, wrap_own
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ class TrainingStep:
         """
         key = (name, self.requested if requested is None else requested)
         if key not in self._companion_signals:
-            self._companion_signals[key] = self.forward_companion(name, self.batch, key[1])
+            # a companion has declarations of its own
+            self._companion_signals[key] = self.forward_companion(name, whole(self.batch), key[1])
         return self._companion_signals[key]
 
 
@@ -87,7 +89,9 @@ class Objective(Component):
     """One or several terms of the loss. A pure function of the training step."""
 
     needs_fields: ClassVar[frozenset[Field]] = frozenset()
-    """Fields of the batch that `rewrite` or `loss` reads."""
+    """Fields of the batch that `rewrite`, `loss` or `counts` reads."""
+    may_read: ClassVar[frozenset[Field]] = frozenset()
+    """Fields that they read where a batch has them, or that `rewrite` adds for `loss`. Any other is refused."""
     needs_signals: ClassVar[frozenset[Signal]] = frozenset()
     """Signals of the trained network that `loss` reads."""
     needs_teacher: ClassVar[bool] = False
@@ -97,6 +101,12 @@ class Objective(Component):
     compares_rows: ClassVar[bool] = False
     """Whether a row's contribution to the loss depends on the other rows of its batch. Its terms are then those of the
     whole batch on every rank, computed with `step.all_gather`."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        wrap_own(cls, "rewrite", _step_of_declared)
+        wrap_own(cls, "loss", _step_of_declared)
+        wrap_own(cls, "counts", _counts_of_declared)
 
     weight: float = 1.0
     """Factor of this objective's terms in the loss."""
@@ -126,3 +136,32 @@ class Objective(Component):
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
         """Number of elements of `batch` that each term of `loss` averages over, by name: the weight of a micro-batch's
         mean."""
+
+
+def _step_of_declared(method: Callable[[Any, TrainingStep], Any]) -> Callable[[Any, TrainingStep], Any]:
+    """`rewrite` or `loss` with a batch that refuses fields which the objective does not declare."""
+
+    def read(self: Objective, step: TrainingStep) -> Any:
+        batch = step.batch
+        step.batch = view = _declared(self, batch)
+        try:
+            result = method(self, step)
+        finally:
+            step.batch = batch
+        return batch if result is view else result
+
+    return read
+
+
+def _counts_of_declared(counts: Callable[..., dict[str, int]]) -> Callable[..., dict[str, int]]:
+    """`counts` with a batch that refuses fields which the objective does not declare."""
+
+    def read(self: Objective, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
+        return counts(self, _declared(self, batch), network)
+
+    return read
+
+
+def _declared(objective: Objective, batch: Batch) -> Batch:
+    declared = objective.needs_fields | objective.may_read
+    return DeclaredBatch(batch, objective, declared, "`needs_fields` or `may_read`")

@@ -22,6 +22,7 @@ class ActivationRegularization(Objective, name="activation_regularization"):
     """
 
     paper = "arXiv:1708.01009"
+    may_read = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
     needs_signals = frozenset({Signal.ACTIVATIONS})
 
     size: float = Option(2.0, ge=0)

@@ -22,6 +22,7 @@ class BidirectionalLM(Objective, name="bidirectional_lm"):
     """
 
     paper = "arXiv:1802.05365"
+    may_read = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
     needs_signals = frozenset({Signal.BIDIRECTIONAL_LOGITS, Signal.BIDIRECTIONAL_TARGETS})
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:

@@ -21,6 +21,7 @@ class CausalLM(Objective, name="causal_lm"):
     """
 
     paper = "Radford et al. 2018"
+    may_read = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK, Field.DOCUMENT_STARTS})
     needs_signals = frozenset({Signal.NEXT_LOGITS})
 
     specials: bool = True

@@ -19,6 +19,7 @@ class HierarchicalSoftmax(Objective, name="hierarchical_softmax"):
     """Negative log-probability of all turns on the path to the word, mean over the batch's predictions."""
 
     paper = "arXiv:1310.4546"
+    needs_fields = frozenset({Field.CONTEXTS})
     needs_signals = frozenset({Signal.PATH_LOGITS, Signal.PATH_TURNS})
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:

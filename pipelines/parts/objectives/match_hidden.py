@@ -24,6 +24,7 @@ class MatchHidden(Objective, name="match_hidden"):
     """
 
     paper = "arXiv:1909.10351"
+    may_read = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
     needs_signals = frozenset({Signal.HIDDEN_STATES})
     needs_teacher = True
 

@@ -18,6 +18,7 @@ class MatchLogits(Objective, name="match_logits"):
     """Cross-entropy between softened distributions, times temperature² to keep the magnitude of the gradient (§2.1)."""
 
     paper = "arXiv:1503.02531"
+    may_read = frozenset({Field.INPUT_IDS, Field.CHOICES})
     needs_signals = frozenset({Signal.LOGITS})
     needs_teacher = True
 

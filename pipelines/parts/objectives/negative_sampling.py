@@ -18,6 +18,7 @@ class NegativeSampling(Objective, name="negative_sampling"):
     """−log σ(score of the true word) − Σ log σ(−score of each negative), mean over the batch's predictions."""
 
     paper = "arXiv:1310.4546"
+    needs_fields = frozenset({Field.CONTEXTS})
     needs_signals = frozenset({Signal.NOISE_LOGITS})
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:

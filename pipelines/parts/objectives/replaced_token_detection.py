@@ -30,6 +30,7 @@ class ReplacedTokenDetection(Objective, name="replaced_token_detection"):
 
     paper = "arXiv:2003.10555"
     needs_fields = frozenset({Field.MASKED_POSITIONS, Field.MASKED_LABELS})
+    may_read = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK, Field.REPLACED})
     needs_signals = frozenset({Signal.REPLACED_LOGITS})
     companion_heads = frozenset({"masked_lm"})
 

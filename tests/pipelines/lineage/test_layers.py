@@ -19,7 +19,8 @@ from pipelines.lineage.source import closure
 from tests.steps import ROOT
 
 TRAINING = """
-components corpora corpora.engines corpora.engines.work corpora.shards corpora.shards.folders corpora.shards.tables
+components components.declared
+corpora corpora.engines corpora.engines.work corpora.shards corpora.shards.folders corpora.shards.tables
 corpora.shards.tally corpora.shards.writing errors lineage lineage.disk lineage.fingerprint lineage.results
 lineage.source lineage.weights models models.classifier models.features models.opening models.reading models.weights
 networks networks.channel_embeddings networks.document_attention networks.folder networks.masked_softmax
