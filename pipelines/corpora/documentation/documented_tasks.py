@@ -9,6 +9,7 @@ By the columns of the family:
 - text_a, text_b, label (number): descriptions of two functions, and 5 times the Jaccard index of their parameters'
 names.
 - tokens, tags: entries of a list of parameters; their names and types are the entities.
+- tokens, boxes, tags, page: a page with its headers, names, types and descriptions (`pages`).
 - context, question, answers: what is the type of the parameter x? One question in four is about a parameter that is not
 in the list.
 - context, question, choices, answer: which of four summaries belongs to this description? All are from one subpackage.
@@ -29,6 +30,7 @@ from typing import Any
 
 from pipelines.corpora.documentation.docstrings import task_rows
 from pipelines.corpora.documentation.numpydoc import DocumentedParameter, ParsedDocstring, parse_docstring
+from pipelines.corpora.documentation.pages import pages
 from pipelines.corpora.examples.files import Example
 from pipelines.corpora.settings.task import DocumentationTask
 from pipelines.errors import DataError
@@ -119,6 +121,13 @@ def _tagged(entries: Sequence[_Entry]) -> EntryExamples:
             _add(tokens, tags, _first_sentence(parameter), None)
         if tokens:
             yield entry, {"tokens": tokens, "tags": tags}
+
+
+def _laid_out(entries: Sequence[_Entry]) -> EntryExamples:
+    for entry in entries:
+        for page in pages(entry.text):
+            if any(word.kind for word in page.words):
+                yield entry, {"tokens": page.tokens, "boxes": page.boxes, "tags": page.tags, "page": page.size}
 
 
 def _questions(entries: Sequence[_Entry]) -> EntryExamples:
@@ -214,6 +223,7 @@ _MAKERS: dict[frozenset[str], Callable[[Sequence[_Entry]], EntryExamples]] = {
     _columns(text_a="string", text_b="string", label="string"): _pairs,
     _columns(text_a="string", text_b="string", label="double"): _similarities,
     _columns(tokens="list<string>", tags="list<string>"): _tagged,
+    _columns(tokens="list<string>", boxes="list<list<int64>>", tags="list<string>", page="list<int64>"): _laid_out,
     _columns(context="string", question="string", **_SPANS): _questions,
     _columns(context="string", question="string", choices="list<string>", answer="int64"): _choices,
     _columns(source="string", target="string"): _summaries,

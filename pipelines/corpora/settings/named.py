@@ -70,7 +70,9 @@ class NamedCorpus(StrictSettings):
             if name in ("text", "source", "collection"):
                 _refuse(f"every corpus has a column {name!r}; the declared ones stand beside it", "columns", name)
         for source in self.sources if self.columns else []:
-            if isinstance(source, DocumentationSource) or source.format is not None:
+            if isinstance(source, DocumentationSource):
+                _check_documentation(source, self.columns)
+            elif source.format is not None:
                 _refuse(f"{source.location} has texts only, no columns; name files of jsonl, csv, tsv or parquet")
         for source in self.sources:
             if isinstance(source, ReadSource) and (
@@ -78,6 +80,14 @@ class NamedCorpus(StrictSettings):
             ):
                 _refuse(f"values: {unknown[0]!r} is not a declared column; add it to columns", "columns")
         return self
+
+
+def _check_documentation(source: DocumentationSource, declared: Mapping[str, str]) -> None:
+    for name, kind in declared.items():
+        if source.columns.get(name) != kind:
+            has = ", ".join(f"{name}: {kind}" for name, kind in source.columns.items())
+            known = f"has the columns {{{has}}}" if has else "has texts only, no columns; pages have some (form: pages)"
+            _refuse(f"the documentation {source.location!r} {known}", "columns", name)
 
 
 def _refuse(message: str, *path: str) -> NoReturn:

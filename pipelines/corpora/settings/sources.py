@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pipelines.components import did_you_mean
+from pipelines.corpora.documentation.pages import COLUMNS as PAGE_COLUMNS
 from pipelines.corpora.duplicates.overlap import text_key
 from pipelines.corpora.reading.addresses import is_address, secret_in, secret_in_address
 from pipelines.corpora.reading.options import LONGEST_DOCUMENT, ReadOptions
@@ -170,6 +171,13 @@ class DocumentationSource(NamedSource):
     """Documentation strings of the standard library and of the installed dependencies of Cursus."""
 
     documentation: Literal["general", "domain"]
+    form: Literal["texts", "pages"] = Field(default="texts", exclude_if=lambda form: form == "texts")
+    """`pages`: pages of words with their boxes, in columns that a named corpus may declare. `texts`: texts alone."""
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Columns that a named corpus may declare besides the text, and their types."""
+        return PAGE_COLUMNS if self.form == "pages" else {}
 
     @property
     def location(self) -> str:

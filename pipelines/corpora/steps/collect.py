@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.corpora.documentation.documented_tasks import documented_examples
 from pipelines.corpora.examples.files import Example, ExampleReader
 from pipelines.corpora.examples.side_tables import read_side_tables
@@ -22,7 +21,7 @@ from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import write_json
 from pipelines.corpora.steps.drawing import assign_parts
 from pipelines.corpora.steps.pinned_sources import check_unchanged
-from pipelines.corpora.steps.sources import texts, units_of
+from pipelines.corpora.steps.sources import documented, texts, units_of
 from pipelines.corpora.steps.step import COUNTS, begin, history, run_step
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
@@ -116,7 +115,7 @@ def _by_label(task: TextsOfLabelTask, root: Path, tally: Tally) -> Iterator[tupl
     for label, sources in task.texts_of_label.items():
         for source in sources:
             labelled_texts = (
-                documentation(source.documentation)
+                ((text, where) for text, where, _ in documented(source))
                 if isinstance(source, DocumentationSource)
                 else texts(source, root, tally)
             )

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.corpora.documentation.docstrings import documentation
+from pipelines.corpora.documentation.pages import pages
 from pipelines.corpora.examples.tagged_words import tagged_line
 from pipelines.corpora.reading import parts_of, read_text_records
 from pipelines.corpora.reading.flaws import count_flaws, refuse_and_suggest_skipping
@@ -38,7 +39,11 @@ class SourceTexts:
     def __call__(self, tally: Tally) -> Iterator[Row]:
         collection = self.source.collection
         if isinstance(self.source, DocumentationSource):
-            return ((text, where, collection) for text, where in documentation(self.source.documentation))
+            names = [name for name, _ in self.columns]
+            return (
+                (text, where, collection, *(values[name] for name in names))
+                for text, where, values in documented(self.source)
+            )
         rows = _read(self.source, self.parts, tally, dict(self.columns))
         return ((text, where, collection, *values) for text, where, values in rows)
 
@@ -55,13 +60,23 @@ def units_of(
     total = 0
     for source in sources:
         if isinstance(source, DocumentationSource):
-            units.append(WriteShards(f"{len(units):05d}", schema, SourceTexts(source)))
+            texts_of_source = SourceTexts(source, columns=tuple((columns or {}).items()))
+            units.append(WriteShards(f"{len(units):05d}", schema, texts_of_source))
             continue
         for group in group_parts(parts_of_source(source, root)):
             unit = SourceTexts(source, group, tuple((columns or {}).items()))
             units.append(WriteShards(f"{len(units):05d}", schema, unit))
             total += sum(part.weight for part in group)
     return units, total
+
+
+def documented(source: DocumentationSource) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield `text, source` and the values of `source.columns` of the documentation: of its texts, or of their pages."""
+    for text, where in documentation(source.documentation):
+        if source.form == "texts":
+            yield text, where, {}
+        else:
+            yield from ((page.text, f"{where}#{number}", page.columns()) for number, page in enumerate(pages(text), 1))
 
 
 def parts_of_source(source: FileSource | PackageSource, root: Path) -> Iterator[Part]:
