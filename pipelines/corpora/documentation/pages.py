@@ -26,8 +26,6 @@ WIDTH = 80
 """Width of a page in characters; a page with a longer line is as wide as that line."""
 FEWEST = 12
 """Fewest words of a page; what remains of a text on its last page may be less, and is left out."""
-COLUMNS = {"tokens": "list<string>", "boxes": "list<list<int64>>", "page": "list<int64>"}
-"""Columns of a page in a corpus, besides its text, and their types."""
 
 _HEADER = re.compile(r"[A-Z][\w ]*")
 _RULE = re.compile(r"(-{3,}|={3,}) *")
@@ -103,7 +101,7 @@ class Page:
         ]
 
     def columns(self) -> Mapping[str, Any]:
-        """Values of COLUMNS."""
+        """Values of the columns of a corpus of pages, besides the text."""
         return {"tokens": self.tokens, "boxes": self.boxes, "page": self.size}
 
 

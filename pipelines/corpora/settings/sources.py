@@ -22,10 +22,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pipelines.components import did_you_mean
-from pipelines.corpora.documentation.pages import COLUMNS as PAGE_COLUMNS
 from pipelines.corpora.duplicates.overlap import text_key
 from pipelines.corpora.reading.addresses import is_address, secret_in, secret_in_address
 from pipelines.corpora.reading.options import LONGEST_DOCUMENT, ReadOptions
+
+PAGE_COLUMNS = {"tokens": "list<string>", "boxes": "list<list<int64>>", "page": "list<int64>"}
+"""Columns of a page of documentation, besides its text, and their types."""
 
 
 class StrictSettings(BaseModel):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpora.documentation import docstrings
-from pipelines.corpora.documentation.pages import COLUMNS, FEWEST, LINES, Page, laid_out_words, pages
+from pipelines.corpora.documentation.pages import FEWEST, LINES, Page, laid_out_words, pages
 from pipelines.corpora.settings.dataset import load_dataset
-from pipelines.corpora.settings.sources import DocumentationSource
+from pipelines.corpora.settings.sources import PAGE_COLUMNS, DocumentationSource
 from pipelines.corpora.steps import sources
 from pipelines.errors import RecipeError
 from pipelines.task_families import TaskFamily
@@ -105,7 +105,7 @@ def test_a_corpus_of_pages_has_their_columns(monkeypatch: pytest.MonkeyPatch, tm
     ((text, where, values),) = sources.documented(source)
     page: Page = next(pages(TEXT))
     assert text == join_words(values["tokens"]) == page.text and where == "m.py:module#1"
-    assert values.keys() == COLUMNS.keys() and values["boxes"] == page.boxes
+    assert values.keys() == PAGE_COLUMNS.keys() and values["boxes"] == page.boxes
     plain = DocumentationSource.model_validate({"documentation": "domain"})
     assert list(sources.documented(plain)) == [(TEXT, "m.py:module", {})]
     assert "form" not in plain.model_dump() and source.model_dump()["form"] == "pages"
