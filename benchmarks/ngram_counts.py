@@ -24,7 +24,8 @@ from pipelines.parts.estimates import CountingUnit, TokenFile, Workspace
 from pipelines.parts.estimates.kneser_ney import KneserNey
 from pipelines.parts.tokenizers.gpt_bpe import GPTBPE
 from pipelines.training.batches.reading_texts import read_beginning
-from pipelines.training.batches.token_shards import end_of_document, token_stream
+from pipelines.training.batches.special_tokens import end_of_document
+from pipelines.training.batches.token_shards import token_stream
 from pipelines.training.batches.token_stream import TOKENS, TokenStream
 
 if TYPE_CHECKING:

@@ -44,6 +44,9 @@ class Field(StrEnum):
     to each other. Absent where a row is read as one text."""
     WORD_STARTS = "word_starts"
     """int64 [B, L]: 1 where a token begins a word of the segmentation, 0 inside a word."""
+    TEXTS = "texts"
+    """int64 [B, L]: number of the text, from 0 and within its document, that a token belongs to. Absent where documents
+    are single texts."""
     VISIBLE = "visible"
     """bool [B, L, L]: whether token i attends to token j. Absent where every token attends to all that is not padding,
     or to its own document."""
@@ -123,7 +126,11 @@ class Field(StrEnum):
     @property
     def is_channel(self) -> bool:
         """Whether the field has values alongside every token of a row, which move and disappear with the tokens."""
-        return self is Field.WORD_STARTS or self._name_ not in Field._member_map_
+        return self in KNOWN_CHANNELS or self._name_ not in Field._member_map_
+
+
+KNOWN_CHANNELS = frozenset({Field.WORD_STARTS, Field.TEXTS})
+"""Fields of the vocabulary that are channels: what segmentations and stages with several texts make."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +152,7 @@ class Channel:
     """Values at the special tokens before a text, and at those after it; None: the value of the nearest token."""
 
     def __post_init__(self) -> None:
-        if self.name in Field.__members__.values() and self.name != Field.WORD_STARTS:
+        if self.name in Field.__members__.values() and self.name not in KNOWN_CHANNELS:
             raise ValueError(f"a batch already has a field {self.name!r}: give the channel another name")
         Field.of_channel(self.name)
 
@@ -157,6 +164,11 @@ class Channel:
 
 WORD_STARTS = Channel(Field.WORD_STARTS, size=2, padding=1, edges=(1, 1))
 """The channel of a segmentation: whether a token begins a word."""
+
+
+def numbered_texts(count: int) -> list[Channel]:
+    """The channel of documents that consist of `count` texts; none for documents of one text."""
+    return [Channel(Field.TEXTS, size=count)] if count > 1 else []
 
 
 TOKEN_INDICES = frozenset({Field.MASKED_POSITIONS, Field.SPAN_EDGES})

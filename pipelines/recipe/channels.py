@@ -8,16 +8,18 @@ from collections import Counter
 from pipelines.errors import DataError
 from pipelines.parts.annotations import Annotation
 from pipelines.parts.heads import Head
+from pipelines.recipe.document_texts import check_texts
 from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
 from pipelines.task_families import TaskFamily
-from pipelines.vocabulary import WORD_STARTS, Channel
+from pipelines.vocabulary import WORD_STARTS, Channel, numbered_texts
 
 
 def stage_channels(stage: Stage) -> list[Channel]:
-    """The channels alongside the tokens of a stage's rows; word starts only on plain text."""
+    """The channels alongside the tokens of a stage's rows; word starts and numbers of texts only on plain text."""
     words = [WORD_STARTS] if stage.segmentation is not None and stage.kind.reads_plain_text else []
-    return [*words, *(channel for one in stage.annotations for channel in one.channels)]
+    texts = numbered_texts(len(stage.texts)) if stage.kind.reads_plain_text else []
+    return [*words, *texts, *(channel for one in stage.annotations for channel in one.channels)]
 
 
 def check_channels(stage: Stage, setting: Setting) -> Problem | None:
@@ -26,7 +28,7 @@ def check_channels(stage: Stage, setting: Setting) -> Problem | None:
     names = Counter(channel.name for channel in stage_channels(stage))
     if twice := next((name for name, count in names.items() if count > 1), None):
         return "annotations", f"two parts of this stage make the channel {twice!r}; keep one"
-    return _check_annotations(stage, setting) or _check_embeddings(stage)
+    return check_texts(stage, setting) or _check_annotations(stage, setting) or _check_embeddings(stage)
 
 
 def _check_annotations(stage: Stage, setting: Setting) -> Problem | None:

@@ -34,6 +34,7 @@ class Line(StrictModel):
     """One line of a stage. Keys that are not given have the value of the stage; they mean what they mean there."""
 
     corpus: tuple[str, ...] = Field((), exclude_if=lambda value: not value)
+    texts: tuple[str, ...] = Field((), exclude_if=lambda value: not value)
     segmentation: SerializeAsAny[Segmentation] | None = Field(None, exclude_if=lambda value: value is None)
     annotations: tuple[SerializeAsAny[Annotation], ...] | None = Field(None, exclude_if=lambda value: value is None)
     layout: SerializeAsAny[Layout] | None = Field(None, exclude_if=lambda value: value is None)
@@ -46,7 +47,7 @@ class Line(StrictModel):
     weight: float = Field(1.0, gt=0)
     """Factor of this line's loss."""
 
-    @field_validator("corpus", "annotations", "corruption", "objective", mode="before")
+    @field_validator("corpus", "texts", "annotations", "corruption", "objective", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
         return as_list(value)

@@ -31,7 +31,7 @@ class Setting:
     """Name of the dataset's task family."""
     language: str | None = None
     """ISO 639 code."""
-    corpora: tuple[str, ...] | None = None
-    """Names of its further corpora."""
+    corpora: Mapping[str, Mapping[str, str]] | None = field(default=None, hash=False)
+    """Its further corpora, and the types of their columns besides `text`."""
     tasks: Mapping[str, str] | None = field(default=None, hash=False)
     """Its named tasks, and the name of the family of each."""

@@ -94,6 +94,9 @@ class Stage(StrictModel):
     """Stage from which every key that is not given here is inherited."""
     corpus: tuple[str, ...] = ()
     """What this stage reads: general, domain, task_text, task, or further corpora and tasks that the dataset names."""
+    texts: tuple[str, ...] = Field((), exclude_if=lambda value: not value)
+    """Columns of the corpus whose texts, one after the other, are a document of plain text, such as a sentence and its
+    translation; without: its column `text`."""
     tokenizer: SerializeAsAny[Tokenizer] | None = None
     vocabulary: NewWords | None = None
     """Words to add to the vocabulary of the start."""
@@ -139,6 +142,7 @@ class Stage(StrictModel):
 
     @field_validator(
         "corpus",
+        "texts",
         "annotations",
         "features",
         "corruption",

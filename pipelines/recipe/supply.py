@@ -17,6 +17,8 @@ from pipelines.recipe.tables import task_words
 from pipelines.recipe.tokenizing import check_tokens
 from pipelines.vocabulary import Field, Signal
 
+SEVERAL_TEXTS = "; name the columns that make up a document, as in texts: [text, translation]"
+
 
 def finds_words(segmentation: type[Segmentation], language: str | None) -> bool:
     """Whether `segmentation` finds the words of `language`; True when the language is unknown."""
@@ -57,11 +59,13 @@ def check_supply(stage: Stage, setting: Setting) -> Problem | None:
             ]
             return (
                 "corruption",
-                f"{corruption.name} needs {listed(lacking)}, which no part before it provides{_hint(offers)}",
+                f"{corruption.name} needs {listed(lacking)}, which no part before it provides{_hint(offers)}"
+                f"{SEVERAL_TEXTS if Field.TEXTS in lacking else ''}",
             )
         if unfit := check_tokens(stage, corruption.name, corruption.needs_tokens):
             return "corruption", unfit
-        if Field.DOCUMENT_STARTS in fields and (provided := corruption.provides & stage.layout.provides):
+        provided = (corruption.provides - corruption.continues) & stage.layout.provides
+        if Field.DOCUMENT_STARTS in fields and provided:
             return (
                 "corruption",
                 f"{corruption.name} provides {listed(provided)}, which layout {stage.layout.name} provides already",

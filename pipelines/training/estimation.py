@@ -17,7 +17,8 @@ from pipelines.models.opening import ModelRecord, build_network, open_tokenizer
 from pipelines.parts.estimates import CountingUnit, TokenFile, Workspace
 from pipelines.training.assembly.fertility import check_tokenizer
 from pipelines.training.batches.reading_texts import read_beginning
-from pipelines.training.batches.token_shards import end_of_document, token_stream
+from pipelines.training.batches.special_tokens import end_of_document
+from pipelines.training.batches.token_shards import token_stream
 from pipelines.training.batches.token_stream import TOKENS
 from pipelines.training.ranks import process_group
 
@@ -45,7 +46,7 @@ def estimate(job: Job) -> Result:
     tokenizer, tables = _tokenizer(job), {name: job.tables[name] for name in stage.corpus}
     measured = check_tokenizer(stage, job.stage_name, tables, tokenizer, job.language)
     cache, threads = job.cache or job.out / SCRATCH / "tokens", job.runtime.threads
-    stream = token_stream(list(tables.values()), tokenizer, None, stage.budget.tokens, cache, threads)
+    stream = token_stream(list(tables.values()), tokenizer, None, stage.budget.tokens, cache, threads, (), stage.texts)
     text = TokenFile(
         path=stream.folder / TOKENS,
         kind=stream.tokens.dtype.name,

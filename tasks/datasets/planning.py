@@ -90,7 +90,7 @@ def setting_of_dataset(root: Path, dataset: str) -> Setting:
     return Setting(
         family=settings.main.family.name,
         language=settings.language,
-        corpora=tuple(settings.corpora),
+        corpora={name: corpus.columns for name, corpus in settings.corpora.items()},
         tasks={name: task.family.name for name, task in settings.tasks.items()},
     )
 

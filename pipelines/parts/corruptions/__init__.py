@@ -52,6 +52,8 @@ class Corruption(Component):
     """Required features of the tokenizer (`Tokenizer.offers`): `mask`, `sentinels`."""
     replaces: ClassVar[frozenset[Field]] = frozenset()
     """Fields that are invalid afterwards, because `apply` moves or removes tokens."""
+    continues: ClassVar[frozenset[Field]] = frozenset()
+    """Those of `provides` that `apply` derives from the field's values, where a part before it provides them."""
     segments: ClassVar[int] = 1
     """Number s of adjacent parts of a passage that become rows of one batch: rows 0 … B/s − 1 are the first parts."""
 

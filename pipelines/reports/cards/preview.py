@@ -45,9 +45,9 @@ def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> Corr
         return CorruptionPreview(f"The recipe {settings.recipe!r} cannot be loaded with this dataset: {error}.", [])
     plain = set(text_tables(settings))
     views = [(name, view) for name, one in stages.items() for view in line_views(one).values()]
-    name, stage = next(
-        ((name, view) for name, view in views if view.corruption and plain & set(view.corpus)), (None, None)
-    )
+    # a sample has texts, without the columns that are joined to them
+    alone = [(name, view) for name, view in views if view.corruption and len(view.texts) < 2]
+    name, stage = next(((name, view) for name, view in alone if plain & set(view.corpus)), (None, None))
     if stage is None:
         return CorruptionPreview(f"No stage of the recipe {settings.recipe!r} corrupts plain text.", [])
     what = ", ".join(corruption.name for corruption in stage.corruption)
@@ -58,7 +58,8 @@ def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> Corr
 
 
 def _rows(stage: Stage, settings: DatasetSettings, texts: Sequence[str]) -> list[dict[str, Any]]:
-    from pipelines.training.batches.plain_text import frame, token_ids
+    from pipelines.training.batches.plain_text import token_ids
+    from pipelines.training.batches.special_tokens import frame
 
     tokenizer = (stage.tokenizer or settings.quality.tokenizer).train([text for text in texts if text.strip()])
     fast = tokenizer.backend_tokenizer

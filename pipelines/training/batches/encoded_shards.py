@@ -7,9 +7,10 @@ units/000003/channel.*.bin     the values of each channel of the segmentation an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,21 +19,16 @@ import numpy as np
 
 from pipelines.corpora.shards.folders import table_files
 from pipelines.errors import DataError
-from pipelines.task_families.tokenized import TokenizedText, annotated, with_edges
+from pipelines.training.batches.encoded_documents import TEXT, DocumentChannels, DocumentTexts, encode_documents
 from pipelines.training.batches.token_channels import file_of, kind_of
 from pipelines.training.batches.word_cache import WordCache
-from pipelines.vocabulary import WORD_STARTS, Channel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer as Fast
 
-    from pipelines.parts.annotations import Annotation
-    from pipelines.parts.segmentations import Segmentation
     from pipelines.task_families import Row
 
-TEXT = "text"
-"""Name of the column that is read."""
 RANGE_BYTES = 8 * 2**20
 """Bytes of text in a unit of work, which is at least one row group."""
 CHARACTERS = 2**20
@@ -49,17 +45,21 @@ class RowGroupRange:
     path: Path
     groups: tuple[int, ...]
     bytes: int
-    """Approximate size of the text in bytes."""
+    """Approximate size of the column `text` in bytes."""
+    columns: tuple[str, ...] = (TEXT,)
+    """Columns whose texts are read."""
 
     def texts(self) -> Iterator[list[str]]:
-        """The texts in order, a bounded number of characters at a time."""
+        """The texts of each row in order, a bounded number of characters at a time. Raises DataError as `documents`."""
         import pyarrow.parquet as parquet
 
         held: list[str] = []
         size = 0
         with parquet.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(batch_size=1024, row_groups=self.groups, columns=[TEXT]):
-                for text in batch.column(0).to_pylist():
+            self._check_columns(self.columns, file.schema_arrow.names)
+            for batch in file.iter_batches(batch_size=1024, row_groups=self.groups, columns=[*self.columns]):
+                texts = [batch.column(column).to_pylist() for column in self.columns]
+                for text in itertools.chain.from_iterable(zip(*texts, strict=True)):
                     held.append(text)
                     size += len(text)
                     if size >= CHARACTERS:
@@ -79,11 +79,7 @@ class RowGroupRange:
         size = 0
         with parquet.ParquetFile(self.path) as file:
             present = file.schema_arrow.names
-            if missing := sorted(set(columns) - set(present)):
-                raise DataError(
-                    f"{self.path}: there is no column {missing[0]!r}, which an annotation of the stage reads, only "
-                    f"{', '.join(present)}; choose a corpus that has it, or leave the annotation out"
-                )
+            self._check_columns(columns, present)
             chosen = list(dict.fromkeys([TEXT, *columns, *(name for name in optional if name in present)]))
             number = sum(file.metadata.row_group(group).num_rows for group in range(self.groups[0]))
             for batch in file.iter_batches(batch_size=1024, row_groups=self.groups, columns=chosen):
@@ -97,16 +93,26 @@ class RowGroupRange:
         if held:
             yield held
 
+    def _check_columns(self, columns: Sequence[str], present: Sequence[str]) -> None:
+        if missing := sorted(set(columns) - set(present)):
+            raise DataError(
+                f"{self.path}: there is no column {missing[0]!r}, which an annotation or the texts of the stage name, "
+                f"only {', '.join(present)}; choose a corpus that has it, or leave them out"
+            )
 
-def row_group_ranges(tables: Sequence[Path]) -> list[RowGroupRange]:
+
+def row_group_ranges(
+    tables: Sequence[Path], columns: Mapping[Path, tuple[str, ...]] | None = None
+) -> list[RowGroupRange]:
     """Divide `tables` into ranges. Ranges of several tables alternate, so that every prefix holds the same share of
-    each.
+    each. `columns` names the columns to read of tables of which not `text` alone is read.
 
     Raises DataError when a file has no text column.
     """
     ordered = []
     for number, table in enumerate(tables):
-        ranges = [one for file in table_files(table) for one in _ranges_of_file(file)]
+        read = (columns or {}).get(table, (TEXT,))
+        ranges = [replace(one, columns=read) for file in table_files(table) for one in _ranges_of_file(file)]
         ordered += [((at + 0.5) / len(ranges), number, one) for at, one in enumerate(ranges)]
     return [one for _, _, one in sorted(ordered, key=lambda item: item[:2])]
 
@@ -140,33 +146,30 @@ class EncodingUnit:
     source: RowGroupRange
     tokenizer: Path
     """A tokenizer.json that neither truncates nor pads."""
-    end: int
-    """Id of the end-of-document token."""
     kind: str
     """dtype of the ids."""
-    segmentation: Segmentation | None
-    annotations: tuple[Annotation, ...] = ()
+    texts: DocumentTexts
+    made: DocumentChannels
 
     def __call__(self, folder: Path) -> None:
-        encoder = _encoder(self.tokenizer, self.end, self.kind)
+        encoder = _encoder(self.tokenizer, self.texts.end, self.kind)
         encoder.begin_unit()
-        channels = channels_of(self.segmentation, self.annotations)
+        channels = self.made.channels
         with ExitStack() as files:
             tokens, lengths, *alongside = (
                 files.enter_context((folder / name).open("wb"))
                 for name in (TOKENS, LENGTHS, *(file_of(channel) for channel in channels))
             )
-            if not channels:
+            if not channels and self.texts.columns == (TEXT,):
                 for texts in self.source.texts():
                     ids, sizes = encoder.encode(texts)
                     tokens.write(ids)
                     lengths.write(sizes.tobytes())
                 return
-            required = sorted({name for one in self.annotations for name in one.columns})
-            optional = sorted({name for one in self.annotations for name in one.optional_columns})
-            for documents in self.source.documents(required, optional):
-                ids, sizes, values = encoder.encode_with_channels(
-                    documents, str(self.source.path), self.segmentation, self.annotations
+            required = [*self.texts.columns, *self.made.required_columns]
+            for documents in self.source.documents(required, self.made.optional_columns):
+                ids, sizes, values = encode_documents(
+                    encoder.fast, self.kind, documents, str(self.source.path), self.texts, self.made
                 )
                 tokens.write(ids)
                 lengths.write(sizes.tobytes())
@@ -178,7 +181,7 @@ class Encoder:
     """A tokenizer over many texts, each followed by the end of a document."""
 
     def __init__(self, fast: Fast, end: int, kind: str) -> None:
-        self._fast, self._kind = fast, np.dtype(kind)
+        self.fast, self._kind = fast, np.dtype(kind)
         self._end = np.asarray([end], dtype=self._kind).tobytes()
         self._words = WordCache.of(fast, self._kind.type)
         self._by_word = False
@@ -206,37 +209,8 @@ class Encoder:
         sizes = np.asarray([len(ids) for ids in documents], dtype=np.int64) // self._kind.itemsize + 1
         return self._end.join([*documents, b""]), sizes
 
-    def encode_with_channels(
-        self,
-        documents: Sequence[tuple[int, Row]],
-        path: str,
-        segmentation: Segmentation | None,
-        annotations: Sequence[Annotation],
-    ) -> tuple[bytes, NDArray[np.int64], list[NDArray[np.int64]]]:
-        """The same as `encode`, and the values [N, *shape] of each of `channels_of`, ends of documents included.
-
-        `documents` are rows of the file `path` with their numbers. Raises DataError naming a row that cannot be
-        annotated.
-        """
-        channels = channels_of(segmentation, annotations)
-        values: dict[str, list[NDArray[np.int64]]] = {channel.name: [] for channel in channels}
-        encoded, sizes = [], []
-        texts = [document[TEXT] for _, document in documents]
-        batch = self._fast.encode_batch(texts, add_special_tokens=False)
-        for (number, document), text, one in zip(documents, texts, batch, strict=True):
-            encoded.append(np.asarray(one.ids, dtype=self._kind).tobytes())
-            sizes.append(len(one.ids) + 1)
-            spans = np.asarray(one.offsets, dtype=np.int64).reshape(-1, 2)
-            made = annotated(annotations, TokenizedText(document, text, TEXT, spans, None, f"{path}, row {number}"))
-            if segmentation is not None:
-                made[WORD_STARTS.name] = begins_word(spans, segmentation.word_starts(text))
-            for channel in channels:
-                values[channel.name].append(with_end(made[channel.name], channel))
-        joined = [np.concatenate(values[channel.name]) for channel in channels]
-        return self._end.join([*encoded, b""]), np.asarray(sizes, dtype=np.int64), joined
-
     def _encode_whole(self, texts: Sequence[str]) -> list[bytes]:
-        encoded = self._fast.encode_batch_fast(list(texts), add_special_tokens=False)
+        encoded = self.fast.encode_batch_fast(list(texts), add_special_tokens=False)
         return [np.asarray(one.ids, dtype=self._kind).tobytes() for one in encoded]
 
 
@@ -251,34 +225,6 @@ def _encoder(tokenizer: Path, end: int, kind: str) -> Encoder:
 def clear_word_cache() -> None:
     """Free the memory of `_encoder`, where units were encoded in this process."""
     _encoder.cache_clear()
-
-
-def channels_of(segmentation: Segmentation | None, annotations: Sequence[Annotation]) -> list[Channel]:
-    """The channels of a stream, in the order in which they are made."""
-    words = [WORD_STARTS] if segmentation is not None else []
-    return [*words, *(channel for one in annotations for channel in one.channels)]
-
-
-def begins_word(spans: NDArray[np.int64], starts: Sequence[int]) -> NDArray[np.int64]:
-    """int64 [T]: 1 for each token with the characters `spans` [T, 2] that begins a word, 0 inside a word.
-
-    A token begins a word when it is the first that reaches the word's first character; a token that spans the beginning
-    of a word begins it too.
-    """
-    # the last word that begins before a token's end
-    words = np.searchsorted(np.asarray(starts, dtype=np.int64), spans[:, 1] - 1, side="right")
-    begins = np.ones(len(spans), dtype=np.int64)
-    begins[1:] = words[1:] != words[:-1]
-    return begins
-
-
-def with_end(values: NDArray[np.int64], channel: Channel) -> NDArray[np.int64]:
-    """`values` [T, *shape] of a document, and that of the end of document after them."""
-    return with_edges(
-        np.concatenate([values, np.full((1, *channel.shape), channel.padding)]),
-        np.arange(len(values) + 1) < len(values),
-        channel,
-    )
 
 
 def read_encoded(folder: Path, name: str, kind: Any) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
 from pipelines.parts.layouts import StreamShape
 from pipelines.training.batches.corruption_shards import join_shards, split_into_shards
 from pipelines.training.batches.packed_rows import packed_rows
-from pipelines.training.batches.token_shards import end_of_document
+from pipelines.training.batches.special_tokens import end_of_document, frame
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     from pipelines.parts.attention import AttentionPattern
     from pipelines.parts.layouts import Layout, RowSegments
     from pipelines.training.batches.token_stream import TokenStream
-
-PROBE = "a"
-"""A text whose encoding shows the special tokens that a tokenizer adds."""
-
-
-def frame(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int]]:
-    """The ids of the special tokens that a tokenizer adds before a text, and after it."""
-    fast = tokenizer.backend_tokenizer
-    fast.no_truncation()
-    fast.no_padding()
-    bare = len(fast.encode(PROBE, add_special_tokens=False).ids)
-    framed = fast.encode(PROBE)
-    before = framed.special_tokens_mask.index(0)
-    return framed.ids[:before], framed.ids[before + bare :]
 
 
 def token_ids(tokenizer: PreTrainedTokenizerFast, counts: NDArray[np.int64]) -> TokenIds:

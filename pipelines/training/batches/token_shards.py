@@ -3,10 +3,10 @@
     text tables ─▶ row groups ─▶ ids, in several processes ─▶ one stream ─▶ <cache>/<key>/, mapped by every stage that
     reads it
 
-The key is a digest of the tables, the tokenizer, the segmentation, the annotations, the number of tokens, and this
-code. Stages and seeds that agree in those share a stream; of two processes that need it at once, one computes it and
-the other waits. After a kill, the next attempt continues with the units that are missing. A stream with damaged files
-is computed again.
+The key is a digest of the tables and their columns, the tokenizer, the segmentation, the annotations, the number of
+tokens, and this code. Stages and seeds that agree in those share a stream; of two processes that need it at once, one
+computes it and the other waits. After a kill, the next attempt continues with the units that are missing. A stream with
+damaged files is computed again.
 
 Documents are in the order of their table, which `split` shuffled: a stage that needs few tokens reads only the
 beginning.
@@ -19,6 +19,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -31,15 +32,11 @@ from pipelines.corpora.shards.writing import replaced_atomically
 from pipelines.errors import DataError
 from pipelines.lineage.fingerprint import digest_file, fingerprint, library_versions
 from pipelines.lineage.source import source_hash
+from pipelines.training.batches.encoded_documents import DocumentChannels
 from pipelines.training.batches.encoded_shards import LENGTHS as UNIT_LENGTHS
 from pipelines.training.batches.encoded_shards import TOKENS as UNIT_TOKENS
-from pipelines.training.batches.encoded_shards import (
-    EncodingUnit,
-    channels_of,
-    clear_word_cache,
-    read_encoded,
-    row_group_ranges,
-)
+from pipelines.training.batches.encoded_shards import EncodingUnit, clear_word_cache, read_encoded, row_group_ranges
+from pipelines.training.batches.special_tokens import document_texts
 from pipelines.training.batches.token_channels import channel_records, file_of, is_bits, kind_of
 from pipelines.training.batches.token_stream import COUNTS, MANIFEST, STARTS, TOKENS, TokenStream, is_whole
 from pipelines.vocabulary import Channel
@@ -66,9 +63,10 @@ def token_stream(
     cache: Path,
     processes: int = 1,
     annotations: Sequence[Annotation] = (),
+    columns: Sequence[str] = (),
 ) -> TokenStream:
-    """The texts of `tables` as tokens, up to the document with which there are `most` tokens (None: all of it), with
-    the channels of `segmentation` and `annotations`.
+    """The documents of `tables` as tokens, up to the one with which there are `most` tokens (None: all of them), with
+    the channels of `segmentation` and `annotations`. A document is the texts in `columns`, or its column `text`.
 
     Read from `cache`, or computed into it. The stream is the same for any number of processes. Raises DataError when
     there is no text, and, naming file and row, for a document that cannot be annotated.
@@ -80,12 +78,13 @@ def token_stream(
     fast = Fast.from_str(tokenizer.backend_tokenizer.to_str())
     fast.no_truncation()
     fast.no_padding()
-    end = end_of_document(tokenizer)
+    texts = document_texts(tokenizer, columns)
+    made = DocumentChannels(segmentation, tuple(annotations), len(texts.columns))
     makers = [*([segmentation] if segmentation is not None else []), *annotations]
     identity = {
         "tables": [_table_digests(table) for table in tables],
         "tokenizer": sha256(fast.to_str().encode()).hexdigest(),
-        "end": end,
+        "texts": asdict(texts),
         "segmentation": segmentation.model_dump(mode="json") if segmentation is not None else None,
         "annotations": [one.model_dump(mode="json") for one in annotations],
         "files": [digest_file(path) for one in annotations for path in one.reads_files],
@@ -107,7 +106,7 @@ def token_stream(
                 fast.save(str(home / TOKENIZER))
                 kind = "uint16" if len(tokenizer) <= 2**16 else "uint32"
                 units = [
-                    EncodingUnit(f"{number:06d}", source, home / TOKENIZER, end, kind, segmentation, tuple(annotations))
+                    EncodingUnit(f"{number:06d}", source, home / TOKENIZER, kind, texts, made)
                     for number, source in enumerate(row_group_ranges(tables))
                 ]
                 encoded = _encode_units(units, most, home, processes)
@@ -115,17 +114,10 @@ def token_stream(
                 if not any((unit / UNIT_LENGTHS).stat().st_size for unit in encoded):
                     raise DataError(f"{', '.join(map(str, tables))}: no documents to train on")
                 with replaced_atomically(folder) as temporary:
-                    _join(encoded, temporary, kind, len(tokenizer), most, channels_of(segmentation, annotations))
+                    _join(encoded, temporary, kind, len(tokenizer), most, made.channels)
                 shutil.rmtree(home)
     os.utime(folder)  # `upkeep.unneeded` removes streams by their last use
     return TokenStream.open(folder)
-
-
-def end_of_document(tokenizer: PreTrainedTokenizerFast) -> int:
-    """Id of the token between documents: the tokenizer's separator, else its end of sequence."""
-    end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
-    assert end is not None, "a tokenizer needs a separator or an end-of-sequence token"
-    return int(end)
 
 
 def _table_digests(table: Path) -> list[str]:

@@ -20,6 +20,7 @@ from pipelines.recipe.lines import line_views
 from pipelines.task_families import Row, Task
 from pipelines.task_families.labelled_tables import labelled_table, read_as, tasks_in
 from pipelines.training.assembly.new_words import add_words
+from pipelines.training.batches.encoded_documents import TEXT
 from pipelines.training.batches.examples import ExampleBatches
 from pipelines.training.batches.few_labels import subsample
 from pipelines.training.batches.plain_text import PlainBatches
@@ -91,7 +92,14 @@ def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches
     cache = job.cache or job.out / SCRATCH / "tokens"
     stream = process_group.rank_zero_first(
         lambda: token_stream(
-            tables, tokenizer, stage.segmentation, budget.tokens, cache, job.runtime.threads, stage.annotations
+            tables,
+            tokenizer,
+            stage.segmentation,
+            budget.tokens,
+            cache,
+            job.runtime.threads,
+            stage.annotations,
+            stage.texts,
         )
     )
     rows = max(1, budget.batch_tokens // budget.length)
@@ -186,14 +194,25 @@ def tables_of(job: Job) -> dict[str, Path]:
     return {name: job.tables[name] for name in names}
 
 
+def columns_of(job: Job) -> dict[Path, tuple[str, ...]]:
+    """Path → columns of `tables_of` whose texts the stage trains on; without those of which `text` alone is read."""
+    columns: dict[str, dict[str, None]] = {}
+    for view in line_views(job.stage).values():
+        for word in view.corpus:
+            columns.setdefault(word, {}).update(dict.fromkeys(view.texts or (TEXT,)))
+    return {job.tables[word]: tuple(names) for word, names in columns.items() if [*names] != [TEXT]}
+
+
 def tokenizer_of(job: Job) -> PreTrainedTokenizerFast:
     """The tokenizer of the start, with new words where the stage has a `vocabulary`; without a start, a newly trained
     one."""
     stage, texts = job.stage, list(tables_of(job).values())
     if job.start is None:
         assert stage.tokenizer is not None
-        return stage.tokenizer.train(read_beginning(texts, getattr(stage.tokenizer, "sample_bytes", math.inf)))
+        limit = getattr(stage.tokenizer, "sample_bytes", math.inf)
+        return stage.tokenizer.train(read_beginning(texts, limit, columns_of(job)))
     tokenizer = open_tokenizer(job.start)
     if stage.vocabulary is not None:
-        add_words(tokenizer, read_beginning(texts, stage.vocabulary.sample_bytes), stage.vocabulary.tokens)
+        beginning = read_beginning(texts, stage.vocabulary.sample_bytes, columns_of(job))
+        add_words(tokenizer, beginning, stage.vocabulary.tokens)
     return tokenizer

@@ -36,7 +36,7 @@ stages:
       mlm: {corpus: task_text, head: masked_lm, objective: masked_lm, corruption: token_mask}
   judge: {kind: evaluate, start: share, corpus: stsb, suite: scores}
 """
-SETTING = Setting(family="text_classification", language="en", corpora=(), tasks={"stsb": "pair_regression"})
+SETTING = Setting(family="text_classification", language="en", corpora={}, tasks={"stsb": "pair_regression"})
 
 
 class Mistake(NamedTuple):

@@ -166,7 +166,7 @@ def test_a_mistake_is_told_with_its_place_and_cure(mistake: Mistake, tmp_path: P
         tmp_path, good=GOOD.replace(mistake.old, mistake.new, 1), bert=(RECIPES / "bert.yaml").read_text()
     )
     with pytest.raises(RecipeError) as told:
-        library.load("good", ["hour"] if "16384" in mistake.old else [], setting=Setting(corpora=(), tasks={}))
+        library.load("good", ["hour"] if "16384" in mistake.old else [], setting=Setting(corpora={}, tasks={}))
     message = str(told.value)
     assert "\n" not in message and "good.yaml" in message
     for part in mistake.says:

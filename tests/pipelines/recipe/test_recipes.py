@@ -73,7 +73,7 @@ def setting_of(recipe: Recipe) -> Setting:
     return Setting(
         family=_first(fits),
         language=min(languages),
-        corpora=(),
+        corpora={},
         tasks={word: _first(able) for word, able in tasks.items()},
     )
 

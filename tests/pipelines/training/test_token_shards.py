@@ -32,7 +32,8 @@ from pipelines.parts.segmentations.jieba import Jieba
 from pipelines.parts.segmentations.spaces import Spaces
 from pipelines.parts.tokenizers.characters import Characters
 from pipelines.training.batches import encoded_shards, token_shards
-from pipelines.training.batches.encoded_shards import begins_word, row_group_ranges
+from pipelines.training.batches.encoded_documents import begins_word
+from pipelines.training.batches.encoded_shards import row_group_ranges
 from pipelines.training.batches.token_shards import token_stream
 from pipelines.training.batches.token_stream import MANIFEST, TOKENS, TokenStream, is_whole
 from pipelines.vocabulary import Field
