@@ -52,7 +52,7 @@ class MeasuredClaim:
         self.recipe, self.name, self.claim, self.parts, self.store = recipe, name, claim, parts, store
         self.sides = measurements(recipe, claim)
         self.settings = {
-            part: Setting(one.judged.family, one.judged.language, (), one.judged.families)
+            part: Setting(one.judged.family, one.judged.language, {}, one.judged.families)
             for part, one in parts.items()
         }
         self.sources = {
