@@ -15,7 +15,7 @@ from tests.pipelines.recipe.test_bad_recipes import GOOD
 from tests.steps import library_of
 
 DATASET = Setting(
-    "text_classification", "en", ("parallel",), {"cola": "text_classification", "stsb": "pair_regression"}
+    "text_classification", "en", {"parallel": {}}, {"cola": "text_classification", "stsb": "pair_regression"}
 )
 TABLES = ("general", "domain", "task_text", "parallel", "train", "validation", "test") + tuple(
     f"{task}.{part}" for task in ("cola", "stsb") for part in ("train", "validation", "test")
