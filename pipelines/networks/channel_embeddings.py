@@ -5,7 +5,8 @@
 The tables are modules below the backbone's word embeddings, so that they are saved with the network, count as
 embeddings for strategies that order parameters by depth, and are ignored by transformers, which loads the folder
 without them. Backbone and architecture do not change: hooks receive the channels and add the vectors before positions,
-normalisation and dropout.
+normalisation and dropout. An accelerator that computes the whole sum of a backbone's embeddings at once finds the
+tables by `tables_of`, and takes the look-ups in place of the hook.
 """
 
 from __future__ import annotations
@@ -59,19 +60,42 @@ class ChannelTables(nn.ModuleDict):
         self._values = named.pop(ARGUMENT, None)
         return arguments, named
 
-    def add(self, words: nn.Module, arguments: Any, vectors: Tensor) -> Tensor:
-        """Forward hook of the word embeddings: add the vectors of the channels to `vectors` [B, L, W]."""
-        values, self._values = self._values, None
+    def lookups(self) -> list[tuple[nn.Embedding, Tensor]]:
+        """(table, int64 [B, L]) of each row to add to the vectors of the tokens, from the channels received last.
+
+        Raises RecipeError where a channel was not received.
+        """
+        result: list[tuple[nn.Embedding, Tensor]] = []
         for one in self.embeddings:
-            if values is None or one.channel not in values:
+            if self._values is None or one.channel not in self._values:
                 raise RecipeError(
                     f"the network reads the channel {one.channel!r}, and these rows have none: they were not made by "
                     "a head of the recipe with the annotations of its stage"
                 )
             tables = cast("nn.ModuleDict", self[one.name])
-            for name, ids in one.lookups(values[one.channel]):
-                vectors = vectors + tables[name](ids)
+            result += [
+                (cast("nn.Embedding", tables[name]), ids) for name, ids in one.lookups(self._values[one.channel])
+            ]
+        return result
+
+    def forget(self) -> None:
+        """Drop the received channels: the next rows must bring their own."""
+        self._values = None
+
+    def add(self, words: nn.Module, arguments: Any, vectors: Tensor) -> Tensor:
+        """Forward hook of the word embeddings: add the vectors of the channels to `vectors` [B, L, W]."""
+        for table, ids in self.lookups():
+            vectors = vectors + table(ids)
+        self.forget()
         return vectors
+
+
+def tables_of(words: nn.Module) -> ChannelTables | None:
+    """The tables whose vectors are added to those of the word embeddings `words`, where nothing else hooks into
+    `words`; None without tables, or with other hooks."""
+    tables = words._modules.get(MODULE)
+    alone = isinstance(tables, ChannelTables) and list(words._forward_hooks.values()) == [tables.add]
+    return cast("ChannelTables", tables) if alone else None
 
 
 def attach(backbone: PreTrainedModel, embeddings: Sequence[ChannelEmbedding]) -> None:

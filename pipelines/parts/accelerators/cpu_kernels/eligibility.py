@@ -23,12 +23,15 @@ def same_bytecode(forward: object, known: object) -> bool:
     return first == second
 
 
-def has_no_hooks(*modules: nn.Module) -> bool:
-    """Whether skipping the calls of `modules` goes unnoticed: no hooks, and no `forward` set on the instance."""
+def has_no_hooks(*modules: nn.Module, replaced: nn.Module | None = None) -> bool:
+    """Whether skipping the calls of `modules` goes unnoticed: no hooks, and no `forward` set on the instance.
+
+    The forward hooks of `replaced` are ignored: the caller computes what they do.
+    """
     if torch_module._has_any_global_hook():  # type: ignore[no-untyped-call]  # torch does not type it
         return False
     return not any(
-        module._forward_hooks
+        (module._forward_hooks and module is not replaced)
         or module._forward_pre_hooks
         or module._backward_hooks
         or module._backward_pre_hooks

@@ -5,7 +5,7 @@
 /* A table, float32 [height, width], and its ids: row r of a batch reads the table's row ids[r % period]. */
 typedef struct { int64_t table, ids, height, period; } Lookup;
 
-#define TABLES 4
+#define TABLES 16 /* LOOKUPS of embedding_sum.py */
 
 /* Addresses of the tables' rows for row `row` of a batch; NULL for an id outside its table. */
 INLINE int look_up(const Lookup *lookups, int count, ptrdiff_t row, ptrdiff_t width, const float **found) {

@@ -1,18 +1,19 @@
-"""BERT's embeddings (Devlin et al. 2019, fig. 2) as one function: the sum of three embeddings, layer normalisation,
-dropout.
+"""BERT's embeddings (Devlin et al. 2019, fig. 2) as one function: the sum of three embeddings and of those of channels
+(`pipelines.networks.channel_embeddings`), layer normalisation, dropout.
 
 Computed one after the other, these operations write and read the states of a small network six times before its first
-layer.
+layer, and twice more for each channel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
+from pipelines.networks.channel_embeddings import tables_of
 from pipelines.parts.accelerators.cpu_kernels.dropout import DropoutDraw, KernelDropout, draw_dropout
 from pipelines.parts.accelerators.cpu_kernels.eligibility import has_no_hooks, trains_in_bfloat16
 from pipelines.parts.accelerators.cpu_kernels.embedding import KernelEmbedding, summed_rows
@@ -35,6 +36,8 @@ EMBEDDING_SUM = Kernel(
 EMBEDDING_SUM_BACKWARD = Kernel(
     "cursus_embedding_sum_backward", POINTER, FLAG, *[POINTER] * 6, SIZE, SIZE, SIZE, SEED, SHARE, REAL, FLAG
 )
+LOOKUPS = 16
+"""Largest number of rows that the kernel sums for a token."""
 
 
 class TableOptions(NamedTuple):
@@ -50,8 +53,9 @@ class EmbeddingSumFunction(torch.autograd.Function):
     """`apply(gain [W], shift [W], epsilon, draw, shape, read, *tables, *ids)`: bfloat16 [B, L, W] with `shape` = (B,
     L).
 
-    dropout(layer_norm(sum of the rows that `ids` select in `tables` [V, W])). The tables are float32; `read` holds the
-    options of each. Each of `ids` is int64 [B, L], [1, L] or [1, 1]: the same for all texts, or for all tokens.
+    dropout(layer_norm(sum of the rows that `ids` select in `tables` [V, W])). The tables are float32, and one may occur
+    several times; `read` holds the options of each. Each of `ids` is int64 [B, L], [1, L] or [1, 1]: the same for all
+    texts, or for all tokens.
 
     Raises IndexError for an id outside its table.
     """
@@ -155,12 +159,20 @@ class FusedEmbeddings(nn.Module):
     ) -> Tensor:  # fmt: skip
         """States [B, L, W] of `input_ids` [B, L] and, where given, `token_type_ids` and `position_ids` [B or 1, L]."""
         ids = self._ids(input_ids, token_type_ids, position_ids)
-        if ids is None or inputs_embeds is not None or past_key_values_length or not self._is_eligible:
+        modules = [self.word_embeddings, self.token_type_embeddings, self.position_embeddings]
+        channels = tables_of(self.word_embeddings)
+        if channels is not None and ids is not None:
+            for table, values in channels.lookups():
+                modules.append(cast("KernelEmbedding", table))
+                ids.append(values.expand(ids[0].shape).long())
+        if ids is None or inputs_embeds is not None or past_key_values_length or not self._can_fuse(modules, channels):
             output: Tensor = super().forward(
                 input_ids, token_type_ids, position_ids, inputs_embeds, past_key_values_length
             )
             return output
-        norm, modules = self.LayerNorm, self._tables
+        if channels is not None:
+            channels.forget()
+        norm = self.LayerNorm
         leaves = [one.row_gradient_leaf() for one in modules]
         tables = [one.weight if leaf is None else leaf for one, leaf in zip(modules, leaves, strict=True)]
         read = tuple(TableOptions(one.padding_idx, leaf is not None) for one, leaf in zip(modules, leaves, strict=True))
@@ -181,20 +193,18 @@ class FusedEmbeddings(nn.Module):
         kinds = self.token_type_ids[:1, :1] if kinds is None else kinds
         return [one.long() for one in (words, kinds, positions)]
 
-    @property
-    def _tables(self) -> tuple[KernelEmbedding, ...]:
-        return self.word_embeddings, self.token_type_embeddings, self.position_embeddings
-
-    @property
-    def _is_eligible(self) -> bool:
-        tables, norm, dropout = self._tables, self.LayerNorm, self.dropout
+    def _can_fuse(self, tables: Sequence[KernelEmbedding], channels: nn.Module | None) -> bool:
+        """Whether the function may sum rows of `tables`, the first of words; it replaces the hook of `channels`."""
+        norm, dropout = self.LayerNorm, self.dropout
         weights = [one.weight for one in tables]
+        hooked = None if channels is None else tables[0]
         return (
-            all(type(one) is KernelEmbedding and one.is_plain and one.weight.is_contiguous() for one in tables)
+            len(tables) <= LOOKUPS
+            and all(type(one) is KernelEmbedding and one.is_plain and one.weight.is_contiguous() for one in tables)
             and type(norm) is KernelLayerNorm and type(dropout) is KernelDropout
             and self.training and dropout.training and dropout.p < 1
             and norm.normalized_shape == (weights[0].shape[1],) and weights[0].shape[1] % VECTOR == 0
-            and has_no_hooks(*tables, norm, dropout)
+            and has_no_hooks(*tables, norm, dropout, replaced=hooked)
             and trains_in_bfloat16(norm.weight, *weights, norm.weight, norm.bias)
         )  # fmt: skip
 

@@ -14,9 +14,13 @@ from transformers.models.bert.modeling_bert import BertEmbeddings
 from transformers.models.electra.modeling_electra import ElectraEmbeddings
 from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 
+from pipelines.errors import RecipeError
+from pipelines.networks.channel_embeddings import MODULE, ChannelEmbedding, ChannelTables
 from pipelines.parts.accelerators.cpu_kernels.dropout import draw_dropout
 from pipelines.parts.accelerators.cpu_kernels.embedding import collect_row_gradients
 from pipelines.parts.accelerators.cpu_kernels.swapping import KERNEL_MODULES, with_block
+from pipelines.parts.embeddings.boxes import BoxEmbedding
+from pipelines.parts.embeddings.languages import LanguageEmbedding
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close, same_on_any_threads
 from tests.pipelines.parts.accelerators.cpu_kernels.graph import functions
 from tests.pipelines.parts.accelerators.cpu_kernels.test_blocks import said
@@ -169,3 +173,69 @@ def test_hooks_are_called() -> None:
     module, heard = made(), []
     module.LayerNorm.register_forward_hook(lambda *_: heard.append(1))  # type: ignore[union-attr]
     assert "EmbeddingSumFunctionBackward" not in functions(said(module, *read(2, 9))) and heard
+
+
+def with_channels(*embeddings: ChannelEmbedding) -> tuple[nn.Module, ChannelTables]:
+    """Embeddings whose word embeddings have tables of channels below, as `attach` adds them."""
+    module = made()
+    words: nn.Module = module.get_submodule("word_embeddings")
+    tables = ChannelTables(embeddings, width=48, spread=0.3)
+    for child in tables.modules():
+        child.__class__ = KERNEL_MODULES.get(type(child), type(child))
+    words.add_module(MODULE, tables)
+    words.register_forward_hook(tables.add)
+    return module, tables
+
+
+def test_channels_are_further_rows_of_the_sum() -> None:
+    module, tables = with_channels(BoxEmbedding(size=50), LanguageEmbedding(size=3))
+    given, outer = read(5, 40), torch.randn(5, 40, 48).bfloat16()
+    corners = torch.randint(0, 50, (5, 40, 2, 2)).sort(dim=2).values.flatten(2)
+    channels = {"boxes": corners, "languages": torch.randint(3, (5, 40))}
+    apart = {name: collect_row_gradients(one) for name, one in tables.named_parameters()}
+
+    def computed(received: dict[str, Tensor] | None) -> Tensor:
+        module.zero_grad()
+        for leaf in apart.values():
+            leaf.grad = None
+        tables.receive(module, (), {"channels": received})
+        result = said(module, *given)
+        if result.requires_grad:
+            result.backward(outer)
+        return result
+
+    ours = computed(channels)
+    assert functions(ours) >= {"EmbeddingSumFunctionBackward"}
+    fused = {name: leaf.grad.to_dense() for name, leaf in apart.items() if leaf.grad is not None}
+    assert len(fused) == 5, "four tables of boxes, and one of languages"
+    with pytest.raises(RecipeError, match="the network reads the channel 'boxes', and these rows have none"):
+        said(module, *given)
+    handle = module.get_submodule("word_embeddings").register_forward_hook(lambda *_: None)
+    theirs = computed(channels)
+    handle.remove()
+    assert "EmbeddingSumFunctionBackward" not in functions(theirs), "another hook is called as well"
+    close(ours, theirs, torch.bfloat16)
+    for name, leaf in apart.items():
+        assert leaf.grad is not None
+        close(fused[name], leaf.grad.to_dense(), torch.float32, more=20)
+    outside = {**channels, "languages": channels["languages"] + 1}
+    with pytest.raises(IndexError, match="ids from 1 to 3, in an embedding of 3 rows"):
+        computed(outside)
+
+
+def test_more_rows_than_the_kernel_sums_are_left_to_the_modules() -> None:
+    module, tables = with_channels(*(Numbered(number) for number in range(14)))
+    tables.receive(module, (), {"channels": {f"c{number}": torch.ones(2, 9).long() for number in range(14)}})
+    ids, kinds, places = read(2, 9)
+    assert "EmbeddingSumFunctionBackward" not in functions(said(module, ids, kinds, places))
+
+
+class Numbered:
+    """One of many channels."""
+
+    def __init__(self, number: int) -> None:
+        self.name = self.channel = f"c{number}"
+        self.tables = {"rows": 4}
+
+    def lookups(self, values: Tensor) -> list[tuple[str, Tensor]]:
+        return [("rows", values)]
