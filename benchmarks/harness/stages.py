@@ -15,6 +15,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Step
+from pipelines.recipe.schema import Stage
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from tasks.launchers.environment import training_environment
@@ -47,6 +48,10 @@ class Stages:
         self._steps: dict[str, Step] = {step.label: step for step in plan.steps}
         self._made: dict[str, Path] = {}
         self._jobs = 0
+
+    def stage(self, name: str) -> Stage:
+        """A stage as it is planned."""
+        return self._steps[name].stage
 
     def job(self, stage: str, **runtime: Any) -> Job:
         """The job of a stage whose parents have been run, in a separate folder."""
