@@ -97,7 +97,7 @@ def pages(setting: Setting) -> dict[str, Path]:
 
 def _page(text: str) -> dict[str, Any]:
     words = text.split()[:WORDS]
-    places = [(number % LINE, number // LINE) for number in range(len(words))]
-    boxes = [[100 * x, 20 * y, 100 * x + 90, 20 * y + 15] for x, y in places]
+    cells = [(number % LINE, number // LINE) for number in range(len(words))]
+    boxes = [[100 * x, 20 * y, 100 * x + 90, 20 * y + 15] for x, y in cells]
     page = [100 * LINE, 20 * WORDS // LINE]
     return {"text": join_words(words), "tokens": words, "boxes": boxes, "page": page}

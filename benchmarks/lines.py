@@ -16,7 +16,7 @@ from benchmarks.harness.stages import Stages, tables
 from benchmarks.harness.turns import Turns, median, ratio
 from benchmarks.masked_lm import SIZES
 
-LINES, FIRST, SECOND, APART = "two lines", "the first alone", "the second alone", "the same two stages apart"
+LINES, FIRST, SECOND, SEPARATE = "two lines", "the first alone", "the second alone", "the same two stages apart"
 VARIANTS = {LINES: "pair", FIRST: "first", SECOND: "second"}
 """Variant → its stage."""
 LENGTH = 128
@@ -112,11 +112,11 @@ class LinesCost(Benchmark):
                 turns |= {f"{name}: {variant}": taken for variant, taken in paces.turns.items()}
                 notes += paces.notes(f"{name}: ")
                 if not paces.failed:
-                    apart = together(paces.turns[FIRST], paces.turns[SECOND])
+                    separate = together(paces.turns[FIRST], paces.turns[SECOND])
                     figures += [
-                        ratio(compared(case, size), paces.turns[LINES], apart, APART),
+                        ratio(compared(case, size), paces.turns[LINES], separate, SEPARATE),
                         milliseconds(f"{name}: a step of {LINES}", paces.turns[LINES]),
-                        milliseconds(f"{name}: a step apart", apart),
+                        milliseconds(f"{name}: a step apart", separate),
                     ]
         return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
 
