@@ -64,7 +64,7 @@ def check_supply(stage: Stage, setting: Setting) -> Problem | None:
             )
         if unfit := check_tokens(stage, corruption.name, corruption.needs_tokens):
             return "corruption", unfit
-        provided = (corruption.provides - corruption.continues) & stage.layout.provides
+        provided = (corruption.provides - corruption.may_read) & stage.layout.provides
         if Field.DOCUMENT_STARTS in fields and provided:
             return (
                 "corruption",

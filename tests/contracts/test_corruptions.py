@@ -29,6 +29,8 @@ def test_a_corruption_is_a_pure_function(name: str, batch: Arrays, seed: int) ->
         batch = {key: np.concatenate([value] * part.segments) for key, value in batch.items()}
     if Field.CENTERS in part.needs:
         batch[Field.CENTERS] = np.arange(5, 12)
+    if Field.TEXTS in part.needs:
+        batch[Field.TEXTS] = batch[Field.DOCUMENTS] % 2
     before = deepcopy(batch)
     once = part.apply(batch, token_ids(), np.random.default_rng(seed))
     again = part.apply(batch, token_ids(), np.random.default_rng(seed))
@@ -53,6 +55,8 @@ def test_channels_move_with_their_tokens(name: str, batch: Arrays, seed: int) ->
         batch = {key: np.concatenate([value] * part.segments) for key, value in batch.items()}
     if Field.CENTERS in part.needs:
         batch[Field.CENTERS] = np.arange(5, 12)
+    if Field.TEXTS in part.needs:
+        batch[Field.TEXTS] = batch[Field.DOCUMENTS] % 2
     one, two = Channel("test_ids", SIZE).field, Channel("test_pairs", SIZE, shape=(2,)).field
     clean = batch[Field.INPUT_IDS]
     batch |= {one: clean.copy(), two: np.stack([clean, SIZE - clean], axis=-1)}

@@ -45,15 +45,14 @@ class Corruption(Component):
     needs: ClassVar[frozenset[Field]] = frozenset({Field.INPUT_IDS})
     """Fields that `apply` reads."""
     may_read: ClassVar[frozenset[Field]] = frozenset()
-    """Fields that `apply` reads where a batch has them. Any other is refused."""
+    """Fields that `apply` reads where a batch has them, such as positions of the layout that it changes. Any other is
+    refused."""
     provides: ClassVar[frozenset[Field]]
     """Fields that `apply` adds."""
     needs_tokens: ClassVar[frozenset[str]] = frozenset()
     """Required features of the tokenizer (`Tokenizer.offers`): `mask`, `sentinels`."""
     replaces: ClassVar[frozenset[Field]] = frozenset()
     """Fields that are invalid afterwards, because `apply` moves or removes tokens."""
-    continues: ClassVar[frozenset[Field]] = frozenset()
-    """Those of `provides` that `apply` derives from the field's values, where a part before it provides them."""
     segments: ClassVar[int] = 1
     """Number s of adjacent parts of a passage that become rows of one batch: rows 0 … B/s − 1 are the first parts."""
 

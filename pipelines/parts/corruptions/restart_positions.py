@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
@@ -18,8 +16,8 @@ class RestartPositions(Corruption, name="restart_positions"):
 
     paper = "arXiv:1901.07291"
     needs = frozenset({Field.INPUT_IDS, Field.TEXTS})
+    may_read = frozenset({Field.POSITION_IDS})
     provides = frozenset({Field.POSITION_IDS})
-    continues: ClassVar[frozenset[Field]] = frozenset({Field.POSITION_IDS})
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
         texts = batch[Field.TEXTS]

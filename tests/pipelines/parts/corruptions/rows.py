@@ -37,13 +37,7 @@ def batches(draw: st.DrawFn, shortest: int = 1) -> Arrays:
         ids[0, length // 2] = 5
     documents = np.cumsum(ids == END, axis=1)
     words = (random.random((rows, length)) < draw(st.sampled_from([0, 0.1, 0.7, 1]))).astype(np.int64)
-    return {
-        Field.INPUT_IDS: ids,
-        Field.ORIGINAL_IDS: ids,
-        Field.DOCUMENTS: documents,
-        Field.WORD_STARTS: words,
-        Field.TEXTS: documents % 2,
-    }
+    return {Field.INPUT_IDS: ids, Field.ORIGINAL_IDS: ids, Field.DOCUMENTS: documents, Field.WORD_STARTS: words}
 
 
 def plain(rows: int, length: int, seed: int = 0, size: int = SIZE) -> Arrays:
