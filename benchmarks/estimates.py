@@ -154,7 +154,7 @@ def write_suite(folder: Path) -> tuple[dict[str, str], list[str]]:
         YAML(typ="safe").dump(params, file)
     for path in (folder / "recipes").glob("*.yaml"):
         path.write_text(reduced(path.read_text(encoding="utf-8")), encoding="utf-8")
-    first = dict(sorted(recipes.items(), key=lambda item: item[0] != "bert"))
+    first = dict(sorted(recipes.items(), key=lambda item: item[0] != "regime"))
     return first, notes
 
 

@@ -28,7 +28,7 @@ LOOKUPS = (
     "store get",
     "store find",
     "store claim",
-    "planning bert",
+    "planning regime",
     "cursus lineage",
     "a report's records",
     "what MLflow misses, by name",
@@ -77,7 +77,7 @@ class LargeStore(Benchmark):
 
 def fill(store: Store, count: int) -> list[str]:
     """Publish `count` small stages, each with a record as long as a real one; returns their fingerprints."""
-    stage = Library(ROOT / "recipes").load("bert").stages["general"].model_dump(mode="json")
+    stage = Library(ROOT / "recipes").load("regime").stages["general"].model_dump(mode="json")
     environment = Environment(
         python="3", platform="", packages={f"package-{n}": "1.0.0" for n in range(12)}, commit=None,
         started="2026-01-01T00:00:00+00:00", seconds=60.0,
@@ -89,7 +89,7 @@ def fill(store: Store, count: int) -> list[str]:
         started = f"2026-01-01T{number // 60 % 24:02}:{number % 60:02}:00+00:00"
         (store.workspace(name) / "config.json").write_text("{}", encoding="utf-8")
         record = Provenance(
-            fingerprint=name, recipe="bert", stage="general", kind="pretrain", seed=0, identity={"stage": stage},
+            fingerprint=name, recipe="regime", stage="general", kind="pretrain", seed=0, identity={"stage": stage},
             parents=parents,
             data={"general": DataSource(digest=f"{number:032x}", path="data/prepared/docs/general")}, files={},
             result={"metrics": {"train/loss": 4.2}, "tokens": 3_000_000, "steps": 732},
@@ -106,7 +106,7 @@ def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
     from tasks.records.reports import provenance_records
 
     library = Library(ROOT / "recipes")
-    recipe = library.load("bert")
+    recipe = library.load("regime")
     sources = {
         name: DataSource(digest=f"{n:032x}", path=name)
         for n, name in enumerate(("general", "domain", "task_text", "train", "validation", "test"))
@@ -133,7 +133,7 @@ def lookups(store: Store, names: list[str]) -> dict[str, Callable[[], Any]]:
         "store get": lambda: store.get(one()),
         "store find": lambda: store.find(one()[:12]),
         "store claim": claimed,
-        "planning bert": planned,
+        "planning regime": planned,
         "cursus lineage": ancestors,
         "a report's records": lambda: provenance_records(store, [one() for _ in range(20)]),
         "what MLflow misses, by name": lambda: list(store.all(store.fingerprints() - set(names[1:]))),
@@ -154,9 +154,9 @@ def news(folder: Path, lines: int) -> Callable[[], Any]:
     with path.open("w", encoding="utf-8") as file:
         for step in range(1, lines + 1):
             file.write(json.dumps({"step": step, "tokens": step * 4096, "train/loss": 4.2, "lr": 1e-3}) + "\n")
-    stage = Library(ROOT / "recipes").load("bert").stages["general"]
+    stage = Library(ROOT / "recipes").load("regime").stages["general"]
     job = Job(
-        fingerprint="0" * 64, recipe="bert", stage_name="general", stage=stage, seed=0, language="en", tables={},
+        fingerprint="0" * 64, recipe="regime", stage_name="general", stage=stage, seed=0, language="en", tables={},
         out=folder
     )  # fmt: skip
     tail, listener = Tail(job), CountingListener()

@@ -44,10 +44,10 @@ ADDED, BOTH = (
 
 
 class Overheads(Benchmark):
-    """Checkpoints: a stage of `bert` at its own size, with a checkpoint every few steps; the duration of one is divided
-    by that of the steps between two checkpoints by default. Orchestration: the fault campaign's small recipe up to its
-    first stage, with a temporary Prefect server as in `cursus run`. The seconds before the first optimizer step and
-    after the last are spent once per run, whatever its number of stages; processor time of flow and server during
+    """Checkpoints: a stage of `regime` at its own size, with a checkpoint every few steps; the duration of one is
+    divided by that of the steps between two checkpoints by default. Orchestration: the fault campaign's small recipe up
+    to its first stage, with a temporary Prefect server as in `cursus run`. The seconds before the first optimizer step
+    and after the last are spent once per run, whatever its number of stages; processor time of flow and server during
     training is taken from training when that uses all processors.
 
     A bare training script has start-up costs as well: importing torch, training a tokenizer, tokenising. Therefore the
@@ -77,7 +77,7 @@ def checkpointing(setting: Setting) -> list[Figure]:
     trained = time.monotonic() - began - sum(written)
     step, one, usual = trained / STEPS, median(written), Runtime().checkpoint_every
     return [
-        Figure(name="an optimizer step of bert/general", value=1000 * step, unit="ms"),
+        Figure(name="an optimizer step of regime/general", value=1000 * step, unit="ms"),
         Figure(name=f"a checkpoint, one every {usual} steps", value=1000 * one, unit="ms"),
         Figure(name=CHECKPOINTS, value=100 * one / (one + usual * step), unit="%"),
     ]
@@ -86,7 +86,7 @@ def checkpointing(setting: Setting) -> list[Figure]:
 def _stage(setting: Setting) -> Job:
     tables = write_tables(setting.folder("tables"))
     sources = {name: DataSource(digest=f"{n:032x}", path=str(path)) for n, (name, path) in enumerate(tables.items())}
-    step = plan_of(Library(ROOT / "recipes"), "bert", sources).steps[0]
+    step = plan_of(Library(ROOT / "recipes"), "regime", sources).steps[0]
     runtime = Runtime(checkpoint_every=EVERY, threads=setting.threads)
     job = job_of(step, {}, tables, setting.work / "out", runtime)
     tokens = STEPS * job.stage.budget.batch_tokens

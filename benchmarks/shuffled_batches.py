@@ -35,8 +35,8 @@ class ShuffledBatches(Benchmark):
 
     name = "shuffled_batches"
     what = (
-        "Batches of `bert`'s general stage, windows in random order from a memory-mapped stream of 100 million tokens: "
-        "the cost of reading one, compared with a training step on it. Processor time, one thread."
+        "Batches of `regime`'s general stage, windows in random order from a memory-mapped stream of 100 million "
+        "tokens: the cost of reading one, compared with a training step on it. Processor time, one thread."
     )
     environment: ClassVar[dict[str, str]] = {"OMP_NUM_THREADS": "1"}
     goals: ClassVar[tuple[Goal, ...]] = (
@@ -48,7 +48,7 @@ class ShuffledBatches(Benchmark):
         import torch
 
         torch.set_num_threads(1)
-        stage = Library(ROOT / "recipes").load("bert").stages["general"]
+        stage = Library(ROOT / "recipes").load("regime").stages["general"]
         home, documents = setting.work, 1000 if setting.quick else 10_000
         table = home / "text.parquet"
         texts = islice(documentation("general"), documents)

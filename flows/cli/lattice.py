@@ -41,7 +41,7 @@ def lattice(
 ) -> None:
     """Measure which stage helps: every subset of the stages before fine-tuning, as one tree, over several seeds.
 
-    Example: cursus lattice bert --data reviews --seeds 5 --size 50 --size 200
+    Example: cursus lattice regime --data reviews --seeds 5 --size 50 --size 200
     """
     root = project_root()
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")

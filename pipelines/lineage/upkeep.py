@@ -26,7 +26,7 @@ class RemovableFolder:
 
     fingerprint: str
     what: str
-    """Recipe and step (`bert classify@0`), "unfinished" or "tokenised corpus"."""
+    """Recipe and step (`regime classify@0`), "unfinished" or "tokenised corpus"."""
     folder: Path
     bytes: int
 

@@ -2,7 +2,7 @@
 
 A recipe file has the keys of `Recipe`, and two more that are resolved here:
 
-    base: bert                      inherit everything that is not given here from that recipe, but not its systems
+    base: regime                    inherit everything that is not given here from that recipe, but not its systems
     variants: {hour: {general: …}}  overlays on stages, chosen by name when a recipe is loaded
 
 A stage inherits the keys it omits: all of them from the stage named in `like`; the tokenizer, its limits, the

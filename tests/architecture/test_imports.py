@@ -62,7 +62,7 @@ def test_planning_starts_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["run", "--help"], ["recipes"], ["recipes", "bert"], ["systems"], ["systems", "electra"]],
+    [["--help"], ["run", "--help"], ["recipes"], ["recipes", "regime"], ["systems"], ["systems", "electra"]],
     ids=" ".join,
 )
 def test_the_command_line_answers_before_anything_heavy(arguments: list[str]) -> None:

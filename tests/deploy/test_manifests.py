@@ -189,7 +189,7 @@ def test_a_work_pool_is_one_that_prefects_worker_reads(kind: str) -> None:
 
 def test_the_entry_point_lays_out_the_checkout_and_leaves_what_is_the_users(tmp_path: Path) -> None:
     image, root = tmp_path / "image", tmp_path / "root"
-    for name, text in {"params.yaml": "shipped", "recipes/bert.yaml": "shipped", "flows/cli/app.py": "one"}.items():
+    for name, text in {"params.yaml": "shipped", "recipes/regime.yaml": "shipped", "flows/cli/app.py": "one"}.items():
         (image / name).parent.mkdir(parents=True, exist_ok=True)
         (image / name).write_text(text)
 
@@ -206,7 +206,7 @@ def test_the_entry_point_lays_out_the_checkout_and_leaves_what_is_the_users(tmp_
     start()
     assert {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*") if path.is_file()} == {
         "params.yaml": "mine",
-        "recipes/bert.yaml": "shipped",
+        "recipes/regime.yaml": "shipped",
         "recipes/own.yaml": "mine",
         "recipes/t5.yaml": "shipped",
         "flows/cli/app.py": "two",

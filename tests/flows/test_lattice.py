@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.flows.conftest import command_line, users_shell, write_checkout
 
 SHORT = """
-base: bert
+base: regime
 stages:
   domain: null
   task: null

@@ -9,11 +9,11 @@ import pytest
 from tests.flows.conftest import Cursus
 
 MISTAKES = {
-    "recipe": (["run", "bret"], ("there is no recipe 'bret'", "Did you mean 'bert'?")),
+    "recipe": (["run", "regmie"], ("there is no recipe 'regmie'", "Did you mean 'regime'?")),
     "dataset": (["run", "--data", "smal"], ("no dataset is called 'smal'", "Did you mean 'small'?", "params.yaml")),
-    "variant": (["run", "--variant", "no-such"], ("there is no variant 'no-such'", "Known:", "bert.yaml")),
+    "variant": (["run", "--variant", "no-such"], ("there is no variant 'no-such'", "Known:", "regime.yaml")),
     "data": (["data", "smal"], ("no dataset is called 'smal'", "Did you mean 'small'?")),
-    "listing": (["recipes", "bret"], ("Did you mean 'bert'?",)),
+    "listing": (["recipes", "regmie"], ("Did you mean 'regime'?",)),
     "model folder": (["predict", "--model", "flows", "a text"], ("flows", "missing")),
 }
 
@@ -43,6 +43,6 @@ def test_an_unknown_option_is_refused_and_help_teaches(cursus: Cursus) -> None:
 
 def test_recipes_are_listed_and_shown(cursus: Cursus) -> None:
     listed = cursus("recipes")
-    assert listed.returncode == 0 and "bert" in listed.stdout and "arXiv:1810.04805" in listed.stdout
-    shown = cursus("recipes", "bert")
+    assert listed.returncode == 0 and "regime" in listed.stdout and "arXiv:2004.10964" in listed.stdout
+    shown = cursus("recipes", "regime")
     assert all(word in shown.stdout for word in ("general", "adapt_domain", "classify", "report"))

@@ -122,7 +122,7 @@ def test_where_nobody_can_be_asked_it_says_what_to_do(
     told = {
         "id": "promotion-x", "began": now(), "model": MODEL, "alias": "champion", "dataset": "small",
         "family": "text_classification", "metrics": ["macro_f1"], "examples": 48, "champion": None,
-        "candidate": {"fingerprint": pair[1], "label": "classify@1", "recipe": "bert"}, "outcomes": [],
+        "candidate": {"fingerprint": pair[1], "label": "classify@1", "recipe": "regime"}, "outcomes": [],
         "verdict": "INCONCLUSIVE", "evidence": "e" * 64,
     }  # fmt: skip
     promotion = Promotion.model_validate(told)

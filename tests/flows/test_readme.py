@@ -44,13 +44,13 @@ def test_every_make_command_has_its_target(command: str) -> None:
 
 def test_make_run_understands_the_three_budgets() -> None:
     variants = re.findall(
-        r"^  (\w+):", (ROOT / "recipes" / "bert.yaml").read_text().partition("\nvariants:")[2], re.MULTILINE
+        r"^  (\w+):", (ROOT / "recipes" / "regime.yaml").read_text().partition("\nvariants:")[2], re.MULTILINE
     )
     named = re.findall(r"make run (?:BUDGET|START)=(\w+)", README)
     assert named
     assert set(named) <= set(variants)
     for name in named:
-        Library(ROOT / "recipes").load("bert", [name])
+        Library(ROOT / "recipes").load("regime", [name])
 
 
 @pytest.mark.parametrize("arguments", _cursus_commands(), ids=" ".join)

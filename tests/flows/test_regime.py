@@ -90,7 +90,7 @@ def test_what_a_full_disk_kept_mlflow_from_being_told_is_told_by_the_next_run(
 
 
 def test_a_new_rate_of_fine_tuning_leaves_pre_training_alone(first: FirstRun, cursus: Cursus, checkout: Path) -> None:
-    recipe = checkout / "recipes" / "bert.yaml"
+    recipe = checkout / "recipes" / "regime.yaml"
     text = recipe.read_text()
     head, stage, tail = text.partition("\n  classify:\n")
     rate = re.search(r"lr: ([\d.e-]+)", tail)

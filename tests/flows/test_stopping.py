@@ -29,7 +29,7 @@ def processes_of(checkout: Path) -> list[psutil.Process]:
 
 
 LONG = """
-base: bert
+base: regime
 stages:
   general:
     backbone:

@@ -133,7 +133,7 @@ class Builder:
         return self.store.publish(
             Provenance(
                 fingerprint=name,
-                recipe="bert",
+                recipe="regime",
                 stage=stage,
                 kind=kind,
                 seed=seed,

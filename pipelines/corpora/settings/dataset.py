@@ -48,7 +48,7 @@ class DatasetSettings(StrictSettings):
     """Further corpora by name."""
     task_text: TaskTextSettings = TaskTextSettings()
     mixtures: Mixtures = Mixtures()
-    recipe: str = "bert"
+    recipe: str = "regime"
     variants: list[str] = Field(default=[])
     budget: dict[str, Any] = Field(default={})
     clean: CleanSettings = CleanSettings()

@@ -19,7 +19,7 @@ def test_the_repository_s_own_settings_describe_the_documentation_task() -> None
     settings = load_settings(REPOSITORY)["docstrings"]
     assert isinstance(settings.task, DocumentationTask)
     assert settings.task.labels_per_class == 20 and settings.task.family.name == "text_classification"
-    assert settings.recipe == "bert"
+    assert settings.recipe == "regime"
 
 
 def test_a_path_may_stand_alone_and_defaults_are_filled_in(tmp_path: Path) -> None:

@@ -75,9 +75,9 @@ def test_a_figure_has_one_name_and_one_direction_whichever_judge_records_it() ->
 
 
 def test_samples_are_read_as_they_were_written(tmp_path: Path) -> None:
-    rows = {key_of("answers", "bert/task", seed): np.full((3, 2), float(seed)) for seed in (10, 2)}
+    rows = {key_of("answers", "regime/task", seed): np.full((3, 2), float(seed)) for seed in (10, 2)}
     write_samples(rows, tmp_path / SAMPLES)
     read = read_samples(tmp_path)
-    assert [one[0, 0] for one in read["answers", "bert/task"]] == [2.0, 10.0], "seeds ascend as numbers"
+    assert [one[0, 0] for one in read["answers", "regime/task"]] == [2.0, 10.0], "seeds ascend as numbers"
     write_samples({}, tmp_path / "none")
     assert not (tmp_path / "none").exists()

@@ -29,14 +29,14 @@ from pipelines.recipe.plan import plan
 library = Library(Path("recipes"))
 tables = ("general", "domain", "task_text", "train", "validation", "test")
 data = {name: DataSource(digest=name, path=name) for name in tables}
-print(json.dumps({step.label: step.fingerprint for step in plan(library.load("bert"), library, data).steps}))
+print(json.dumps({step.label: step.fingerprint for step in plan(library.load("regime"), library, data).steps}))
 print(json.dumps(sorted({"torch", "prefect", "mlflow", "transformers"} & set(sys.modules))))
 """
 CLASSIFY_AND_AFTER = {"classify@0", "classify@1", "classify@2", "small", "int8", "report"}
 
 
 def fingerprints(library: Library, data: dict[str, DataSource]) -> dict[str, str]:
-    return {step.label: step.fingerprint for step in plan(library.load("bert"), library, data).steps}
+    return {step.label: step.fingerprint for step in plan(library.load("regime"), library, data).steps}
 
 
 def moved(before: dict[str, str], after: dict[str, str]) -> set[str]:
@@ -44,8 +44,8 @@ def moved(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return {label for label in before if before[label] != after[label]}
 
 
-def bert(folder: Path, change: Callable[[str], str] = lambda text: text) -> Library:
-    return library_of(folder, bert=change((RECIPES / "bert.yaml").read_text()))
+def regime(folder: Path, change: Callable[[str], str] = lambda text: text) -> Library:
+    return library_of(folder, regime=change((RECIPES / "regime.yaml").read_text()))
 
 
 def changed_stage(text: str, stage: str, old: str, new: str) -> str:
@@ -57,7 +57,7 @@ def changed_stage(text: str, stage: str, old: str, new: str) -> str:
 
 def test_a_plan_is_the_same_every_time(sources: dict[str, DataSource], tmp_path: Path) -> None:
     before = fingerprints(Library(RECIPES), sources)
-    assert before == fingerprints(bert(tmp_path), sources), "where a recipe lies is no part of what it makes"
+    assert before == fingerprints(regime(tmp_path), sources), "where a recipe lies is no part of what it makes"
     assert before == fingerprints(Library(RECIPES), dict(reversed(sources.items())))
     assert all(len(value) == 64 for value in before.values())
 
@@ -66,18 +66,18 @@ def test_the_rate_of_fine_tuning_moves_fine_tuning_and_what_follows(
     sources: dict[str, DataSource], tmp_path: Path
 ) -> None:
     (tmp_path / "changed").mkdir()
-    stage = Library(RECIPES).load("bert").stages["classify"]
-    changed = bert(
+    stage = Library(RECIPES).load("regime").stages["classify"]
+    changed = regime(
         tmp_path / "changed", lambda text: text.replace("\n  classify:\n", "\n  classify:\n    dropout: 0.37\n", 1)
     )
-    assert changed.load("bert").stages["classify"].dropout != stage.dropout
+    assert changed.load("regime").stages["classify"].dropout != stage.dropout
     different = moved(fingerprints(Library(RECIPES), sources), fingerprints(changed, sources))
     # stages written `like: classify` take the change over as well; no pre-training does
     assert different >= CLASSIFY_AND_AFTER and not different & {"general", "domain", "task"}
 
 
 def test_a_change_of_one_rate_moves_only_its_descendants(sources: dict[str, DataSource], tmp_path: Path) -> None:
-    recipe = Library(RECIPES).load("bert")
+    recipe = Library(RECIPES).load("regime")
     optimizer = recipe.stages["classify"].optimizer.model_copy(update={"lr": 0.00123})
     classify = recipe.stages["classify"].model_copy(update={"optimizer": optimizer})
     changed = recipe.model_copy(update={"stages": {**recipe.stages, "classify": classify}})
@@ -94,7 +94,7 @@ def test_changed_text_moves_the_stage_that_reads_it_and_what_follows(
 ) -> None:
     library = Library(RECIPES)
     edited = {**sources, table: DataSource(digest="f" * 32, path=sources[table].path)}
-    steps = plan(library.load("bert"), library, sources).steps
+    steps = plan(library.load("regime"), library, sources).steps
     different = moved(fingerprints(library, sources), fingerprints(library, edited))
     assert first in different
     by_fingerprint = {step.fingerprint: step for step in steps}

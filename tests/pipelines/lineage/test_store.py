@@ -45,7 +45,7 @@ with store.shared():
 
 def record(name: str) -> Provenance:
     return Provenance(
-        fingerprint=name, recipe="bert", stage="general", kind="pretrain", seed=0, identity={}, parents={}, data={},
+        fingerprint=name, recipe="regime", stage="general", kind="pretrain", seed=0, identity={}, parents={}, data={},
         files={}, result={},
         environment=Environment(python="3", platform="", packages={}, commit=None, started="2026-01-01", seconds=1),
     )  # fmt: skip
@@ -229,7 +229,7 @@ def test_a_result_stays_until_all_of_its_record_is_written(store: Store, monkeyp
     assert not (store.publish(record(NAME)).folder / RESULT).exists()
 
 
-@pytest.mark.parametrize(("old", "new"), [('"seed": 0', '"seed": 1'), ('"recipe": "bert"', '"recipe": "cert"')])
+@pytest.mark.parametrize(("old", "new"), [('"seed": 0', '"seed": 1'), ('"recipe": "regime"', '"recipe": "cert"')])
 def test_a_flipped_bit_in_a_record_is_noticed(store: Store, old: str, new: str) -> None:
     path = publish(store) / RECORD
     assert old in path.read_text()

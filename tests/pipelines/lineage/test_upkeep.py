@@ -31,7 +31,7 @@ def publish(store: Store, stage: str, age_in_days: float = 0, **parents: str) ->
     (store.workspace(name) / "model.safetensors").write_bytes(stage.encode() * 100)
     store.publish(
         Provenance(
-            fingerprint=name, recipe="bert", stage=stage, kind="pretrain", seed=0, identity=identity, parents=parents,
+            fingerprint=name, recipe="regime", stage=stage, kind="pretrain", seed=0, identity=identity, parents=parents,
             data={}, files={}, result={},
             environment=Environment(python="3", platform="", packages={}, commit=None, started="2026-01-01", seconds=1),
         )
@@ -74,7 +74,7 @@ def test_a_whole_store_has_no_flaws_and_every_other_one_is_told(store: Store, fa
 def test_what_a_registered_model_needs_is_never_removed(store: Store, family: dict[str, str]) -> None:
     young = publish(store, "young", 1, start=family["other"])
     gone = {one.fingerprint: one.what for one in unneeded(store, {family["domain"]}, 7 * DAY)}
-    assert gone == {family["classify"]: "bert classify@0"}, "the young one needs `other`"
+    assert gone == {family["classify"]: "regime classify@0"}, "the young one needs `other`"
     found = unneeded(store, {family["domain"], "f" * 64}, 0.5 * DAY)
     assert {one.fingerprint for one in found} == {family["classify"], family["other"], young}
     assert all(one.bytes > 100 for one in found)

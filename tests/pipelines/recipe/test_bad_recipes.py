@@ -154,7 +154,7 @@ MISTAKES = {
         "hour: {general: {budget: {tokens: 16384}}}", "hour: {genral: {budget: {tokens: 16384}}}", (":34", "genral")
     ),
     "variant that cannot work": Mistake("{budget: {tokens: 16384}}", "{corruption: []}", (":11", "masked_labels")),
-    "unknown base": Mistake("name: good", "name: good\nbase: bret", (":2", "bret", "Did you mean 'bert'?")),
+    "unknown base": Mistake("name: good", "name: good\nbase: regmie", (":2", "regmie", "Did you mean 'regime'?")),
     "base in a circle": Mistake("name: good", "name: good\nbase: good", ("circular", "good → good")),
 }
 
@@ -163,7 +163,7 @@ MISTAKES = {
 def test_a_mistake_is_told_with_its_place_and_cure(mistake: Mistake, tmp_path: Path) -> None:
     assert mistake.old in GOOD
     library = library_of(
-        tmp_path, good=GOOD.replace(mistake.old, mistake.new, 1), bert=(RECIPES / "bert.yaml").read_text()
+        tmp_path, good=GOOD.replace(mistake.old, mistake.new, 1), regime=(RECIPES / "regime.yaml").read_text()
     )
     with pytest.raises(RecipeError) as told:
         library.load("good", ["hour"] if "16384" in mistake.old else [], setting=Setting(corpora={}, tasks={}))

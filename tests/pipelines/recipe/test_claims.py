@@ -24,7 +24,7 @@ from tests.steps import RECIPES, library_of
 
 STAGES = (RECIPES / "tune_or_not.yaml").read_text(encoding="utf-8").partition("claims:")[0]
 GPT = (RECIPES / "gpt.yaml").read_text(encoding="utf-8").partition("claims:")[0]
-BERT = (RECIPES / "bert.yaml").read_text(encoding="utf-8")
+REGIME = (RECIPES / "regime.yaml").read_text(encoding="utf-8")
 LINE = len(STAGES.splitlines()) + 2
 """Line of the first claim in `stated`."""
 
@@ -36,7 +36,7 @@ def stated(claim: str, stages: str = STAGES) -> str:
 
 def loaded(folder: Path, claim: str, stages: str = STAGES) -> Recipe:
     folder.mkdir(exist_ok=True)
-    return library_of(folder, stating=stated(claim, stages), bert=BERT).load("stating")
+    return library_of(folder, stating=stated(claim, stages), regime=REGIME).load("stating")
 
 
 def test_without_a_form_a_claim_is_greater(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_transfers_is_trained_here_and_judged_there(tmp_path: Path) -> None
         claim_on(recipe.claims["known"], ["elsewhere"])
     names = ("general", "domain", "task_text", "train", "validation", "test")
     here, there = ({name: DataSource(digest=f"{of} {name}", path=f"{of}/{name}") for name in names} for of in "ab")
-    library = library_of(tmp_path, stating=stated(f"{TRANSFERS}, data: {{trained: a, judged: b}}"), bert=BERT)
+    library = library_of(tmp_path, stating=stated(f"{TRANSFERS}, data: {{trained: a, judged: b}}"), regime=REGIME)
     found = plan(recipe_of_claim(recipe, "known", 1), library, here, judged_on=JudgedData(there, "zh"))
     for step in found.steps:
         judging = step.name == COMPARISON

@@ -16,7 +16,7 @@ from pipelines.recipe.schema import Recipe
 from pipelines.recipe.starts import Untrained
 from tests.steps import RECIPES, library_of
 
-BERT = Library(RECIPES).load("bert")
+REGIME = Library(RECIPES).load("regime")
 
 
 def effects(recipe: Recipe) -> StageEffectsEvaluation:
@@ -26,7 +26,7 @@ def effects(recipe: Recipe) -> StageEffectsEvaluation:
 
 
 def test_every_subset_is_fine_tuned_once_over_shared_prefixes() -> None:
-    recipe = lattice_of(BERT, seeds=3)
+    recipe = lattice_of(REGIME, seeds=3)
     paths = {path.through: path.stage for path in effects(recipe).paths}
     assert len(paths) == 8
     for through, name in paths.items():
@@ -42,7 +42,7 @@ def test_every_subset_is_fine_tuned_once_over_shared_prefixes() -> None:
 
 
 def test_what_the_recipe_fine_tunes_itself_keeps_its_settings_and_its_models() -> None:
-    recipe = lattice_of(BERT, seeds=3)
+    recipe = lattice_of(REGIME, seeds=3)
     paths = {path.through: path.stage for path in effects(recipe).paths}
     assert paths[()] == "scratch" and paths["general", "domain"] == "from_domain"
     assert paths["general", "domain", "task"] == "classify"
@@ -51,16 +51,16 @@ def test_what_the_recipe_fine_tunes_itself_keeps_its_settings_and_its_models() -
         for name in ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
     }
     library = Library(RECIPES)
-    own = {step.label: step.fingerprint for step in plan(BERT, library, digests).steps}
+    own = {step.label: step.fingerprint for step in plan(REGIME, library, digests).steps}
     ours = {step.label: step.fingerprint for step in plan(recipe, library, digests).steps}
     for name in ("general", "domain", "task", "classify@2", "scratch@0", "from_general@1"):
         assert ours[name] == own[name], "in the store already after a run of the recipe"
-    assert recipe.stages["scratch"].optimizer.lr == BERT.stages["scratch"].optimizer.lr
-    assert recipe.stages["classify_domain_only"].optimizer.lr == BERT.stages["classify"].optimizer.lr
+    assert recipe.stages["scratch"].optimizer.lr == REGIME.stages["scratch"].optimizer.lr
+    assert recipe.stages["classify_domain_only"].optimizer.lr == REGIME.stages["classify"].optimizer.lr
 
 
 def test_sizes_are_the_same_paths_with_fewer_labels() -> None:
-    recipe = lattice_of(BERT, seeds=2, sizes=[10, 50])
+    recipe = lattice_of(REGIME, seeds=2, sizes=[10, 50])
     found = effects(recipe)
     assert found.sizes == [10, 50, None]
     assert len(found.paths) == 24
@@ -71,7 +71,7 @@ def test_sizes_are_the_same_paths_with_fewer_labels() -> None:
 
 def test_one_seed_is_refused_with_the_reason() -> None:
     with pytest.raises(RecipeError, match="needs at least two seeds"):
-        lattice_of(BERT, seeds=1)
+        lattice_of(REGIME, seeds=1)
 
 
 def test_a_recipe_without_stages_before_fine_tuning_is_refused(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_recipe_without_stages_before_fine_tuning_is_refused(tmp_path: Path) -
     with pytest.raises(RecipeError, match="no stage whose effect could be measured"):
         lattice_of(library_of(tmp_path, alone=text).load("alone"))
     with pytest.raises(RecipeError, match="'clasify' is not a fine-tuned stage.*Did you mean 'classify'"):
-        lattice_of(BERT, finetuned="clasify")
+        lattice_of(REGIME, finetuned="clasify")
 
 
 def test_effects_need_every_path() -> None:

@@ -23,20 +23,20 @@ def models(library: Library, name: str) -> dict[str, str]:
 
 def test_the_models_that_are_attacked_are_those_that_a_run_of_the_dataset_trained() -> None:
     usual = Library(RECIPES)
-    asked = Library(RECIPES, {"bert": RecipeOptions(("hour",), {"general": {"tokens": 12_288}})})
-    trained, attacked, others = models(asked, "bert"), models(asked, "robustness"), models(usual, "robustness")
+    asked = Library(RECIPES, {"regime": RecipeOptions(("hour",), {"general": {"tokens": 12_288}})})
+    trained, attacked, others = models(asked, "regime"), models(asked, "robustness"), models(usual, "robustness")
     for stage in ("general", "domain", "task", "classify@2", "scratch@0"):
         assert attacked[stage] == trained[stage] != others[stage], stage
-    assert asked.load("bert").stages["general"].budget.tokens == 12_288
-    assert asked.load("bert").stages["task"].budget.tokens == 8_000_000
+    assert asked.load("regime").stages["general"].budget.tokens == 12_288
+    assert asked.load("regime").stages["task"].budget.tokens == 8_000_000
 
 
 def test_what_is_said_outright_goes_before_what_the_dataset_asks() -> None:
-    asked = Library(RECIPES, {"bert": RecipeOptions(("hour",), {"general": {"tokens": 12_288}})})
-    assert asked.load("bert", (), {}).stages == Library(RECIPES).load("bert").stages
+    asked = Library(RECIPES, {"regime": RecipeOptions(("hour",), {"general": {"tokens": 12_288}})})
+    assert asked.load("regime", (), {}).stages == Library(RECIPES).load("regime").stages
 
 
 def test_a_stage_that_the_recipe_has_not_got_is_told_wherever_it_is_looked_for() -> None:
-    library = Library(RECIPES, {"bert": RecipeOptions(budget={"genral": {"tokens": 1}})})
+    library = Library(RECIPES, {"regime": RecipeOptions(budget={"genral": {"tokens": 1}})})
     with pytest.raises(RecipeError, match="Did you mean 'general'"):
         library.load("robustness")

@@ -237,7 +237,7 @@ CASES = {
 
 def refusal(folder: Path, recipe: str, setting: Setting) -> str:
     """The one sentence with which `recipe` is refused."""
-    library = library_of(folder, meeting=recipe, bert=(RECIPES / "bert.yaml").read_text())
+    library = library_of(folder, meeting=recipe, regime=(RECIPES / "regime.yaml").read_text())
     with pytest.raises(RecipeError) as told:
         library.load("meeting", setting=setting)
     message = str(told.value)

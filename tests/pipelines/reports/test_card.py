@@ -86,7 +86,7 @@ def test_it_counts_what_the_tables_hold_and_what_each_step_dropped(root: Path) -
             line = next(line for line in text.splitlines() if line.startswith(f"| {step['step']} | {name} |"))
             assert all(f"{many} {reason}" in line for reason, many in table["dropped"].items())
     assert "| email | 8 |" in text
-    assert "As the stage bert/general would corrupt them" in text and "**\\[MASK]**" in text
+    assert "As the stage regime/general would corrupt them" in text and "**\\[MASK]**" in text
 
 
 def test_the_page_needs_nothing_but_itself_and_comes_out_the_same(root: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_ledger_is_summed_where_there_is_one(root: Path) -> None:
     try:
         card("small", root)
         text = (home / "card.md").read_text()
-        read_by = "general"  # the stage of the recipe `bert` that reads this table
+        read_by = "general"  # the stage of the recipe `regime` that reads this table
         assert (
             f"| general | test | exact | drop | 2 | {read_by} |\n| general | test | ngram | drop | 1 | {read_by} |"
             in text

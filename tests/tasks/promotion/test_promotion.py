@@ -58,7 +58,9 @@ def models(builder: Builder) -> Iterator[list[Artifact]]:
 def promotion(candidate: Artifact, champion: Artifact | None, verdict: Any, number: int = 1) -> Promotion:
     """A judgement, as the flow hands it over."""
     sides = [
-        Contestant(fingerprint=one.fingerprint, label=f"classify@{one.provenance.seed}", recipe="bert") if one else None
+        Contestant(fingerprint=one.fingerprint, label=f"classify@{one.provenance.seed}", recipe="regime")
+        if one
+        else None
         for one in (candidate, champion)
     ]
     answer = {"GO": "met", "NO-GO": "missed", "INCONCLUSIVE": "undecided"}[verdict]

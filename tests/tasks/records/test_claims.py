@@ -62,7 +62,7 @@ def test_a_claim_that_nobody_makes_is_told(tmp_path: Path) -> None:
     ):
         recipe_of_claim(LIBRARY.load("adapter"), "within_a_pint")
     text = (RECIPES / "adapter.yaml").read_text().replace("system: adapter", "system: adaptor")
-    library = library_of(tmp_path, adapter=text, bert=(RECIPES / "bert.yaml").read_text())
+    library = library_of(tmp_path, adapter=text, regime=(RECIPES / "regime.yaml").read_text())
     with pytest.raises(
         RecipeError, match=r"adapter.yaml:\d+: claims.within_a_point.system: there is no stage 'adaptor'"
     ):

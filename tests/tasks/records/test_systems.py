@@ -28,7 +28,7 @@ EFFECT = {"difference": -0.0757, "low": -0.1066, "high": -0.044}
 def project(tmp_path: Path) -> Path:
     """A project of three recipes without records."""
     (tmp_path / "recipes").mkdir()
-    for name in ("bert", "electra", "t5"):
+    for name in ("regime", "electra", "t5"):
         text = (RECIPES / f"{name}.yaml").read_text(encoding="utf-8")
         (tmp_path / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
     (tmp_path / "recipes" / SYSTEMS).write_text(LIST, encoding="utf-8")
@@ -99,8 +99,8 @@ def test_a_recipe_without_a_claim_says_so(project: Path) -> None:
 
 def test_a_stage_that_is_a_system_has_its_effects_in_lattices(project: Path) -> None:
     effects = [{"of": of, **EFFECT, "verdict": "pays"} for of in (["general"], ["domain"], ["domain", "task"])]
-    write(project, "lattices", "bert.reviews.json", {
-        "recipe": "bert", "data": {"dataset": "reviews"}, "measured": {"metric": "accuracy", "effects": effects},
+    write(project, "lattices", "regime.reviews.json", {
+        "recipe": "regime", "data": {"dataset": "reviews"}, "measured": {"metric": "accuracy", "effects": effects},
         "factor_costs": {"domain": {"tokens": 3e6, "minutes": 3.4}}, "cost": {"seconds": 600, "models": 9},
     })  # fmt: skip
     (row,) = rows(project, "| **regime**")

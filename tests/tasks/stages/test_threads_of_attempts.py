@@ -13,9 +13,9 @@ from tests.steps import RECIPES
 def test_threads_are_those_of_the_attempt_that_was_interrupted(tmp_path: Path) -> None:
     now = Runtime(threads=2)
     assert resumed_runtime(tmp_path, now) == now, "there was none"
-    stage = Library(RECIPES).load("bert").stages["general"]
+    stage = Library(RECIPES).load("regime").stages["general"]
     job = Job(
-        fingerprint="a" * 64, recipe="bert", stage_name="general", stage=stage, seed=0, language="en", tables={},
+        fingerprint="a" * 64, recipe="regime", stage_name="general", stage=stage, seed=0, language="en", tables={},
         out=tmp_path, runtime=Runtime(threads=1, devices=1),
     )  # fmt: skip
     (tmp_path / ORDER).parent.mkdir()

@@ -36,7 +36,7 @@ def test_the_last_models_are_offered_with_their_ancestry(root: Path, builder: Bu
     version = client.get_model_version_by_alias(CLASSIFIER, "candidate")
     assert version.tags["cursus.fingerprint"] == made["int8"].fingerprint
     assert version.tags["cursus.parent.start"] == made["small"].fingerprint
-    assert version.tags["cursus.recipe"] == "bert"
+    assert version.tags["cursus.recipe"] == "regime"
     assert version.tags["cursus.score.accuracy"] == "0.5800"
     encoder = client.get_model_version_by_alias(ENCODER, "candidate")
     assert encoder.tags["cursus.fingerprint"] == made["task"].fingerprint

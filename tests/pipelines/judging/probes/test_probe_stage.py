@@ -123,8 +123,8 @@ def test_what_cannot_be_probed_is_refused_when_the_recipe_is_read(
             "awd_lstm) has a recurrent state, and no attention",
         ),
         ("t5/general", "linear", "linear needs a backbone"),
-        ("bert/int8", "linear", "is an exported graph of dynamic_int8, without hidden states"),
-        ("bert/report", "linear", "is of kind evaluate and produces no model"),
+        ("regime/int8", "linear", "is an exported graph of dynamic_int8, without hidden states"),
+        ("regime/report", "linear", "is of kind evaluate and produces no model"),
     ],
 )
 def test_models_without_what_a_probe_looks_at_are_refused(
