@@ -90,15 +90,13 @@ def _task(recipe: Recipe, claim: Claim, stage: str) -> str:
 
 
 def _answered(recipe: Recipe, stage: str) -> list[str]:
-    """The tasks that a stage answers, or what it continues; a model of another recipe answers the main one."""
-    if stage not in recipe.stages:
-        return [MAIN]
-    value = recipe.stages[stage]
+    """The tasks that a stage answers, or what it continues; a stage of another recipe continues the main one."""
+    value = recipe.compared(stage)
     views = [one for one in line_views(value).values() if not one.kind.reads_plain_text]
     words = list(dict.fromkeys(word for one in views for word in task_words(one.corpus, Setting())))
     if words or not views:
         return words
-    return _answered(recipe, value.start) if isinstance(value.start, str) else [MAIN]
+    return _answered(recipe, value.start) if value.start in recipe.stages and "/" not in stage else [MAIN]
 
 
 def figure_source(recipe: Recipe, name: str, setting: Setting, stages: Sequence[str] = ()) -> FigureSource:
@@ -109,7 +107,7 @@ def figure_source(recipe: Recipe, name: str, setting: Setting, stages: Sequence[
     claim = claim_of(recipe, name)
     compared = stages or compared_stages(claim)
     task = _task(recipe, claim, compared[0])
-    source = source_of(claim, compared, task, recipe.stages.__getitem__, setting)
+    source = source_of(claim, compared, task, recipe.compared, setting)
     return required(source, f"{recipe.name}/{name}")
 
 
@@ -125,15 +123,15 @@ def seeds_of(claim: Claim, source: FigureSource, seeds: int | None = None) -> in
 
 def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None, stages: Sequence[str] = ()) -> Recipe:
     """Recipe that measures `stages` of the claim `name` (default: all that it compares) over `seeds` seeds (None: the
-    number that the claim states)."""
+    number that the claim states). Compared stages of other recipes keep their own seeds, as wherever they are named."""
     claim = claim_of(recipe, name)
     compared = tuple(stages) or compared_stages(claim)
     source = figure_source(recipe, name, Setting(), compared)
     seed_numbers = tuple(range(seeds_of(claim, source, seeds)))
     every = dict(recipe.stages)
-    for stage in compared:
+    for stage in set(compared) & set(every):
         every[stage] = every[stage].model_copy(update={"seeds": seed_numbers})
-    pending = list(compared)
+    pending = [stage for stage in compared if stage in every]
     if source.judging is not None:
         every[COMPARISON] = source.judging
         pending.append(COMPARISON)
@@ -153,8 +151,8 @@ def check_claim(recipe: Recipe, name: str, written: Any) -> tuple[KeyPath, str] 
     """
     claim = recipe.claims[name]
     for side in claim.form.sides():
-        if side.stage not in recipe.stages:
-            path = _path_of(side.stage, written) or ()
+        if side.stage not in recipe.stages and side.stage not in recipe.others:
+            path = path_of(side.stage, written)
             message = f"there is no stage {side.stage!r}.{did_you_mean(side.stage, recipe.stages)}"
             return ("claims", name, *path), message
         answered = _answered(recipe, side.stage)
@@ -162,8 +160,7 @@ def check_claim(recipe: Recipe, name: str, written: Any) -> tuple[KeyPath, str] 
             message = f"stage {side.stage!r} answers {listed(answered)}; name the one on which it is judged"
             return ("claims", name, "task"), message
     for part in measurements(recipe, claim).values():
-        resolve = recipe.stages.__getitem__
-        problem: FigureSource | Problem = source_of(claim, part.stages, part.task, resolve, Setting())
+        problem: FigureSource | Problem = source_of(claim, part.stages, part.task, recipe.compared, Setting())
         if not isinstance(problem, FigureSource):
             key, message = problem
             stated = "metric" if key == "figure" and isinstance(written, Mapping) and "metric" in written else key
@@ -171,17 +168,17 @@ def check_claim(recipe: Recipe, name: str, written: Any) -> tuple[KeyPath, str] 
     return None
 
 
-def _path_of(stage: str, written: Any) -> KeyPath | None:
-    """Keys that lead to the first place where a claim names `stage`."""
+def path_of(stage: str, written: Any) -> KeyPath:
+    """Keys that lead to the first place where a claim names `stage`; empty where there is none."""
     entries = (
         written.items() if isinstance(written, Mapping) else enumerate(written) if isinstance(written, list) else ()
     )
     for key, value in entries:
         if value == stage and key not in ("data", "figure", "metric", "says", "published"):
             return (str(key),)
-        if key != "data" and (path := _path_of(stage, value)) is not None:
+        if key != "data" and (path := path_of(stage, value)):
             return (str(key), *path)
-    return None
+    return ()
 
 
 def _references(stage: Stage) -> list[str]:

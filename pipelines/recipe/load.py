@@ -28,7 +28,7 @@ from pipelines.errors import RecipeError
 from pipelines.recipe.check import check
 from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.claim import AT_KEY
-from pipelines.recipe.claims import check_claim
+from pipelines.recipe.claims import check_claim, path_of
 from pipelines.recipe.inheritance import inherited_keys
 from pipelines.recipe.merging import merged
 from pipelines.recipe.problems import Setting
@@ -93,19 +93,8 @@ class Library:
         `setting` is the dataset that the parts must fit, where it is known. Raises RecipeError, naming file, line and
         key, for anything misspelt, missing or circular, and for parts that do not fit together.
         """
-        options = self.options.get(name, RecipeOptions())
-        document = self._document(name, tuple(options.variants if variants is None else variants))
-        for stage, changes in (options.budget if budget is None else budget).items():
-            self._require_stage(document, ("budget", stage), stage)
-            values = document.values["stages"][stage]
-            values["budget"] = merged("budget", values.get("budget"), dict(changes))
-        stages = {}
-        for stage in document.values["stages"]:
-            raw = self._inherit(document, stage, ())
-            try:
-                stages[stage] = Stage.model_validate(raw)
-            except ValidationError as error:
-                raise self._explain(document, ("stages", stage), error) from None
+        document = self._configured(name, variants, budget)
+        stages = {stage: self._built(document, stage) for stage in document.values["stages"]}
         try:
             recipe = Recipe.model_validate(
                 {**{key: value for key, value in document.values.items() if key != "stages"}, "stages": stages}
@@ -117,6 +106,7 @@ class Library:
             if problem:
                 key, message = problem
                 raise document.error(("stages", stage, *key.split(".")), message)
+        recipe = recipe.model_copy(update={"others": self._others(document, recipe)})
         for name in recipe.claims:
             if mistake := check_claim(recipe, name, document.values["claims"][name]):
                 raise document.error(*mistake)
@@ -131,6 +121,41 @@ class Library:
         if stage not in stages:
             raise RecipeError(f"recipe {owner or recipe.name} has no stage {stage!r}.{did_you_mean(stage, stages)}")
         return stages[stage]
+
+    def _others(self, document: Document, recipe: Recipe) -> dict[str, Stage]:
+        """Stages of other recipes that claims compare. The claims of those are not read: they may name this recipe."""
+        result: dict[str, Stage] = {}
+        for name, claim in recipe.claims.items():
+            for reference in dict.fromkeys(side.stage for side in claim.form.sides() if "/" in side.stage):
+                owner, _, stage = reference.rpartition("/")
+                where = ("claims", name, *path_of(reference, document.values["claims"][name]))
+                if owner not in self.names():
+                    raise document.error(where, f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
+                other = self._configured(owner)
+                if stage not in other.values["stages"]:
+                    known = did_you_mean(stage, other.values["stages"])
+                    raise document.error(where, f"recipe {owner} has no stage {stage!r}.{known}")
+                result[reference] = self._built(other, stage)
+        return result
+
+    def _configured(
+        self, name: str, variants: Sequence[str] | None = None, budget: Mapping[str, Any] | None = None
+    ) -> Document:
+        """The document of a recipe with its variants and budget."""
+        options = self.options.get(name, RecipeOptions())
+        document = self._document(name, tuple(options.variants if variants is None else variants))
+        for stage, changes in (options.budget if budget is None else budget).items():
+            self._require_stage(document, ("budget", stage), stage)
+            values = document.values["stages"][stage]
+            values["budget"] = merged("budget", values.get("budget"), dict(changes))
+        return document
+
+    def _built(self, document: Document, stage: str) -> Stage:
+        """A stage with what it inherits, its parts not checked against each other."""
+        try:
+            return Stage.model_validate(self._inherit(document, stage, ()))
+        except ValidationError as error:
+            raise self._explain(document, ("stages", stage), error) from None
 
     def _resolve(self, document: Document, recipe: Recipe, stage: str, reference: str) -> Stage:
         """Stage that `reference` names; the error for an unknown one has the location of the reference."""

@@ -200,6 +200,8 @@ class Recipe(StrictModel):
     stages: Annotated[dict[str, Stage], Field(min_length=1)]
     claims: dict[str, Claim] = Field(default_factory=dict)
     """Name → claim; `cursus claim` measures one."""
+    others: dict[str, Stage] = Field(default_factory=dict, exclude=True)
+    """Stages of other recipes that claims compare, as `recipe/stage`: resolved when a recipe is loaded, not written."""
 
     @field_validator("systems", mode="before")
     @classmethod
@@ -210,3 +212,7 @@ class Recipe(StrictModel):
     @classmethod
     def _stages_listed(cls, value: Any) -> Any:
         return {key: as_list(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+    def compared(self, reference: str) -> Stage:
+        """The stage that a claim names: one of its own, or `recipe/stage`. Raises KeyError for any other."""
+        return self.others[reference] if "/" in reference else self.stages[reference]

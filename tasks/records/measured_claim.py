@@ -120,7 +120,8 @@ class MeasuredClaim:
     def trained(self, side: ComparedSide) -> list[Artifact]:
         """The artifacts of a side's models, seeds ascending."""
         steps = self.parts[self.sides[side]].plan.steps
-        own = [step for step in steps if (step.recipe, step.name) == (self.recipe.name, side.stage)]
+        owner, _, name = side.stage.rpartition("/")
+        own = [step for step in steps if (step.recipe, step.name) == (owner or self.recipe.name, name)]
         return [one for step in own if (one := self.store.get(step.fingerprint))]
 
     @property

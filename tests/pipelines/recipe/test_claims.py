@@ -134,6 +134,42 @@ def test_a_stage_of_several_tasks_is_judged_on_that_of_the_others(tmp_path: Path
     assert recipe_of_claim(recipe, "known").stages[COMPARISON].corpus == ("pairs",)
 
 
+NGRAM = (RECIPES / "ngram.yaml").read_text(encoding="utf-8").partition("claims:")[0]
+AGAINST_COUNTS = "times: {system: general, baseline: ngram/trigram, at_least: 1}, figure: perplexity, data: docstrings"
+
+
+def test_a_baseline_may_be_a_stage_of_another_recipe(tmp_path: Path) -> None:
+    back = "system: trigram, baseline: gpt/general, figure: perplexity, data: docstrings"
+    counted = stated(back, NGRAM)
+    library = library_of(tmp_path, gpt=stated(AGAINST_COUNTS, GPT), ngram=counted)
+    recipe = library.load("gpt")
+    reduced = recipe_of_claim(recipe, "known")
+    assert reduced.stages[COMPARISON].start == ("ngram/trigram", "general")
+    names = ("general", "domain", "task_text", "train", "validation", "test")
+    data = {name: DataSource(digest=name, path=name) for name in names}
+    steps = [(step.recipe, step.name) for step in plan(reduced, library, data).steps]
+    assert set(steps) == {("ngram", "trigram"), ("gpt", "general"), ("gpt", COMPARISON)}
+    assert steps.count(("ngram", "trigram")) == 1 and steps.count(("gpt", "general")) == 5
+    counts = recipe_of_claim(library.load("ngram"), "known").stages
+    assert set(counts) == {"trigram", COMPARISON}, "recipes may compare each other"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("ngram/trigramm", "recipe ngram has no stage 'trigramm'. Did you mean 'trigram'?"),
+        ("ngrm/trigram", "there is no recipe 'ngrm'. Did you mean 'ngram'?"),
+    ],
+)
+def test_an_unknown_stage_of_another_recipe_is_refused(tmp_path: Path, wrong: str, message: str) -> None:
+    text = stated(AGAINST_COUNTS.replace("ngram/trigram", wrong), GPT)
+    with pytest.raises(RecipeError) as refused:
+        library_of(tmp_path, stating=text, ngram=NGRAM).load("stating")
+    line = len(GPT.splitlines()) + 2
+    expected = f"{tmp_path / 'stating.yaml'}:{line}: claims.known.times.baseline: {message}"
+    assert str(refused.value).startswith(expected), refused.value
+
+
 def _refusal(folder: Path, claim: str, stages: str = STAGES) -> str:
     with pytest.raises(RecipeError) as refused:
         loaded(folder, claim, stages)
