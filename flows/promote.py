@@ -1,6 +1,6 @@
 """The flow `promote`: candidate and champion predict the same test examples, and the gate decides on promotion.
 
-candidate, champion ─▶ evaluation step (cached in the store)      ─▶ criteria ─▶ GO            the alias moves
+candidate, champion ─▶ evaluation step of each task (in the store) ─▶ criteria ─▶ GO            the alias moves
                                                                            ├─▶ NO-GO         it stays
                                                                            └─▶ INCONCLUSIVE  a person decides
 """
@@ -109,7 +109,8 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
             )
         refuse_other_items(contest, prepared, store)
         judged = _judged(config, root, store, contest, prepared, settings)
-    check_predictions(judged.folder, prepared, contest)
+    for task, artifact in judged.items():
+        check_predictions(artifact.folder, prepared, contest, task)
     promotion = judge(root, store, contest, prepared, judged, settings, new_id())
     by, left = None, None
     if promotion.verdict == "INCONCLUSIVE" and config.undecided == "ask":
@@ -141,12 +142,14 @@ def _judged(
     contest: Contest,
     prepared: Prepared,
     settings: PromotionSettings,
-) -> Artifact:
-    """The artifact of the evaluation step, computed if it is not in the store."""
-    step = judging(contest, prepared, settings, root)
-    plan = Plan(Recipe(name=step.recipe, stages={step.name: step.stage}), (step,))
+) -> dict[str, Artifact]:
+    """Task → the artifact of its evaluation step, computed if it is not in the store."""
+    steps = judging(contest, prepared, settings, root)
+    first, *_ = steps.values()
+    recipe = Recipe(name=first.recipe, stages={step.name: step.stage for step in steps.values()})
+    plan = Plan(recipe, tuple(steps.values()))
     training = load_training(root)
-    identifier = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{step.fingerprint[:4]}"
+    identifier = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{first.fingerprint[:4]}"
     with (
         TerminalProgress() as progress,
         execution(
@@ -162,9 +165,9 @@ def _judged(
         ) as under_way,
     ):
         artifacts = under_way.context.artifacts
-        for fingerprint in step.parents.values():
+        for fingerprint in first.parents.values():
             parent = store.get(fingerprint)
             assert parent is not None, "its record has just been read"
             artifacts[fingerprint] = parent
         under_way.compute(config.threads or hardware.cores())
-    return artifacts[step.fingerprint]
+    return {task: artifacts[step.fingerprint] for task, step in steps.items()}

@@ -127,7 +127,7 @@ def show(promotion: Promotion) -> None:
     """Print one row per criterion, then the verdict."""
     table = Table("criterion", "outcome", "reason", title=promotion.model, title_justify="left")
     for one in promotion.outcomes:
-        table.add_row(one.criterion, Text(one.outcome, style=COLOURS[one.outcome]), Text(one.reason))
+        table.add_row(one.title, Text(one.outcome, style=COLOURS[one.outcome]), Text(one.reason))
     console.print(table)
     console.print(promotion.sentence, markup=False, soft_wrap=True, style="bold")
 

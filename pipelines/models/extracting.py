@@ -8,6 +8,7 @@ from pipelines.errors import RecipeError
 from pipelines.models.features import save_feature_tokenizers
 from pipelines.models.opening import (
     CONFIG_KEY,
+    LineRecord,
     ModelRecord,
     build_network,
     open_config,
@@ -23,6 +24,17 @@ def record_of_lines(folder: Path) -> ModelRecord | None:
     path = folder / "config.json"
     recorded = (read_json(path).get(CONFIG_KEY) or {}) if path.is_file() else {}
     return ModelRecord.model_validate(recorded) if recorded.get("lines") else None
+
+
+def answering_lines(folder: Path) -> dict[str, LineRecord]:
+    """Line → its record, of the lines that answer a task; empty for a folder with a single head. Reads JSON only."""
+    record = record_of_lines(folder)
+    return {name: line for name, line in record.lines.items() if line.family is not None} if record else {}
+
+
+def answers_several(folder: Path) -> bool:
+    """Whether the model in `folder` answers several tasks, so that one of them has to be named."""
+    return len(answering_lines(folder)) > 1
 
 
 def extract_task(folder: Path, task: str | None, out: Path) -> Path:

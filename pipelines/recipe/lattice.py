@@ -56,12 +56,18 @@ def lattice_of(
             f"recipe {recipe.name}: {finetuned!r} is not a fine-tuned stage with a path of plain-text stages."
             f"{did_you_mean(finetuned, chains)}"
         )
-    longest = finetuned or max(chains, key=lambda name: len(chains[name]), default="")
+    # a stage of one task, if there is one
+    alone = [name for name, chain in chains.items() if chain and not recipe.stages[name].lines]
+    longest = finetuned or max(alone or chains, key=lambda name: len(chains[name]), default="")
     if not longest or not chains[longest]:
         raise RecipeError(
-            f"recipe {recipe.name} has no fine-tuned stage after a plain-text stage, so there is no stage whose effect "
-            "could "
-            "be measured"
+            f"recipe {recipe.name} has no fine-tuned stage after a plain-text stage of its own, so there is no stage "
+            f"whose effect could be measured{_elsewhere(recipe)}"
+        )
+    if lines := recipe.stages[longest].lines:
+        raise RecipeError(
+            f"recipe {recipe.name}: stage {longest!r} trains {', '.join(lines)} together, and a lattice measures one "
+            f"task; add a stage that trains one of them alone (start: {chains[longest][-1]})"
         )
     return _Lattice(recipe, longest, chains).build(tuple(range(seed_count)), sizes)
 
@@ -102,7 +108,7 @@ class _Lattice:
             {
                 "kind": Kind.EVALUATE,
                 "start": [path["stage"] for path in paths],
-                "corpus": "task",
+                "corpus": self.recipe.stages[self.longest].corpus,
                 "suite": [effects, *task_evaluations.values()],
             }
         )
@@ -139,6 +145,17 @@ def _chain(recipe: Recipe, stage: Stage) -> tuple[str, ...] | None:
         names.append(start)
         start = recipe.stages[start].start
     return tuple(reversed(names)) if isinstance(start, Untrained) or names else None
+
+
+def _elsewhere(recipe: Recipe) -> str:
+    """What would fit a recipe whose fine-tuned stages continue those of another; empty for any other recipe."""
+    starts = {
+        stage.start.partition("/")[0]
+        for stage in recipe.stages.values()
+        if stage.kind is Kind.FINETUNE and isinstance(stage.start, str) and stage.start not in recipe.stages
+    }
+    names = " or ".join(f"`cursus lattice {name}`" for name in sorted(starts))
+    return f": its models continue those of another recipe, whose stages {names} measures" if names else ""
 
 
 def _name(through: Sequence[str]) -> str:

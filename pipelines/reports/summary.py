@@ -23,7 +23,7 @@ from pipelines.reports.elements.table import Table, number, text
 from pipelines.reports.score_tables import EXECUTION, ScoreTable, read_evaluations, score_tables
 
 Metrics = Mapping[str, Sequence[str]]
-"""Dataset → the metrics that count there; datasets without an entry use the metric of their verdicts."""
+"""Task → the metrics that count there; tasks without an entry use the metric of their verdicts."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class TaskScore:
 
     recipe: str
     stage: str
-    dataset: str
+    task: str
+    """The dataset; of one with several tasks, `dataset/task`, but for the main task."""
     score: float
     metrics: tuple[str, ...]
 
@@ -40,21 +41,21 @@ class TaskScore:
 def summary_table(executions: Iterable[Mapping[str, Any]], store: Path, metrics: Metrics | None = None) -> Table | None:
     """A table with a row per system, a column per task, and the mean; None when no system was evaluated on two tasks.
 
-    `executions` are `execution.json` documents; the latest of each recipe and dataset counts. Raises RecipeError for a
-    metric that was not measured on its dataset.
+    `executions` are `execution.json` documents; the latest of each recipe and task counts. Raises RecipeError for a
+    metric that was not measured on its task.
     """
     scores = {
-        (one.recipe, one.stage, one.dataset): one
+        (one.recipe, one.stage, one.task): one
         for execution in sorted(executions, key=lambda execution: str(execution["started"]))
         for one in task_scores(execution, store, metrics or {})
     }
     systems: dict[tuple[str, str], dict[str, float]] = {}
-    for (recipe, stage, dataset), one in scores.items():
-        systems.setdefault((recipe, stage), {})[dataset] = one.score
+    for (recipe, stage, task), one in scores.items():
+        systems.setdefault((recipe, stage), {})[task] = one.score
     several = {system: by_task for system, by_task in systems.items() if len(by_task) > 1}
     if not several:
         return None
-    tasks = sorted({dataset for by_task in several.values() for dataset in by_task})
+    tasks = sorted({task for by_task in several.values() for task in by_task})
     rows = [
         {
             "recipe": recipe,
@@ -79,36 +80,37 @@ def summary_table(executions: Iterable[Mapping[str, Any]], store: Path, metrics:
 
 
 def task_scores(execution: Mapping[str, Any], store: Path, metrics: Metrics) -> list[TaskScore]:
-    """The score of every stage that `execution` evaluated on its dataset; the first score table of a stage counts."""
+    """The scores of every stage that `execution` evaluated, one a task; its first score table of a task counts."""
     dataset = str(execution["dataset"])
     steps = [(step["stage"], step["fingerprint"]) for step in execution["steps"] if step["kind"] == "evaluate"]
-    task_score: dict[str, TaskScore] = {}
+    scores: dict[tuple[str, str], TaskScore] = {}
     for table in score_tables(read_evaluations(store, steps)):
         if table.prompted:
             continue
-        counted = tuple(metrics.get(dataset) or (table.record.get("verdict_metric", table.metrics[0]),))
-        _refuse_unknown(counted, table, dataset)
+        task = dataset if table.task is None else f"{dataset}/{table.task}"
+        counted = tuple(metrics.get(task) or (table.record.get("verdict_metric", table.metrics[0]),))
+        _refuse_unknown(counted, table, task)
         for row in table.rows:
-            if not row.baseline and row.name not in task_score and all(metric in row.scores for metric in counted):
+            if not row.baseline and (row.name, task) not in scores and all(one in row.scores for one in counted):
                 mean = sum(float(row.scores[metric]["mean"]) for metric in counted) / len(counted)
-                task_score[row.name] = TaskScore(execution["recipe"], row.name, dataset, mean, counted)
-    return list(task_score.values())
+                scores[row.name, task] = TaskScore(execution["recipe"], row.name, task, mean, counted)
+    return list(scores.values())
 
 
-def _refuse_unknown(counted: Sequence[str], table: ScoreTable, dataset: str) -> None:
+def _refuse_unknown(counted: Sequence[str], table: ScoreTable, task: str) -> None:
     unknown = next((metric for metric in counted if metric not in table.metrics), None)
     if unknown is not None:
-        raise RecipeError(f"{dataset} was not evaluated by {unknown!r}.{did_you_mean(unknown, table.metrics)}")
+        raise RecipeError(f"{task} was not evaluated by {unknown!r}.{did_you_mean(unknown, table.metrics)}")
 
 
 def _names(scores: Iterable[TaskScore], task: str) -> str:
-    return " + ".join(next(one.metrics for one in scores if one.dataset == task))
+    return " + ".join(next(one.metrics for one in scores if one.task == task))
 
 
 def main(arguments: Sequence[str]) -> None:
     """Print the table of the executions in a folder of reports, whose results are in a store, as CSV."""
     if len(arguments) < 2 or not all("=" in chosen for chosen in arguments[2:]):
-        raise SystemExit("usage: python -m pipelines.reports.summary REPORTS STORE [dataset=metric+metric …]")
+        raise SystemExit("usage: python -m pipelines.reports.summary REPORTS STORE [task=metric+metric …]")
     reports, store = map(Path, arguments[:2])
     executions = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(reports.glob(f"*/{EXECUTION}"))]
     chosen = {name: tuple(listed.split("+")) for name, _, listed in (one.partition("=") for one in arguments[2:])}
@@ -117,7 +119,7 @@ def main(arguments: Sequence[str]) -> None:
     except RecipeError as error:
         raise SystemExit(str(error)) from None
     if table is None:
-        raise SystemExit(f"{reports}: no stage of a recipe was evaluated on two datasets or more")
+        raise SystemExit(f"{reports}: no stage of a recipe was evaluated on two tasks or more")
     print(table.csv(), end="")
 
 

@@ -95,7 +95,11 @@ class PromotionJournal:
     def referenced(self) -> set[str]:
         """Fingerprints that must stay in the store: every champion so far, and the judging steps of their
         promotions."""
-        named = (one for each in self.decisions() for one in (each.champion, each.former, each.evidence))
+        named = (
+            one
+            for each in self.decisions()
+            for one in (each.champion, each.former, each.evidence, *each.further_evidence)
+        )
         return {name for name in named if name is not None}
 
     def _ends_with_newline(self) -> bool:

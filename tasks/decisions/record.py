@@ -72,10 +72,26 @@ class PromotionDecision(BaseModel):
     reason: str
     evidence: str | None
     """Fingerprint of the judging step."""
+    further_evidence: tuple[str, ...] = Field((), exclude_if=lambda value: not value)
+    """Those of the other tasks, of a model that answers several."""
     champion: str | None
     """Fingerprint of the model that the alias points to after the decision."""
     former: str | None
     """Fingerprint of the model that a rollback restores."""
+
+
+class JudgedTask(BaseModel):
+    """One of the tasks of models that answer several."""
+
+    model_config = ConfigDict(frozen=True)
+
+    task: str
+    """Name that the dataset has for it."""
+    family: str
+    metrics: tuple[str, ...]
+    examples: int
+    evidence: str
+    """Fingerprint of the judging step."""
 
 
 class Promotion(BaseModel):
@@ -98,12 +114,27 @@ class Promotion(BaseModel):
     verdict: Verdict
     evidence: str
     """Fingerprint of the judging step."""
+    tasks: tuple[JudgedTask, ...] = Field((), exclude_if=lambda value: not value)
+    """All tasks of models that answer several; then `family`, `metrics`, `examples` and `evidence` are of the first."""
     decision: PromotionDecision | None = None
 
     @property
     def sentence(self) -> str:
         """The verdict, and the criteria it depends on."""
         return sentence(self.verdict, self.outcomes)
+
+    @property
+    def all_evidence(self) -> tuple[str, ...]:
+        """Fingerprints of the judging steps, one for each task."""
+        return tuple(one.evidence for one in self.tasks) or (self.evidence,)
+
+    @property
+    def test_examples(self) -> str:
+        """What the models were judged on, in words."""
+        if not self.tasks:
+            return f"the {self.examples} test examples of {self.dataset}"
+        each = ", ".join(f"{one.examples} of {one.task}" for one in self.tasks)
+        return f"the test examples of {self.dataset} ({each})"
 
     def write(self, root: Path) -> Path:
         """Write the record into its folder under reports/ and return the file."""

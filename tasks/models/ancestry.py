@@ -36,9 +36,9 @@ WIDTH = 120
 SHORT = 8
 """Digits shown of a fingerprint or a digest: enough to refer to it in a command."""
 HEXADECIMAL = re.compile(r"[0-9a-f]{4,64}")
-KEY_FIGURES = ("accuracy", "agreement", "loss")
+KEY_FIGURES = ("mean", "accuracy", "agreement", "loss")
 """The key figure of a step is the first of its task family's metrics, or else of these, that the step has, validation
-before test before training."""
+before test before training. `mean` is that over the tasks of a stage with several."""
 SPLITS = ("validation/", "test/", "", "train/")
 
 

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pipelines.errors import CursusError
 from pipelines.judging.evaluations.stage import EVALUATION
-from pipelines.judging.gate import CriterionOutcome
+from pipelines.judging.gate import CriterionOutcome, judge_tasks
 from pipelines.judging.gate.evidence import Evidence
 from pipelines.judging.gate.verdict import verdict
 from pipelines.lineage.store import Artifact, Store
 from tasks.datasets.prepared import Prepared
 from tasks.decisions.journal import AliasState, PromotionJournal
-from tasks.decisions.record import GATE, Action, Contestant, ManualDecision, Promotion, PromotionDecision, now
+from tasks.decisions.record import (
+    GATE,
+    Action,
+    Contestant,
+    JudgedTask,
+    ManualDecision,
+    Promotion,
+    PromotionDecision,
+    now,
+)
 from tasks.models.ancestry import label
-from tasks.promotion.contest import Contest, Side
+from tasks.promotion.contest import Contest
 from tasks.promotion.facts import leakage_evidence, lineage_evidence
 from tasks.promotion.settings import PromotionSettings
+from tasks.promotion.sides import Side
 from tasks.tracking.champions import champion_state, former, report_decisions
 
 
@@ -33,27 +44,44 @@ def judge(
     store: Store,
     contest: Contest,
     prepared: Prepared,
-    judged: Artifact,
+    judged: Mapping[str, Artifact],
     settings: PromotionSettings,
     identifier: str,
 ) -> Promotion:
-    """Judge every criterion, write the record into reports/ and return it. `judged` is the judging step's artifact."""
-    document = json.loads((judged.folder / EVALUATION).read_text(encoding="utf-8"))
-    leakage = leakage_evidence(prepared, dict(contest.candidate.lineage), contest.candidate.table("test"))
-    evidence = Evidence(
-        metrics=contest.candidate.family.metrics,
-        examples=leakage.tested,
-        champion=contest.champion is not None,
-        sections=tuple(document["sections"].values()),
-        leakage=leakage,
-        lineage=lineage_evidence(store, contest.candidate.record.fingerprint),
-    )
-    outcomes = [criterion.judge(evidence) for criterion in settings.criteria]
+    """Judge every criterion on every task, write the record into reports/ and return it.
+
+    `judged` are the artifacts of the judging steps, by task.
+    """
+    lineage = lineage_evidence(store, contest.candidate.record.fingerprint)
+    evidence: dict[str, Evidence] = {}
+    for name, artifact in judged.items():
+        task = contest.candidate.tasks[name]
+        document = json.loads((artifact.folder / EVALUATION).read_text(encoding="utf-8"))
+        leakage = leakage_evidence(prepared, dict(contest.candidate.lineage), task.table("test"))
+        evidence[name] = Evidence(
+            metrics=task.family.metrics,
+            examples=leakage.tested,
+            champion=contest.champion is not None,
+            sections=tuple(document["sections"].values()),
+            leakage=leakage,
+            lineage=lineage,
+        )
+    outcomes = [outcome for criterion in settings.criteria for outcome in judge_tasks(criterion, evidence)]
     not_required = [
         CriterionOutcome(
             criterion=name, outcome="not asked", reason="not named under promotion.criteria in params.yaml"
         )
         for name in settings.not_required
+    ]
+    tasks = [
+        JudgedTask(
+            task=name,
+            family=contest.candidate.tasks[name].family.name,
+            metrics=one.metrics,
+            examples=one.examples,
+            evidence=judged[name].fingerprint,
+        )
+        for name, one in evidence.items()
     ]
     promotion = Promotion(
         id=identifier,
@@ -61,14 +89,15 @@ def judge(
         model=contest.model,
         alias=contest.alias,
         dataset=prepared.name,
-        family=contest.candidate.family.name,
-        metrics=contest.candidate.family.metrics,
-        examples=leakage.tested,
+        family=tasks[0].family,
+        metrics=tasks[0].metrics,
+        examples=tasks[0].examples,
         candidate=contestant(contest.candidate),
         champion=contestant(contest.champion) if contest.champion else None,
         outcomes=[*outcomes, *not_required],
         verdict=verdict(outcomes),
-        evidence=judged.fingerprint,
+        evidence=tasks[0].evidence,
+        tasks=tuple(tasks) if len(tasks) > 1 else (),
     )
     promotion.write(root)
     return promotion
@@ -122,6 +151,7 @@ def conclude(
             decided_by=by.name if by else GATE,
             reason=by.reason if by else left or promotion.sentence,
             evidence=promotion.evidence,
+            further_evidence=tuple(one.evidence for one in promotion.tasks[1:]),
             champion=after.champion,
             former=after.former,
         )

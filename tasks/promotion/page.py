@@ -26,26 +26,24 @@ def promotion_markdown(promotion: Promotion, page: Path | None) -> str:
         f"# {promotion.verdict}",
         "",
         f"**{promotion.model}**: the candidate {promotion.candidate.label} {promotion.candidate.fingerprint[:8]} "
-        f"against {opponent}, on the {promotion.examples} test examples of {promotion.dataset}.",
+        f"against {opponent}, on {promotion.test_examples}.",
         "",
         # a list: the form's window is too narrow for a table
-        *(
-            f"- {one.criterion} **{one.outcome}**: {one.reason}"
-            for one in sorted(promotion.outcomes, key=_decisive_first)
-        ),
+        *(f"- {one.title} **{one.outcome}**: {one.reason}" for one in sorted(promotion.outcomes, key=_decisive_first)),
         "",
     ]
     if (decided := promotion.decision) is not None:
         lines += [f"**{decided.action}** by {decided.decided_by} at {decided.at}: {decided.reason}", ""]
     if page is not None:
-        lines.append(f"[The page of this promotion]({page.resolve().as_uri()}), measured by {promotion.evidence[:12]}")
+        steps = ", ".join(one[:12] for one in promotion.all_evidence)
+        lines.append(f"[The page of this promotion]({page.resolve().as_uri()}), measured by {steps}")
     return "\n".join(lines)
 
 
 def show(promotion: Promotion, page: Path | None) -> None:
     """Publish the criteria and their reasons as artifacts of the flow run."""
     ARTIFACTS.text(ARTIFACT, promotion_markdown(promotion, page), promotion.sentence)
-    rows = [{"criterion": one.criterion, "outcome": one.outcome, "reason": one.reason} for one in promotion.outcomes]
+    rows = [{"criterion": one.title, "outcome": one.outcome, "reason": one.reason} for one in promotion.outcomes]
     ARTIFACTS.table(f"{ARTIFACT}-criteria", rows, f"{promotion.model}: {promotion.verdict}")
 
 
@@ -54,29 +52,32 @@ def write_page(root: Path, store: Store, promotion: Promotion, prepared: Prepare
     from pipelines.reports.report import render_report
 
     folder = promotion.write(root).parent
-    record = Provenance.read(store.folder(promotion.evidence))
-    step = {
-        "stage": record.stage,
-        "seed": record.seed,
-        "kind": record.kind,
-        "fingerprint": record.fingerprint,
-        "cached": True,
-        "seconds": record.environment.seconds,
-        "parents": record.parents,
-    }
+    judged = [Provenance.read(store.folder(fingerprint)) for fingerprint in promotion.all_evidence]
+    steps = [
+        {
+            "stage": record.stage,
+            "seed": record.seed,
+            "kind": record.kind,
+            "fingerprint": record.fingerprint,
+            "cached": True,
+            "seconds": record.environment.seconds,
+            "parents": record.parents,
+        }
+        for record in judged
+    ]
     recorded = promotion.model_dump(mode="json")
     execution = {
         "id": promotion.id,
-        "recipe": record.recipe,
+        "recipe": judged[0].recipe,
         "paper": "",
         "dataset": promotion.dataset,
         "started": promotion.began,
-        "seconds": record.environment.seconds,
-        "steps": [step],
+        "seconds": sum(record.environment.seconds for record in judged),
+        "steps": steps,
         "promotion": recorded,
         "criteria": recorded["outcomes"],
     }
-    records = provenance_records(store, ancestry(store, record.fingerprint))
+    records = provenance_records(store, [name for record in judged for name in ancestry(store, record.fingerprint)])
     render_report(execution, records, store.root, prepared.summary, prepared.verdict, folder / "report.html")
     return folder / f"{GateSection.name}.html"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -10,9 +11,12 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
+from pipelines.lineage.provenance import Provenance
 from pipelines.recipe.final_models import final_backbone, final_model, lineage_steps
+from pipelines.recipe.kinds import Kind
 from pipelines.recipe.plan import Plan
 from pipelines.reports.elements.wording import metric_name
+from pipelines.task_families.labelled_tables import MAIN, tasks_in
 from tasks.datasets.prepared import Prepared
 from tasks.display.artifacts import ARTIFACTS
 from tasks.records.reports import execution_record, score_tables, write_report
@@ -53,13 +57,19 @@ def register_models(plan: Plan, context: Context) -> dict[str, str]:
     }
     steps = [step for step in lineage_steps(plan) if step.fingerprint in records]
     answering, backbone = (step.fingerprint if step else None for step in (final_model(steps), final_backbone(steps)))
-    headline = {
-        name: float(value)
-        for record in records.values()
-        if record.kind == "evaluate"
-        for name, value in record.result.get("metrics", {}).items()
-    }
-    return context.tracker.register(context.store, answering, backbone, headline)
+    return context.tracker.register(context.store, answering, backbone, headline_scores(records.values()))
+
+
+def headline_scores(records: Iterable[Provenance]) -> dict[str, float]:
+    """The scores of all evaluate stages by metric; those on a named task begin with it: `rte/test/accuracy/share`."""
+    scores: dict[str, float] = {}
+    for record in records:
+        if record.kind == Kind.EVALUATE:
+            named = [task for task in tasks_in(record.data) if task != MAIN]
+            prefix = f"{named[0]}/" if len(named) == 1 else ""
+            metrics = record.result.get("metrics", {})
+            scores |= {prefix + name: float(value) for name, value in metrics.items()}
+    return scores
 
 
 @task(name="scores", cache_policy=NO_CACHE)

@@ -111,7 +111,7 @@ def _tag(registry: Registry, store: Store, decision: PromotionDecision) -> None:
         "decided_by": decision.decided_by,
         "reason": decision.reason,
         "at": decision.at,
-        "evidence": decision.evidence,
+        "evidence": decision.evidence and ", ".join((decision.evidence, *decision.further_evidence)),
     }
     # a move without a verdict does not overwrite the tags of the last verdict
     about = "gate" if decision.verdict is not None else "moved"

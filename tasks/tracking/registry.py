@@ -1,7 +1,8 @@
 """MLflow's model registry: the registered models of a project, each version tagged with where it came from.
 
     cursus-classifier@candidate    the final model of an execution, packed for `mlflow models serve`; a model
-                                   without class probabilities of a text is named after its task: cursus-tagging, …
+                                   without class probabilities of a text is named after its task: cursus-tagging, …;
+                                   one that answers several is cursus-several-tasks
     cursus-encoder@candidate       the backbone it was fine-tuned from, a Hugging Face folder; one that is no encoder is
                                    cursus-language-model, cursus-encoder-decoder or cursus-word-vectors
 
@@ -10,11 +11,8 @@ An artifact that is already registered keeps its version; only the alias moves.
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import re
 import tempfile
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,22 +21,23 @@ from pipelines.components import did_you_mean
 from pipelines.errors import CursusError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
+from pipelines.models.extracting import answering_lines, answers_several, extract_task
 from pipelines.parts.backbones import Backbone
 from pipelines.recipe.final_models import ANSWERING_KINDS
-from pipelines.serving.answering.examples import family_of, input_columns
-from pipelines.serving.answering.inference import has_class_probabilities
+from pipelines.serving.answering.examples import family_of
 from pipelines.vocabulary import Ability
 from tasks.environment import state_folder
 from tasks.tracking.backfill import ensure_run
+from tasks.tracking.packing import is_text_classifier, save_packed
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.tracked_values import TrackedStep
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
-    from mlflow.models import ModelSignature
 
 CLASSIFIER = "cursus-classifier"
 ENCODER = "cursus-encoder"
+SEVERAL_TASKS = "cursus-several-tasks"
 BACKBONE_MODELS = {
     Ability.STATIC: "cursus-word-vectors",
     Ability.ENCODER_DECODER: "cursus-encoder-decoder",
@@ -48,6 +47,8 @@ BACKBONE_MODELS = {
 CANDIDATE = "candidate"
 DESCRIPTIONS = {
     CLASSIFIER: "A text classifier that answers with a label and the probability of every label.",
+    SEVERAL_TASKS: "One backbone and a head for each of several tasks: examples of one task in, named by the parameter "
+    "`task`, an answer a row out.",
     ENCODER: "An encoder after its last pre-training stage: a Hugging Face folder to fine-tune from.",
     BACKBONE_MODELS[
         Ability.STATIC
@@ -59,10 +60,6 @@ DESCRIPTIONS = {
         Ability.CAUSAL
     ]: "A language model that reads from left to right: a Hugging Face folder to prompt or fine-tune.",
 }
-COLUMNS = {"string": "string", "double": "double", "int64": "long"}
-"""Column type of pyarrow → data type of MLflow."""
-SERVING = ("mlflow", "numpy", "pandas", "pydantic", "tokenizers", "transformers")
-"""Packages that every served model requires, in addition to onnxruntime or torch."""
 REFERENCE = re.compile(r"(?:models:/)?(?P<name>[^/@]+)(?:/(?P<version>\d+)|@(?P<alias>[^/@]+))?")
 
 
@@ -113,7 +110,12 @@ class Registry:
                     name, run, folder, TrackedStep.of(provenance).tags(), provenance.kind
                 )
             made = client.create_model_version(
-                name, f"models:/{model}", run, tags=_tags(provenance), model_id=model, await_creation_for=0
+                name,
+                f"models:/{model}",
+                run,
+                tags=_tags(provenance) | _task_tags(folder),
+                model_id=model,
+                await_creation_for=0,
             )
             version = str(made.version)
         return version
@@ -175,30 +177,10 @@ class Registry:
         return None
 
     def _pack(self, name: str, provenance: Provenance, folder: Path, run: str) -> str:
-        """Log a model that MLflow can serve and return its id: the artifact's folder and this package's code, nothing
-        pickled."""
-        inputs = {"text": "string"} if name == CLASSIFIER else input_columns(family_of(folder))
-        with (
-            warnings.catch_warnings(),
-            tempfile.TemporaryDirectory(dir=state_folder(self.recorder.root)) as temporary,
-        ):
-            # MLflow warns about its own type hints on import, and about examples that its signatures reject
-            warnings.filterwarnings("ignore", category=UserWarning, module="mlflow")
-            import mlflow.pyfunc
-
+        """Log a model that MLflow can serve and return its id."""
+        with tempfile.TemporaryDirectory(dir=state_folder(self.recorder.root)) as temporary:
             packed = Path(temporary) / "model"
-            mlflow.pyfunc.save_model(
-                packed,
-                python_model=str(
-                    _source("tasks.tracking.serving" if name == CLASSIFIER else "tasks.tracking.serving_answers")
-                ),
-                artifacts={"model": str(folder)},
-                code_paths=[str(_source("pipelines").parent)],
-                pip_requirements=_requirements(folder),
-                signature=_signature(inputs, probabilities=name == CLASSIFIER),
-                # MLflow accepts no column of lists in an example
-                input_example={"text": ["How to solve a linear system."]} if name == CLASSIFIER else None,
-            )
+            save_packed(folder, packed)
             tags = {
                 **{
                     f"{tag}.served" if tag == "cursus.fingerprint" else tag: value
@@ -211,11 +193,12 @@ class Registry:
 
 def task_model_name(folder: Path) -> str:
     """Registered name of a model: a classifier if it predicts class probabilities of single texts, else after its
-    task."""
-    family = family_of(folder)
-    if family.is_single_text and has_class_probabilities(folder):
-        return CLASSIFIER
-    return f"cursus-{family.name.replace('_', '-')}"
+    task; one that answers several tasks has a name of its own."""
+    if answers_several(folder):
+        return SEVERAL_TASKS
+    with tempfile.TemporaryDirectory(prefix="cursus-task-") as scratch:
+        own = extract_task(folder, None, Path(scratch))
+        return CLASSIFIER if is_text_classifier(own) else f"cursus-{family_of(own).name.replace('_', '-')}"
 
 
 def backbone_model_name(provenance: Provenance) -> str:
@@ -231,38 +214,13 @@ def description(name: str) -> str:
     return DESCRIPTIONS.get(name, f"Answers {task}: a data frame with the task's columns in, an answer a row out.")
 
 
-def _signature(inputs: Mapping[str, str], probabilities: bool) -> ModelSignature:
-    """The columns `inputs` in; out the label and all `probabilities` of a classifier, else an answer of any form."""
-    from mlflow.models import ModelSignature
-    from mlflow.types import ColSpec, DataType, Schema, TensorSpec
-    from mlflow.types.schema import Array, Map
-
-    columns: list[ColSpec | TensorSpec] = []
-    for name, kind in inputs.items():
-        inside = DataType[COLUMNS[_member(kind)]]
-        columns.append(ColSpec(Array(inside) if kind.startswith("list<") else inside, name))
-    # a signature from a list type hint would reject data frames over HTTP; this one accepts both
-    answer = Schema([ColSpec(DataType.string, "label"), ColSpec(Map(DataType.double), "probabilities")])
-    return ModelSignature(inputs=Schema(columns), outputs=answer if probabilities else None)
-
-
-def _member(kind: str) -> str:
-    """The element type of a list type; any other type unchanged."""
-    return kind.removeprefix("list<").removesuffix(">")
-
-
 def _tags(provenance: Provenance) -> dict[str, str]:
     step = TrackedStep.of(provenance)
     return {**step.tags(), "cursus.dataset": step.dataset or "none"}
 
 
-def _source(module: str) -> Path:
-    spec = importlib.util.find_spec(module)
-    assert spec is not None and spec.origin is not None
-    return Path(spec.origin)
-
-
-def _requirements(folder: Path) -> list[str]:
-    engine = "onnxruntime" if (folder / "model.onnx").exists() else "torch"
-    # a local build's suffix (+cpu) belongs to this machine, not to the model
-    return [f"{name}=={importlib.metadata.version(name).split('+')[0]}" for name in (*SERVING, engine)]
+def _task_tags(folder: Path) -> dict[str, str]:
+    """The tasks of a model that answers several, each with its family."""
+    lines = answering_lines(folder)
+    tasks = ", ".join(f"{name} ({line.family.name})" for name, line in lines.items() if line.family is not None)
+    return {"cursus.tasks": tasks} if tasks else {}

@@ -12,10 +12,10 @@ gathered beforehand.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.components import Component
 from pipelines.judging.gate.evidence import Evidence
@@ -35,6 +35,13 @@ class CriterionOutcome(BaseModel):
     """One sentence, with the figures."""
     evidence: dict[str, Any] = {}
     """The figures alone."""
+    task: str | None = Field(None, exclude_if=lambda value: value is None)
+    """The task that it is about, of models that answer several; None for one that is about all of them alike."""
+
+    @property
+    def title(self) -> str:
+        """The criterion, and the task where it is about one of several."""
+        return self.criterion if self.task is None else f"{self.criterion} on {self.task}"
 
 
 class Criterion(Component):
@@ -97,3 +104,15 @@ def decisive(outcomes: Sequence[CriterionOutcome]) -> CriterionOutcome:
     last."""
     worst = (one for kind in ("missed", "undecided") for one in outcomes if one.outcome == kind)
     return next(worst, outcomes[-1])
+
+
+def judge_tasks(criterion: Criterion, evidence: Mapping[str, Evidence]) -> list[CriterionOutcome]:
+    """The outcomes of a criterion on each task of `evidence`; a single one if it is the same on all of them.
+
+    The verdict is over all of them, so a candidate has to meet every criterion on every task.
+    """
+    outcomes = {task: criterion.judge(one) for task, one in evidence.items()}
+    first, *others = outcomes.values()
+    if all(other == first for other in others):
+        return [first]
+    return [outcome.model_copy(update={"task": task}) for task, outcome in outcomes.items()]

@@ -26,4 +26,4 @@ def sentence(decision: Verdict, outcomes: Iterable[CriterionOutcome]) -> str:
     reasons = [outcome for outcome in outcomes if outcome.outcome == decisive]
     if not reasons:
         return f"{decision}: no criterion is configured; name some under promotion.criteria in params.yaml"
-    return f"{decision}: " + "; ".join(f"{one.criterion} {decisive}: {one.reason.rstrip('.')}" for one in reasons)
+    return f"{decision}: " + "; ".join(f"{one.title} {decisive}: {one.reason.rstrip('.')}" for one in reasons)

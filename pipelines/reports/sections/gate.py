@@ -38,16 +38,20 @@ class GateSection(Section, name="gate"):
         return {
             **promotion,
             "coloured": coloured(promotion["verdict"]),
-            "plots": [{"criterion": one["criterion"], "svg": draw(one)} for one in measured],
+            "measured_by": promotion.get("tasks") or [{"task": None, "evidence": promotion["evidence"]}],
+            "plots": [{"criterion": titled(one), "svg": draw(one)} for one in measured],
         }
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
         against = content["champion"]
         opponent = f"the {content['alias']} {against['label']}" if against else f"no {content['alias']} yet"
-        return [
-            f"{content['verdict']}: {content['candidate']['label']} against {opponent}, on the {content['examples']} "
-            f"test examples of {content['dataset']}."
-        ]
+        each = ", ".join(f"{one['examples']} of {one['task']}" for one in content.get("tasks", ()))
+        on = (
+            f"the test examples of {content['dataset']} ({each})"
+            if each
+            else f"the {content['examples']} test examples of {content['dataset']}"
+        )
+        return [f"{content['verdict']}: {content['candidate']['label']} against {opponent}, on {on}."]
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
         sides = [("candidate", content["candidate"]), (content["alias"], content["champion"])]
@@ -55,7 +59,7 @@ class GateSection(Section, name="gate"):
             "criteria",
             "Criteria",
             (text("criterion", "Criterion"), Column("outcome", "Outcome", coloured), text("reason", "Reason")),
-            content["outcomes"],
+            [{**one, "criterion": titled(one)} for one in content["outcomes"]],
         )
         models = Table(
             "models",
@@ -69,6 +73,11 @@ class GateSection(Section, name="gate"):
             [{"role": role, **side} for role, side in sides if side is not None],
         )
         return [criteria, models, *_decisions(content)]
+
+
+def titled(outcome: Mapping[str, Any]) -> str:
+    """The criterion of an outcome, and the task where models of several are judged."""
+    return f"{outcome['criterion']} on {outcome['task']}" if outcome.get("task") else str(outcome["criterion"])
 
 
 def coloured(word: str) -> Markup:

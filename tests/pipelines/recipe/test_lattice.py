@@ -93,3 +93,24 @@ def test_effects_need_every_path() -> None:
         )
     with pytest.raises(ValueError, match="given twice"):
         StageEffectsEvaluation.model_validate({"factors": ["general"], "paths": [*paths, paths[0]]})
+
+
+def test_a_lattice_measures_one_task_of_its_own_name(tmp_path: Path) -> None:
+    """A stage of several lines is refused unless another fine-tunes one task, which then is what models are judged on."""
+    line = "{corpus: stsb, head: regression, objective: squared_error}"
+    text = (
+        "stages:\n"
+        "  general: {kind: pretrain, corpus: general, tokenizer: wordpiece, backbone: transformer, head: masked_lm,\n"
+        "            corruption: token_mask, objective: masked_lm, strategy: full, budget: {tokens: 1000}}\n"
+        "  share: {kind: finetune, start: general, strategy: full, budget: {epochs: 1},\n"
+        f"          lines: {{stsb: {line}, again: {line}}}}}\n"
+    )
+    with pytest.raises(RecipeError, match="'share' trains stsb, again together, and a lattice measures one task"):
+        lattice_of(library_of(tmp_path, several=text).load("several"))
+    alone = "  alone: {kind: finetune, start: general, strategy: full, budget: {epochs: 1}, corpus: stsb,\n"
+    alone += "          head: regression, objective: squared_error}\n"
+    recipe = lattice_of(library_of(tmp_path, both=text + alone).load("both"), seeds=2)
+    assert [path.through for path in effects(recipe).paths] == [(), ("general",)]
+    assert recipe.stages[LATTICE].corpus == ("stsb",)
+    with pytest.raises(RecipeError, match="no fine-tuned stage .* continue those of another recipe.*`cursus lattice"):
+        lattice_of(Library(RECIPES).load("mt_dnn"))

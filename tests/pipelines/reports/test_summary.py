@@ -14,7 +14,12 @@ from pipelines.reports.summary import main, summary_table
 
 
 def execution(
-    store: Path, number: int, dataset: str, scores: dict[str, dict[str, float]], verdict_on: str
+    store: Path,
+    number: int,
+    dataset: str,
+    scores: dict[str, dict[str, float]],
+    verdict_on: str,
+    task: str | None = None,
 ) -> dict[str, Any]:
     """An execution of the recipe `tiny` that judged stages: stage → metric → mean."""
     fingerprint = f"{number:0>64x}"
@@ -29,7 +34,9 @@ def execution(
     ]
     metrics = list(next(iter(scores.values())))
     section = {"metrics": metrics, "verdict_metric": verdict_on, "stages": estimates}
-    (store / fingerprint / EVALUATION).write_text(json.dumps({"sections": {"scores": section}}))
+    (store / fingerprint / EVALUATION).write_text(
+        json.dumps({"dataset": {"task": task}, "sections": {"scores": section}})
+    )
     return {
         "recipe": "tiny",
         "dataset": dataset,
@@ -85,5 +92,19 @@ def test_a_person_runs_it_over_a_folder_of_reports(
     header, plain, domain = capsys.readouterr().out.splitlines()
     assert header == "recipe,stage,cola,rte,stsb,mean"
     assert plain.startswith("tiny,plain,0.2,0.5,0.7") and domain.endswith(",")
-    with pytest.raises(SystemExit, match="no stage of a recipe was evaluated on two datasets"):
+    with pytest.raises(SystemExit, match="no stage of a recipe was evaluated on two tasks"):
         main([str(tmp_path / "store"), str(tmp_path / "store")])
+
+
+def test_the_tasks_of_one_dataset_are_tasks_of_their_own(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    judged = [
+        execution(store, number, "glue", {"share": {"mcc": score}, f"alone_{number}": {"mcc": 0.1}}, "mcc", task)
+        for number, (task, score) in enumerate([(None, 0.2), ("rte", 0.4), ("wnli", 0.6)])
+    ]
+    run = {**judged[0], "steps": [step for one in judged for step in one["steps"]]}
+    table = summary_table([run], store)
+    assert table is not None
+    (row,) = table.rows
+    assert (row["stage"], row["glue"], row["glue/rte"], row["glue/wnli"]) == ("share", 0.2, 0.4, 0.6)
+    assert row["mean"] == pytest.approx(0.4)
