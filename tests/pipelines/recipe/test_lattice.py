@@ -96,7 +96,7 @@ def test_effects_need_every_path() -> None:
 
 
 def test_a_lattice_measures_one_task_of_its_own_name(tmp_path: Path) -> None:
-    """A stage of several lines is refused unless another fine-tunes one task, which then is what models are judged on."""
+    """A stage of several lines is refused unless another fine-tunes one task, which then all models are judged on."""
     line = "{corpus: stsb, head: regression, objective: squared_error}"
     text = (
         "stages:\n"

@@ -122,10 +122,10 @@ def test_missing_predictions_are_refused(root: Path, builder: Builder, prepared:
     size = len(TEXTS)
     rows = [{"stage": stage, "index": index} for stage in ("champion", "candidate") for index in range(size)]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), root / PREDICTIONS)
-    check_predictions(root, prepared, contest)
+    check_predictions(root, prepared, contest, "task")
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows[1:]), root / PREDICTIONS)
     with pytest.raises(DataError, match=f"the champion .* has {size - 1} predictions for {size} test items"):
-        check_predictions(root, prepared, contest)
+        check_predictions(root, prepared, contest, "task")
 
 
 def test_the_judging_step_is_identified_by_what_it_compares(
@@ -134,11 +134,11 @@ def test_the_judging_step_is_identified_by_what_it_compares(
     champion, other = (builder.step(name, "finetune", data={"train": train}) for name in ("first", "second"))
     crowned(builder, champion)
     contest, settings = contest_of(root, builder, other), PromotionSettings()
-    step = judging(contest, prepared, settings, root)
-    assert step.fingerprint == judging(contest, prepared, settings, root).fingerprint
+    (step,) = judging(contest, prepared, settings, root).values()
+    assert step.name == "judge" and step.fingerprint == judging(contest, prepared, settings, root)["task"].fingerprint
     assert list(step.parents) == ["subject:champion@0", "subject:candidate@0"], "the champion is what is compared with"
     alone = replace(contest, champion=None)
-    assert judging(alone, prepared, settings, root).fingerprint != step.fingerprint
+    assert judging(alone, prepared, settings, root)["task"].fingerprint != step.fingerprint
     chinese = PromotionSettings.model_validate({"criteria": {"robustness": {"attacks": ["homophones"]}}})
     with pytest.raises(RecipeError, match=r"params.yaml: promotion\.criteria: homophones"):
         judging(contest, prepared, chinese, root)
