@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field
 
-from pipelines.parts.backbones import Backbone
+from pipelines.parts.backbones.unbounded import UnboundedBackbone
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 
-class AwdLstm(Backbone, name="awd_lstm"):
+class AwdLstm(UnboundedBackbone, name="awd_lstm"):
     """Stacked LSTMs with dropout of words, elements and recurrent weights."""
 
     paper = "arXiv:1708.02182"
@@ -39,16 +38,6 @@ class AwdLstm(Backbone, name="awd_lstm"):
     @property
     def offers(self) -> frozenset[Ability]:
         return frozenset({Ability.CAUSAL, Ability.RECURRENT, Ability.MEMORY, Ability.ONE_STACK})
-
-    @property
-    def max_length(self) -> int | None:
-        return None
-
-    @classmethod
-    def recognise(cls, config: Mapping[str, Any]) -> Self | None:
-        if config.get("model_type") != cls.name:
-            return None
-        return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         from pipelines.networks.awd_lstm import AwdLstmConfig, register_auto_classes

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, field_validator
 
-from pipelines.parts.backbones import Backbone
+from pipelines.parts.backbones.unbounded import UnboundedBackbone
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 
-class Bilstm(Backbone, name="bilstm"):
+class Bilstm(UnboundedBackbone, name="bilstm"):
     """LSTMs in both directions over embeddings of its own, the features of the stage, or both side by side."""
 
     paper = "arXiv:1603.01360"
@@ -38,16 +37,6 @@ class Bilstm(Backbone, name="bilstm"):
     @property
     def offers(self) -> frozenset[Ability]:
         return frozenset({Ability.FEATURES, Ability.ONE_STACK})
-
-    @property
-    def max_length(self) -> int | None:
-        return None
-
-    @classmethod
-    def recognise(cls, config: Mapping[str, Any]) -> Self | None:
-        if config.get("model_type") != cls.name:
-            return None
-        return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         from pipelines.networks.bilstm import BilstmConfig, register_auto_classes

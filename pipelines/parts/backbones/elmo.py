@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
-from pipelines.parts.backbones import Backbone
+from pipelines.parts.backbones.unbounded import UnboundedBackbone
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 
-class Elmo(Backbone, name="elmo"):
+class Elmo(UnboundedBackbone, name="elmo"):
     """Convolutions over the letters of a word, then LSTMs with projections that read from the left and from the right.
 
     The directions share the words and nothing else. A tokenizer without spellings is read by the text of its tokens.
@@ -52,16 +51,6 @@ class Elmo(Backbone, name="elmo"):
     @property
     def offers(self) -> frozenset[Ability]:
         return frozenset({Ability.TWO_LANGUAGE_MODELS, Ability.ONE_STACK})
-
-    @property
-    def max_length(self) -> int | None:
-        return None
-
-    @classmethod
-    def recognise(cls, config: Mapping[str, Any]) -> Self | None:
-        if config.get("model_type") != cls.name:
-            return None
-        return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         from pipelines.networks.elmo import ElmoConfig, register_auto_classes

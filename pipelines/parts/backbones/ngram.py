@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from pipelines.parts.backbones import Backbone
+from pipelines.parts.backbones.unbounded import UnboundedBackbone
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 
-class Ngram(Backbone, name="ngram"):
+class Ngram(UnboundedBackbone, name="ngram"):
     """Log-probabilities and back-off weights of the n-grams of a text, estimated by counting."""
 
     paper = "Jelinek & Mercer 1980"
@@ -25,16 +24,6 @@ class Ngram(Backbone, name="ngram"):
     @property
     def offers(self) -> frozenset[Ability]:
         return frozenset({Ability.CAUSAL, Ability.COUNTED})
-
-    @property
-    def max_length(self) -> int | None:
-        return None
-
-    @classmethod
-    def recognise(cls, config: Mapping[str, Any]) -> Self | None:
-        if config.get("model_type") != cls.name:
-            return None
-        return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         from pipelines.networks.ngram import NgramConfig, register_auto_classes

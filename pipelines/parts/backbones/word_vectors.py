@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field
 
-from pipelines.parts.backbones import Backbone
+from pipelines.parts.backbones.unbounded import UnboundedBackbone
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 
-class WordVectorsBackbone(Backbone, name="word_vectors"):
+class WordVectorsBackbone(UnboundedBackbone, name="word_vectors"):
     """An embedding table with one vector for each token.
 
     Its configuration keeps the word counts of a tokenizer that has them.
@@ -28,16 +27,6 @@ class WordVectorsBackbone(Backbone, name="word_vectors"):
     @property
     def offers(self) -> frozenset[Ability]:
         return frozenset({Ability.STATIC, Ability.ONE_STACK})
-
-    @property
-    def max_length(self) -> int | None:
-        return None
-
-    @classmethod
-    def recognise(cls, config: Mapping[str, Any]) -> Self | None:
-        if config.get("model_type") != cls.name:
-            return None
-        return cls.model_validate({key: config[key] for key in cls.model_fields if key in config})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         from pipelines.networks.word_vectors import WordVectorsConfig, register_auto_classes
