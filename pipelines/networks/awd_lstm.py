@@ -13,9 +13,11 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
+from transformers import AutoModel, AutoModelForCausalLM, PretrainedConfig
 from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
+
+from pipelines.networks.attention_free import AttentionFreeModel, register_architecture
 
 
 class AwdLstmConfig(PretrainedConfig):
@@ -108,18 +110,12 @@ class WeightDropLSTM(nn.LSTM):
         return outputs, last[0], cell[0]
 
 
-class AwdLstmPreTrainedModel(PreTrainedModel):
+class AwdLstmPreTrainedModel(AttentionFreeModel):
     """Base class of the backbone and its language model: configuration, names and weight initialisation."""
 
     config_class = AwdLstmConfig
     base_model_prefix = "awd_lstm"
     _input_embed_layer = "embeddings"
-    supports_gradient_checkpointing = False
-    # there is no attention, so every attention implementation is supported
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -205,6 +201,4 @@ class AwdLstmForCausalLM(AwdLstmPreTrainedModel):
 
 def register_auto_classes() -> None:
     """Register this architecture with the Auto classes of transformers."""
-    AutoConfig.register("awd_lstm", AwdLstmConfig, exist_ok=True)
-    AutoModel.register(AwdLstmConfig, AwdLstmModel, exist_ok=True)
-    AutoModelForCausalLM.register(AwdLstmConfig, AwdLstmForCausalLM, exist_ok=True)
+    register_architecture(AwdLstmConfig, {AutoModel: AwdLstmModel, AutoModelForCausalLM: AwdLstmForCausalLM})

@@ -3,16 +3,16 @@ arXiv:1603.01360; Peters et al. 2018, arXiv:1802.05365, §4)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+from transformers import AutoModel, PretrainedConfig
 from transformers import initialization as init
-from transformers.utils.generic import ModelOutput
+from transformers.modeling_outputs import BaseModelOutput
 
+from pipelines.networks.attention_free import AttentionFreeModel, register_architecture
 from pipelines.networks.features import FeatureReader
 
 
@@ -36,28 +36,12 @@ class BilstmConfig(PretrainedConfig):
     tie_word_embeddings: bool = False
 
 
-@dataclass
-class BilstmOutput(ModelOutput):
-    """Outputs of a bidirectional LSTM."""
-
-    last_hidden_state: Tensor | None = None
-    """[B, L, H]: both directions of the top layer side by side; 0 at padding."""
-    hidden_states: tuple[Tensor, ...] | None = None
-    """Layers + 1 tensors [B, L, …]: what the first layer reads, then the layers."""
-
-
-class BilstmPreTrainedModel(PreTrainedModel):
+class BilstmPreTrainedModel(AttentionFreeModel):
     """Base class of the network: configuration, names and weight initialisation."""
 
     config_class = BilstmConfig
     base_model_prefix = "bilstm"
     _input_embed_layer = "embeddings"
-    supports_gradient_checkpointing = False
-    # there is no attention, so every attention implementation is supported
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -100,10 +84,11 @@ class BilstmModel(BilstmPreTrainedModel):
         feature_words: Tensor | None = None,
         feature_states: tuple[tuple[Tensor, ...] | None, ...] | None = None,
         output_hidden_states: bool = False,
-    ) -> BilstmOutput:
+    ) -> BaseModelOutput:
         """Run on `input_ids` [B, L]; the arguments after the mask are the fields of a batch with their names.
 
-        `feature_states` stand in place of the networks that they are the states of.
+        `feature_states` stand in place of the networks that they are the states of. The states of a layer [B, L, H] are
+        both directions side by side, 0 at padding; the first of `hidden_states` is what the first layer reads.
         """
         inputs = [] if self.embeddings is None else [self.embeddings(input_ids)]
         for number, reader in enumerate(self.readers):
@@ -123,7 +108,7 @@ class BilstmModel(BilstmPreTrainedModel):
             for layer in self.layers:
                 states = run_packed(cast("nn.LSTM", layer), states, lengths)
                 hidden_states.append(states)
-        return BilstmOutput(
+        return BaseModelOutput(
             last_hidden_state=states, hidden_states=tuple(hidden_states) if output_hidden_states else None
         )
 
@@ -138,5 +123,4 @@ def run_packed(layer: nn.LSTM, states: Tensor, lengths: Tensor) -> Tensor:
 
 def register_auto_classes() -> None:
     """Register this architecture with the Auto classes of transformers."""
-    AutoConfig.register("bilstm", BilstmConfig, exist_ok=True)
-    AutoModel.register(BilstmConfig, BilstmModel, exist_ok=True)
+    register_architecture(BilstmConfig, {AutoModel: BilstmModel})

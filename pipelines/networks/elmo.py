@@ -7,16 +7,16 @@ Shapes: B rows of L tokens, which make up W words at most; U different words; P 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
-from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+from transformers import AutoModel, PretrainedConfig
 from transformers import initialization as init
-from transformers.utils.generic import ModelOutput
+from transformers.modeling_outputs import BaseModelOutput
 
+from pipelines.networks.attention_free import AttentionFreeModel, register_architecture
 from pipelines.networks.spelling import SpelledRows, Speller
 
 
@@ -51,16 +51,6 @@ class ElmoConfig(PretrainedConfig):
     initializer_range: float = 0.02
     pad_token_id: int | None = 0
     tie_word_embeddings: bool = False
-
-
-@dataclass
-class ElmoOutput(ModelOutput):
-    """Outputs of the two directions."""
-
-    last_hidden_state: Tensor | None = None
-    """[B, L, H]: the top layer at the word of each token, forward and backward side by side; 0 at padding."""
-    hidden_states: tuple[Tensor, ...] | None = None
-    """Layers + 1 tensors [B, L, H]: the word without its context, twice, then the layers."""
 
 
 class Directions(NamedTuple):
@@ -129,18 +119,12 @@ class BothDirections(nn.Module):
         self.forward_lstm, self.backward_lstm = OneDirection(config, residual), OneDirection(config, residual)
 
 
-class ElmoPreTrainedModel(PreTrainedModel):
+class ElmoPreTrainedModel(AttentionFreeModel):
     """Base class of the backbone and its language models: configuration, names and weight initialisation."""
 
     config_class = ElmoConfig
     base_model_prefix = "elmo"
     _input_embed_layer = "letters"
-    supports_gradient_checkpointing = False
-    # there is no attention, so every attention implementation is supported
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -191,8 +175,12 @@ class ElmoModel(ElmoPreTrainedModel):
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, output_hidden_states: bool = False
-    ) -> ElmoOutput:
-        """Run on `input_ids` [B, L]; every token of a word has the state of the word."""
+    ) -> BaseModelOutput:
+        """Run on `input_ids` [B, L]; every token of a word has the state of the word, and padding 0.
+
+        States [B, L, H] are those of both directions side by side; the first of the layers + 1 `hidden_states` is the
+        word without its context, twice.
+        """
         words, ahead, back = self.directions(input_ids, attention_mask)
         chosen = list(zip(ahead, back, strict=True))
         layers = [
@@ -200,7 +188,9 @@ class ElmoModel(ElmoPreTrainedModel):
             * (words.word_of >= 0).unsqueeze(-1)
             for pair in (chosen if output_hidden_states else chosen[-1:])
         ]
-        return ElmoOutput(last_hidden_state=layers[-1], hidden_states=tuple(layers) if output_hidden_states else None)
+        return BaseModelOutput(
+            last_hidden_state=layers[-1], hidden_states=tuple(layers) if output_hidden_states else None
+        )
 
 
 class ElmoForTwoLanguageModels(ElmoPreTrainedModel):
@@ -228,5 +218,4 @@ class ElmoForTwoLanguageModels(ElmoPreTrainedModel):
 
 def register_auto_classes() -> None:
     """Register this architecture with the Auto classes of transformers."""
-    AutoConfig.register("elmo", ElmoConfig, exist_ok=True)
-    AutoModel.register(ElmoConfig, ElmoModel, exist_ok=True)
+    register_architecture(ElmoConfig, {AutoModel: ElmoModel})

@@ -10,14 +10,14 @@ n the n-grams of a table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
-from transformers.modeling_outputs import CausalLMOutput
-from transformers.utils.generic import ModelOutput
+from transformers import AutoModel, AutoModelForCausalLM, PretrainedConfig
+from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput
+
+from pipelines.networks.attention_free import AttentionFreeModel, register_architecture
 
 
 class NgramConfig(PretrainedConfig):
@@ -41,26 +41,11 @@ class NgramConfig(PretrainedConfig):
         return self.order - 1
 
 
-@dataclass
-class NgramOutput(ModelOutput):
-    """Output of the tables without probabilities."""
-
-    last_hidden_state: Tensor | None = None
-    """int64 [B, L, O - 1]: the index of the k-gram that ends at each token, for k from 1 to O − 1; −1 for one that the
-    text did not contain, or that would begin before the row."""
-
-
-class NgramPreTrainedModel(PreTrainedModel):
+class NgramPreTrainedModel(AttentionFreeModel):
     """Base class of the tables and the language model: configuration and names."""
 
     config_class = NgramConfig
     base_model_prefix = "ngram"
-    supports_gradient_checkpointing = False
-    # there is no attention, so every attention implementation is supported
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
 
     def _init_weights(self, module: nn.Module) -> None:
         """Tables are counted, not initialised."""
@@ -112,14 +97,18 @@ class NgramModel(NgramPreTrainedModel):
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, output_hidden_states: bool = False
-    ) -> NgramOutput:
-        """States of `input_ids` [B, L]. Padding on the right does not affect the tokens before it."""
+    ) -> BaseModelOutput:
+        """States int64 [B, L, O − 1] of `input_ids` [B, L]: the index of the k-gram that ends at each token, for k
+        from 1 to O − 1; −1 for one that the text did not contain, or that would begin before the row.
+
+        Padding on the right does not affect the tokens before it.
+        """
         states = [input_ids] if self.config.order > 1 else []
         for level in self.levels[1:-1]:
             before = torch.cat([torch.full_like(input_ids[:, :1], -1), states[-1][:, :-1]], 1)
             states.append(level.find(torch.where(before >= 0, before * self.config.vocab_size + input_ids, -1)))
         empty = input_ids.new_empty((*input_ids.shape, 0))
-        return NgramOutput(last_hidden_state=torch.stack(states, -1) if states else empty)
+        return BaseModelOutput(last_hidden_state=torch.stack(states, -1) if states else empty)
 
     def next_log_probs(self, states: Tensor) -> Tensor:
         """float32 [..., V]: log-probability of each token after `states` [..., O - 1]."""
@@ -170,6 +159,4 @@ class NgramForCausalLM(NgramPreTrainedModel):
 
 def register_auto_classes() -> None:
     """Register this architecture with the Auto classes of transformers."""
-    AutoConfig.register("ngram", NgramConfig, exist_ok=True)
-    AutoModel.register(NgramConfig, NgramModel, exist_ok=True)
-    AutoModelForCausalLM.register(NgramConfig, NgramForCausalLM, exist_ok=True)
+    register_architecture(NgramConfig, {AutoModel: NgramModel, AutoModelForCausalLM: NgramForCausalLM})

@@ -7,14 +7,14 @@ Shapes: N centres, W context words at most, K negatives, M predictions, D depth 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+from transformers import AutoModel, PretrainedConfig
 from transformers import initialization as init
-from transformers.utils.generic import ModelOutput
+from transformers.modeling_outputs import BaseModelOutput
 
+from pipelines.networks.attention_free import AttentionFreeModel, register_architecture
 from pipelines.networks.huffman import paths
 
 
@@ -36,28 +36,12 @@ class WordVectorsConfig(PretrainedConfig):
     tie_word_embeddings: bool = False
 
 
-@dataclass
-class WordVectorsOutput(ModelOutput):
-    """Outputs of the embedding table."""
-
-    last_hidden_state: Tensor | None = None
-    """[B, L, H]: the vector of each token."""
-    hidden_states: tuple[Tensor, ...] | None = None
-    """Tuple of `last_hidden_state` alone."""
-
-
-class WordVectorsPreTrainedModel(PreTrainedModel):
+class WordVectorsPreTrainedModel(AttentionFreeModel):
     """Base class of the table and the networks that train it: configuration, names and weight initialisation."""
 
     config_class = WordVectorsConfig
     base_model_prefix = "word_vectors"
     _input_embed_layer = "embeddings"
-    supports_gradient_checkpointing = False
-    # there is no attention, so every attention implementation is supported
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -83,10 +67,10 @@ class WordVectorsModel(WordVectorsPreTrainedModel):
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, output_hidden_states: bool = False
-    ) -> WordVectorsOutput:
+    ) -> BaseModelOutput:
         """Look up `input_ids` [B, L]. `attention_mask` is ignored."""
         vectors = self.embeddings(input_ids)
-        return WordVectorsOutput(last_hidden_state=vectors, hidden_states=(vectors,) if output_hidden_states else None)
+        return BaseModelOutput(last_hidden_state=vectors, hidden_states=(vectors,) if output_hidden_states else None)
 
 
 class WordPredictor(WordVectorsPreTrainedModel):
@@ -171,5 +155,4 @@ class PathPredictor(WordPredictor):
 
 def register_auto_classes() -> None:
     """Register this architecture with the Auto classes of transformers."""
-    AutoConfig.register("word_vectors", WordVectorsConfig, exist_ok=True)
-    AutoModel.register(WordVectorsConfig, WordVectorsModel, exist_ok=True)
+    register_architecture(WordVectorsConfig, {AutoModel: WordVectorsModel})
