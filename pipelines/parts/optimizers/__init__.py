@@ -8,9 +8,9 @@ of the rate from the schedule.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipelines.components import Component
 from pipelines.vocabulary import Ability
@@ -37,6 +37,14 @@ class Optimizer(Component):
     """Global gradient norm above which gradients are scaled down; null: never."""
     precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
     """`auto`: bfloat16 autocast where the processor or GPU supports it, else float32."""
+
+    @model_validator(mode="after")
+    def _sparse_rows_do_not_decay(self) -> Self:
+        if self.sparse_gradients and self.weight_decay:
+            raise ValueError(
+                "sparse gradients leave most rows untouched, but weight decay is on all; set weight_decay: 0"
+            )
+        return self
 
     @abstractmethod
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
@@ -65,9 +73,3 @@ class Optimizer(Component):
 class ClipsGradients:
     """Marker of an optimizer that clips the global gradient norm within its step: the training loop then does not
     clip."""
-
-
-def require_no_decay(optimizer: Optimizer) -> None:
-    """Raise ValueError where sparse gradients meet weight decay, which would change the rows without a gradient too."""
-    if optimizer.sparse_gradients and optimizer.weight_decay:
-        raise ValueError("sparse gradients leave most rows untouched, but weight decay is on all; set weight_decay: 0")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from pipelines.parts.optimizers import Optimizer, require_no_decay
+from pipelines.parts.optimizers.for_tables import TableOptimizer
 
 if TYPE_CHECKING:
     import torch
 
 
-class AdaGrad(Optimizer, name="adagrad"):
+class AdaGrad(TableOptimizer, name="adagrad"):
     """The gradient over the root of the sum of its squares: rare words keep a high rate, as in GloVe."""
 
     paper = "Duchi, Hazan & Singer 2011"
@@ -25,17 +25,6 @@ class AdaGrad(Optimizer, name="adagrad"):
     """Sum of squares before the first step; GloVe's code begins at 1."""
     epsilon: float = Field(1e-10, ge=0)
     """ε, added to the root."""
-    sparse: bool = False
-    """Whether embedding tables get sparse gradients, for networks that are tables of word vectors: one rank only."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        require_no_decay(self)
-        return self
-
-    @property
-    def sparse_gradients(self) -> bool:
-        return self.sparse
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         import torch

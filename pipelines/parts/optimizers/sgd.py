@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, model_validator
 
-from pipelines.parts.optimizers import Optimizer, require_no_decay
+from pipelines.parts.optimizers.for_tables import TableOptimizer
 
 if TYPE_CHECKING:
     import torch
 
 
-class StochasticGradientDescent(Optimizer, name="sgd"):
+class StochasticGradientDescent(TableOptimizer, name="sgd"):
     """The gradient times the rate (Robbins & Monro 1951), with heavy-ball or Nesterov momentum (Sutskever et al. 2013).
 
     word2vec and the AWD-LSTM are trained by it; weight decay is L2 regularisation here, added to the gradient.
@@ -28,8 +28,6 @@ class StochasticGradientDescent(Optimizer, name="sgd"):
     """Share of the last step that the next one continues."""
     nesterov: bool = False
     """Whether the gradient is taken after the momentum's step."""
-    sparse: bool = False
-    """Whether embedding tables get sparse gradients, for networks that are tables of word vectors: one rank only."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -37,12 +35,7 @@ class StochasticGradientDescent(Optimizer, name="sgd"):
             raise ValueError("nesterov needs a momentum")
         if self.sparse and self.momentum:
             raise ValueError("momentum moves rows without a gradient too: not together with sparse")
-        require_no_decay(self)
         return self
-
-    @property
-    def sparse_gradients(self) -> bool:
-        return self.sparse
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         import torch

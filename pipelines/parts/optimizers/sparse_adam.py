@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from pipelines.parts.optimizers import Optimizer, require_no_decay
+from pipelines.parts.optimizers import Optimizer
 
 if TYPE_CHECKING:
     import torch
@@ -29,11 +29,6 @@ class SparseAdam(Optimizer, name="sparse_adam"):
     """Decay of the running means of gradients and of their squares."""
     epsilon: float = Field(1e-8, gt=0)
     """ε, added to the root of the second moment."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        require_no_decay(self)
-        return self
 
     @property
     def sparse_gradients(self) -> bool:

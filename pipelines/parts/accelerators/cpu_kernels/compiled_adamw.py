@@ -14,6 +14,7 @@ from pipelines.parts.accelerators.cpu_kernels.bfloat16_copies import WeightCopy,
 from pipelines.parts.accelerators.cpu_kernels.embedding import add_rows, coalesced, collect_row_gradients
 from pipelines.parts.accelerators.cpu_kernels.library import loaded_library
 from pipelines.parts.optimizers import ClipsGradients
+from pipelines.parts.optimizers.algorithms.closures import call_with_gradient
 
 NORM_EPSILON = 1e-6
 """Added by torch to the norm before dividing by it."""
@@ -81,10 +82,7 @@ class CompiledAdamW(ClipsGradients, torch.optim.AdamW):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss: Tensor | float | None = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = call_with_gradient(closure)
         table = self._prepared_table()
         if table is None:
             return loss

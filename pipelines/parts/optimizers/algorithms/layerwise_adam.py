@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pipelines.parts.optimizers.algorithms.closures import call_with_gradient
+
 
 class LayerwiseAdam(torch.optim.Optimizer):
     """Adam's direction with the length of the weights.
@@ -28,10 +30,7 @@ class LayerwiseAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss: Tensor | float | None = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = call_with_gradient(closure)
         for group in self.param_groups:
             for weights in group["params"]:
                 if weights.grad is not None:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+
+from pipelines.parts.optimizers.algorithms.closures import call_with_gradient
 
 
 class RecallAdamW(torch.optim.AdamW):
@@ -46,10 +47,7 @@ class RecallAdamW(torch.optim.AdamW):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss: Tensor | float | None = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = call_with_gradient(closure)
         rates = [group["lr"] for group in self.param_groups]
         for group, rate in zip(self.param_groups, rates, strict=True):
             group["taken"] += 1
