@@ -8,6 +8,7 @@ of the rate from the schedule.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -73,3 +74,13 @@ class Optimizer(Component):
 class ClipsGradients:
     """Marker of an optimizer that clips the global gradient norm within its step: the training loop then does not
     clip."""
+
+
+def call_with_gradient(closure: Callable[[], Any] | None) -> Any:
+    """The loss that the `closure` of a step returns, computed with gradients as the step is not; None without one."""
+    if closure is None:
+        return None
+    import torch
+
+    with torch.enable_grad():
+        return closure()

@@ -13,8 +13,7 @@ from pipelines.parts.accelerators.cpu_kernels.adamw import AdamMoments, TensorTa
 from pipelines.parts.accelerators.cpu_kernels.bfloat16_copies import WeightCopy, register_copies
 from pipelines.parts.accelerators.cpu_kernels.embedding import add_rows, coalesced, collect_row_gradients
 from pipelines.parts.accelerators.cpu_kernels.library import loaded_library
-from pipelines.parts.optimizers import ClipsGradients
-from pipelines.parts.optimizers.algorithms.closures import call_with_gradient
+from pipelines.parts.optimizers import ClipsGradients, call_with_gradient
 
 NORM_EPSILON = 1e-6
 """Added by torch to the norm before dividing by it."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pipelines.parts.optimizers.algorithms.closures import call_with_gradient
+from pipelines.parts.optimizers import call_with_gradient
 
 
 class LayerwiseAdam(torch.optim.Optimizer):

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from pipelines.parts.optimizers.algorithms.closures import call_with_gradient
+from pipelines.parts.optimizers import call_with_gradient
 
 
 class RecallAdamW(torch.optim.AdamW):
