@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +21,17 @@ POSITIONS = 512
 
 
 def token_losses(
-    opened: OpenedModel, rows: Sequence[NDArray[np.int64]], positions: Sequence[NDArray[np.int64]], signal: Signal
+    opened: OpenedModel,
+    rows: Sequence[NDArray[np.int64]],
+    positions: Sequence[NDArray[np.int64]],
+    signal: Signal,
+    channels: Sequence[Mapping[str, NDArray[np.int64]]] = (),
 ) -> list[NDArray[np.float64]]:
     """Cross-entropy in nats of the tokens at `positions` of each row of token ids; all rows form one batch.
 
     `signal` is NEXT_LOGITS, and position 0 is not allowed; or MASKED_LOGITS, and all positions of a row are masked at
-    once: unlike in training, no token is kept or replaced by a random one.
+    once: unlike in training, no token is kept or replaced by a random one. `channels` are values [L, *shape] alongside
+    the tokens of each row, by name: of the model's annotations.
     """
     import torch
     from torch.nn.functional import cross_entropy
@@ -42,6 +47,9 @@ def token_losses(
         ids.reshape(-1)[flat] = int(tokenizer.mask_token_id)
         batch[Field.MASKED_POSITIONS] = torch.from_numpy(flat)
     batch[Field.INPUT_IDS] = torch.from_numpy(ids)
+    for channel in (channel for one in opened.record.annotations if channels for channel in one.channels):
+        values = pad_rows([of_row[channel.name] for of_row in channels], channel.padding, multiple=1)
+        batch[channel.field] = torch.from_numpy(values)
     if (pattern := opened.record.attention) is not None:
         arrays = {name: value.numpy() for name, value in batch.items()}
         if lacking := pattern.needs - arrays.keys():

@@ -7,7 +7,7 @@ special tokens that the tokenizer adds to a text.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,14 @@ import numpy as np
 
 from pipelines.judging.certainty.resampling import RESAMPLES, interval
 from pipelines.models.opening import OpenedModel, open_model
+from pipelines.task_families.tokenized import TokenizedText, annotated, with_edges
+from pipelines.vocabulary import Channel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from transformers import PreTrainedTokenizerFast
 
     from pipelines.judging.evaluations.context import EvaluationContext
+    from pipelines.task_families import Row
 
 COLUMNS = ("nats", "tokens", "bytes")
 """Columns of a text's statistics: its negative log-likelihood, and its sizes."""
@@ -40,6 +42,15 @@ class HeldOutText:
     """Token ids, without special tokens."""
     bytes: int
     """Bytes of its UTF-8 encoding."""
+    channels: Sequence[Mapping[Channel, NDArray[np.int64]]] = ()
+    """Channel → int64 [T, *shape] of each row's tokens; nothing where the model has no annotations."""
+
+    def framed_channels(self, before: int, after: int) -> list[dict[str, NDArray[np.int64]]]:
+        """Channel's name → int64 [before + T + after, *shape] of each row between special tokens."""
+        return [
+            {channel.name: _framed(values, channel, before, after) for channel, values in of_row.items()}
+            for of_row in self.channels
+        ]
 
 
 Losses = Callable[[OpenedModel, Sequence[HeldOutText]], list[float]]
@@ -56,13 +67,17 @@ def measure(context: EvaluationContext, texts: int, length: int, losses: Losses,
     torch.set_num_threads(context.threads)
     random = np.random.default_rng([context.seed, 9])
     chosen = np.sort(random.permutation(len(context.rows))[:texts])
-    written = [context.family.text(context.rows[index]) for index in chosen]
+    written = [context.rows[index] for index in chosen]
     stages, headline = [], {}
     for stage, models in context.language_models.items():
         statistics = []
         for model in models:
             opened = open_model(model.folder, "cpu")
-            shown = [_rows(text, opened.tokenizer, _row_capacity(opened, length)) for text in written]
+            capacity = _row_capacity(opened, length)
+            shown = [
+                held_out_text(context.family.text(row), opened, capacity, row, f"test example {index}")
+                for index, row in zip(chosen, written, strict=True)
+            ]
             counts = [[sum(map(len, one.rows)), one.bytes] for one in shown]
             statistics.append(
                 np.asarray([[nats, *size] for nats, size in zip(losses(opened, shown), counts, strict=True)])
@@ -104,12 +119,29 @@ def batches(rows: Sequence[Sized], vocabulary: int = 1) -> list[list[int]]:
     return result + ([batch] if batch else [])
 
 
-def _rows(text: str, tokenizer: PreTrainedTokenizerFast, capacity: int) -> HeldOutText:
-    backend = tokenizer.backend_tokenizer
+def held_out_text(text: str, opened: OpenedModel, capacity: int, example: Row, where: str) -> HeldOutText:
+    """`text` of `example` in rows of at most `capacity` tokens. Raises DataError if it lacks what annotations read."""
+    backend = opened.tokenizer.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()
-    ids = list(backend.encode(text, add_special_tokens=False).ids)
-    return HeldOutText([ids[begin : begin + capacity] for begin in range(0, len(ids), capacity)], len(text.encode()))
+    encoding = backend.encode(text, add_special_tokens=False)
+    begins = range(0, len(encoding.ids), capacity)
+    rows = [list(encoding.ids[begin : begin + capacity]) for begin in begins]
+    annotations = opened.record.annotations
+    if not annotations:
+        return HeldOutText(rows, len(text.encode()))
+    spans = np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+    values = annotated(annotations, TokenizedText(example, text, "text", spans, None, where))
+    channels = [channel for one in annotations for channel in one.channels]
+    cut = [{channel: values[channel.name][begin : begin + capacity] for channel in channels} for begin in begins]
+    return HeldOutText(rows, len(text.encode()), cut)
+
+
+def _framed(values: NDArray[np.int64], channel: Channel, before: int, after: int) -> NDArray[np.int64]:
+    row = np.full((before + len(values) + after, *channel.shape), channel.padding, dtype=np.int64)
+    row[before : before + len(values)] = values
+    positions = np.arange(len(row))
+    return with_edges(row, (positions >= before) & (positions < before + len(values)), channel)
 
 
 def _row_capacity(opened: OpenedModel, length: int) -> int:

@@ -63,11 +63,18 @@ def next_token_losses(opened: OpenedModel, texts: Sequence[HeldOutText]) -> list
     tokenizer = opened.tokenizer
     start = int(tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id)
     rows = [np.asarray([start, *row]) for text in texts for row in text.rows]
+    channels = [one for text in texts for one in text.framed_channels(1, 0)]
     owners = [index for index, text in enumerate(texts) for _ in text.rows]
     losses = [0.0] * len(texts)
     for chosen in batches(rows, len(tokenizer)):
         positions = [np.arange(1, len(rows[row])) for row in chosen]
-        row_losses = token_losses(opened, [rows[row] for row in chosen], positions, Signal.NEXT_LOGITS)
+        row_losses = token_losses(
+            opened,
+            [rows[row] for row in chosen],
+            positions,
+            Signal.NEXT_LOGITS,
+            [channels[row] for row in chosen if channels],
+        )
         for row, values in zip(chosen, row_losses, strict=True):
             losses[owners[row]] += float(values.sum())
     return losses

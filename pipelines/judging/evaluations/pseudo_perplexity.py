@@ -77,6 +77,7 @@ def masked_token_losses(opened: OpenedModel, texts: Sequence[HeldOutText]) -> li
         )
     first, last = _special_tokens(tokenizer)
     framed = [np.asarray([*first, *row, *last]) for text in texts for row in text.rows]
+    channels = [one for text in texts for one in text.framed_channels(len(first), len(last))]
     owners = [index for index, text in enumerate(texts) for _ in text.rows]
     sizes = [len(row) for text in texts for row in text.rows]
     masked = [(row, position) for row, size in enumerate(sizes) for position in range(size)]
@@ -84,7 +85,9 @@ def masked_token_losses(opened: OpenedModel, texts: Sequence[HeldOutText]) -> li
     for chosen in batches([framed[row] for row, _ in masked]):
         rows = [framed[masked[one][0]] for one in chosen]
         positions = [np.asarray([len(first) + masked[one][1]]) for one in chosen]
-        for one, values in zip(chosen, token_losses(opened, rows, positions, Signal.MASKED_LOGITS), strict=True):
+        of_rows = [channels[masked[one][0]] for one in chosen if channels]
+        row_losses = token_losses(opened, rows, positions, Signal.MASKED_LOGITS, of_rows)
+        for one, values in zip(chosen, row_losses, strict=True):
             losses[owners[masked[one][0]]] += float(values[0])
     return losses
 

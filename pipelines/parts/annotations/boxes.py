@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,7 +52,11 @@ class Boxes(Annotation, name="boxes"):
         return (self.page,)
 
     def annotate(self, text: TokenizedText) -> Mapping[str, NDArray[Any]]:
-        given = np.asarray(text.value(self.boxes), dtype=np.int64).reshape(-1, 4)
+        boxes = text.value(self.boxes)
+        for number, box in enumerate(boxes):
+            if not isinstance(box, Sequence) or len(box) != 4 or not all(isinstance(edge, int) for edge in box):
+                raise DataError(f"{text.where}: box {box} of word {number} is not four whole numbers x0, y0, x1, y1")
+        given = np.asarray(boxes, dtype=np.int64).reshape(-1, 4)
         words = text.word_indices(self.words)
         if len(given) != len(text.value(self.words)):
             raise DataError(

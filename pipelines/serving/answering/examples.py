@@ -47,13 +47,17 @@ def input_columns(family: TaskFamily) -> dict[str, str]:
 
 
 def parse_example(family: TaskFamily, given: Any, where: str) -> Row:
-    """`given` as an example of `family`; other keys are dropped, including that of the answer.
+    """`given` as an example of `family`; other keys are dropped, including that of the answer, and columns that the
+    family does not require are empty where they are missing.
 
     Raises DataError, with `where` and the column, for a column that is missing, empty or of another type.
     """
     columns = input_columns(family)
     if not isinstance(given, Mapping):
         raise DataError(f"{where}: expected a JSON object; an example of {family.name} has {_listed(columns)}")
+    for name in family.optional & columns.keys():
+        if given.get(name) is None:
+            given = {**given, name: "" if columns[name] == "string" else []}
     for name, kind in columns.items():
         words, types, inside = KINDS[kind]
         if name not in given:

@@ -32,6 +32,14 @@ def test_lines_become_examples_without_their_answers() -> None:
     assert list(parse_examples(family("span_extraction"), lines)) == [QUESTION, QUESTION]
 
 
+def test_what_a_family_does_not_require_may_be_missing() -> None:
+    page = {"tokens": ["Ada"], "boxes": [[1, 2, 3, 4]]}
+    lines = [json.dumps(page), json.dumps({**page, "page": None}), json.dumps({**page, "page": [9, 9]})]
+    assert [one["page"] for one in parse_examples(family("layout_tagging"), lines)] == [[], [], [9, 9]]
+    (question,) = parse_examples(family("multiple_choice"), ['{"choices": ["a", "b"]}'])
+    assert question == {"context": "", "question": "", "choices": ["a", "b"]}
+
+
 @pytest.mark.parametrize(
     ("name", "line", "said"),
     [
@@ -43,6 +51,12 @@ def test_lines_become_examples_without_their_answers() -> None:
         ("span_extraction", '{"question": "Who?", "context": null}', r"'context' holds null, expected a text"),
         ("span_extraction", '{"question": "", "context": " "}', r"line 1: all texts of the example are empty"),
         ("tagging", '{"tokens": "Ada wrote it"}', r"'tokens' holds \"Ada wrote it\", expected a list of texts"),
+        (
+            "layout_tagging",
+            '{"tokens": ["Ada"]}',
+            r"line 1: the column 'boxes' is missing; an example",
+        ),
+        ("layout_tagging", '{"tokens": ["Ada"], "boxes": [1, 2, 3, 4]}', "expected a list of lists of whole numbers"),
         ("tagging", '{"tokens": ["Ada", 1]}', r"expected a list of texts"),
         ("text_classification", "a text", r"line 1: not JSON"),
         ("text_classification", '["a text"]', r"line 1: expected a JSON object; .*'text' \(a text\)"),

@@ -3,6 +3,8 @@ transformers."""
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import pyarrow.parquet
 import pytest
 import torch
 from safetensors.torch import load_file
+from typer.testing import CliRunner
 
+from flows.cli.app import app
 from pipelines.errors import DataError, RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.models.opening import ModelRecord, open_config, open_model
@@ -141,6 +145,19 @@ def test_a_folder_is_opened_by_one_call_and_reads_boxes(folders: dict[str, Path]
     del batch[Field("boxes")]
     with pytest.raises(RecipeError, match="the network reads the channel 'boxes', and these rows have none"):
         head.signals(opened.network, batch, asked)
+
+
+def test_a_page_is_answered_on_the_command_line(folders: dict[str, Path], tmp_path: Path) -> None:
+    # as in the store: without the checkpoints of training
+    shutil.copytree(folders["tag"], tmp_path / "tag", ignore=shutil.ignore_patterns("scratch"))
+    page = {name: value for name, value in pages()[50].items() if name in ("tokens", "boxes", "page")}
+    arguments = ["predict", "--json", "--model", str(tmp_path / "tag")]
+    result = CliRunner().invoke(app, arguments, input=json.dumps(page))
+    assert result.exit_code == 0, result.stderr
+    assert len(json.loads(result.stdout)["answer"]) == len(page["tokens"])
+    short = {"tokens": page["tokens"], "boxes": page["boxes"][:3]}
+    refused = CliRunner().invoke(app, arguments, input=json.dumps(short))
+    assert refused.exit_code == 2 and "the column 'boxes' holds 3 boxes for" in refused.stderr
 
 
 def test_transformers_opens_the_rest(folders: dict[str, Path]) -> None:

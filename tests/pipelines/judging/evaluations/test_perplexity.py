@@ -8,15 +8,24 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, BertConfig, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    BertConfig,
+    LayoutLMConfig,
+    LayoutLMForMaskedLM,
+    PreTrainedTokenizerFast,
+)
 
-from pipelines.errors import RecipeError
-from pipelines.judging.evaluations.held_out import HeldOutText
+from pipelines.errors import DataError, RecipeError
+from pipelines.judging.evaluations.held_out import HeldOutText, held_out_text
 from pipelines.judging.evaluations.perplexity import next_token_losses
 from pipelines.judging.evaluations.pseudo_perplexity import masked_token_losses
 from pipelines.judging.evaluations.stage import EVALUATION, evaluate
 from pipelines.judging.subjects import Subject
-from pipelines.models.opening import ModelRecord, build_network, open_model
+from pipelines.models.opening import ModelRecord, OpenedModel, build_network, open_model
+from pipelines.parts.annotations.boxes import Boxes
+from pipelines.parts.embeddings.boxes import BoxEmbedding
 from pipelines.parts.heads.masked_lm import MaskedLMHead
 from pipelines.recipe.job import Job
 from pipelines.recipe.kinds import Kind
@@ -80,6 +89,55 @@ def test_each_token_is_predicted_from_all_others(masked: Path, tokenizer: PreTra
                     said = network(input_ids=asked[None]).logits[0, place].double().log_softmax(-1)
                 wanted -= float(said[framed[place]])
         assert nats == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_masked_word_keeps_its_box(tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
+    config = BertConfig(
+        vocab_size=512, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=64, initializer_range=0.3,
+    )  # fmt: skip
+    record = ModelRecord(head=MaskedLMHead(), annotations=(Boxes(),), embeddings=(BoxEmbedding(),))
+    network = build_network(record, config).eval()
+    opened = OpenedModel(record, network, tokenizer)
+    words = ["Date", "of", "registration", "No.", "(form", "533)"]
+    boxes = [[40 * at, 10 * at, 40 * at + 30, 10 * at + 8] for at in range(6)]
+    example = {"tokens": words, "boxes": boxes, "page": [500, 100]}
+    text = held_out_text(" ".join(words), opened, 5, example, "test example 0")
+    (nats,) = masked_token_losses(opened, [text])
+
+    published = LayoutLMForMaskedLM(
+        LayoutLMConfig(**{**config.to_dict(), "model_type": "layoutlm"}, max_2d_position_embeddings=1024)
+    ).eval()
+    tables = {"x": "x_position", "y": "y_position", "height": "h_position", "width": "w_position"}
+    renamed = {
+        f"word_embeddings.channels.boxes.{table}.weight": f"{other}_embeddings.weight"
+        for table, other in tables.items()
+    }
+    weights = {}
+    for name, value in network.state_dict().items():
+        for table, other in renamed.items():
+            name = name.replace(table, other)
+        weights[name.replace("bert.", "layoutlm.", 1) if name.startswith("bert.") else name] = value
+    missing, unexpected = published.load_state_dict(weights, strict=False)
+    assert not unexpected and all("pooler" in name or "position_ids" in name or "decoder" in name for name in missing)
+
+    encoded = tokenizer.backend_tokenizer.encode(words, is_pretokenized=True, add_special_tokens=False)
+    box_of = [[2 * box[0], 10 * box[1], 2 * box[2], 10 * box[3]] for box in boxes]
+    placed = [box_of[word] for word in encoded.word_ids]
+    assert len(encoded.ids) > 10 and [one for row in text.rows for one in row] == encoded.ids
+    expected = 0.0
+    for begin in range(0, len(encoded.ids), 5):
+        ids = torch.tensor([tokenizer.cls_token_id, *encoded.ids[begin : begin + 5], tokenizer.sep_token_id])
+        bbox = torch.tensor([[0] * 4, *placed[begin : begin + 5], [1000] * 4])
+        for position in range(1, len(ids) - 1):
+            query = ids.clone()
+            query[position] = tokenizer.mask_token_id
+            with torch.no_grad():
+                logits = published(input_ids=query[None], bbox=bbox[None]).logits[0, position].double()
+            expected -= float(logits.log_softmax(-1)[ids[position]])
+    assert nats == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(DataError, match="test example 3: the column 'boxes' is missing"):
+        held_out_text("no page", opened, 5, {"text": "no page", "tokens": ["no", "page"]}, "test example 3")
 
 
 def judged(folder: Path, name: str, out: Path, tables: dict[str, Path]) -> Job:

@@ -47,6 +47,8 @@ BAD = {
     "box outside the page": ({"boxes": [[0, 0, 9, 9], [0, 0, 101, 9]], "page": [100, 50]}, "word 1 lies outside"),
     "inverted": ({"boxes": [[0, 0, 9, 9], [9, 0, 8, 9]], "page": [100, 50]}, "of word 1 is inverted"),
     "fewer boxes": ({"boxes": [[0, 0, 9, 9]], "page": [100, 50]}, "holds 1 boxes for 2 words"),
+    "three edges": ({"boxes": [[0, 0, 9, 9], [0, 0, 9]], "page": [100, 50]}, "word 1 is not four whole numbers x0, y0"),
+    "a word as an edge": ({"boxes": [[0, 0, 9, "9"], [0, 0, 9, 9]], "page": [9, 9]}, "box [0, 0, 9, '9'] of word 0 is"),
     "no boxes": ({"page": [100, 50]}, "the column 'boxes' is missing or empty"),
     "no size": ({"boxes": [[0, 0, 9, 9]] * 2, "page": [100]}, "holds [100], expected width and height"),
 }
