@@ -48,8 +48,8 @@ def token_losses(
         batch[Field.MASKED_POSITIONS] = torch.from_numpy(flat)
     batch[Field.INPUT_IDS] = torch.from_numpy(ids)
     for channel in (channel for one in opened.record.annotations if channels for channel in one.channels):
-        values = pad_rows([of_row[channel.name] for of_row in channels], channel.padding, multiple=1)
-        batch[channel.field] = torch.from_numpy(values)
+        of_rows = pad_rows([of_row[channel.name] for of_row in channels], channel.padding, multiple=1)
+        batch[channel.field] = torch.from_numpy(of_rows)
     if (pattern := opened.record.attention) is not None:
         arrays = {name: value.numpy() for name, value in batch.items()}
         if lacking := pattern.needs - arrays.keys():
