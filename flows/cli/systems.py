@@ -66,7 +66,7 @@ def _show_one(mapped: MappedSystem) -> None:
         ("to show", system.shows),
     ]
     if not mapped.implementations:
-        lines += [("recipe", mapped.recipes), ("missing", system.missing)]
+        lines += [("recipe", mapped.recipes), ("missing", system.missing), ("plan", mapped.plan)]
     for one, results in mapped.implementations:
         lines.append(("recipe", f"{one.recipe.name}, stage{'s' * (len(one.stages) > 1)} {', '.join(one.stages)}"))
         for result in results:

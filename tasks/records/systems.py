@@ -30,6 +30,7 @@ from tasks.environment import project_root
 from tasks.records import claims, lattices
 from tasks.records.claims_page import dataset_names, effects, figure_name
 from tasks.records.measurements import effect_text, read_records
+from tasks.records.plans import read_plans
 
 RECIPES = Path("recipes")
 PAGE = Path("docs/systems.md")
@@ -62,6 +63,8 @@ class MappedSystem:
     system: PublishedSystem
     section: str
     implementations: tuple[tuple[Implementation, tuple[SystemResult, ...]], ...]
+    plan: str = ""
+    """How it would be built, where there is a plan."""
 
     @property
     def origin(self) -> str:
@@ -104,11 +107,13 @@ def mapped_systems(root: Path) -> list[MappedSystem]:
     library = Library(root / RECIPES)
     implemented = implementations(library.load(name) for name in library.names())
     claimed, measured = read_records(root / claims.RECORDS), read_records(root / lattices.RECORDS)
+    plans = read_plans(root)
     return [
         MappedSystem(
             system,
             section,
             tuple((one, tuple(_results(one, claimed, measured))) for one in implemented.get(system.id, ())),
+            plans.line(system.id) if system.id in plans.rows else "",
         )
         for section, systems in read_systems(root / RECIPES).items()
         for system in systems
@@ -133,7 +138,9 @@ def render_page(root: Path) -> str:
         "system. Effects are those of [claims.md](claims.md) and, where a stage before fine-tuning is the system, of",
         "[lattices.md](lattices.md), which also explain the verdicts. The cost is that of the whole measurement, and",
         "the tokens are those that the compared stages read.",
-        "`cursus systems` prints this list, `cursus systems electra` one entry.",
+        "`cursus systems` prints this list, `cursus systems electra` one entry. The plan of a system without a recipe",
+        "is the axes that it uses and its new files below `pipelines/`; what each of them does is in",
+        "[decision 50](decisions/0050-every-remaining-row.md).",
     ]
     sections: dict[str, list[MappedSystem]] = {}
     for one in mapped:
@@ -153,7 +160,8 @@ def _rows(mapped: MappedSystem) -> Iterator[list[str]]:
     name = f"**{system.id}**: {system.title}"
     head = [f"{name} ({_linked(mapped.origin)})" if mapped.origin else name, system.shows]
     if not mapped.implementations:
-        yield [*head, NO_RECIPE + (f": {system.missing}" if system.missing else ""), "", "", "", "", ""]
+        plan = f" (plan: {mapped.plan})" if mapped.plan else ""
+        yield [*head, NO_RECIPE + (f": {system.missing}" if system.missing else "") + plan, "", "", "", "", ""]
     for one, results in mapped.implementations:
         recipe = f"[{one.recipe.name}](../{RECIPES}/{one.recipe.name}.yaml) · {', '.join(one.stages)}"
         for result in results:

@@ -75,6 +75,15 @@ def test_a_system_without_a_recipe_says_so_and_what_is_missing(project: Path) ->
     assert "**3 of 4 systems have a recipe; a claim was measured for 0 of these.**" in render_page(project)
 
 
+def test_a_system_without_a_recipe_shows_its_plan_and_one_with_a_recipe_does_not(project: Path) -> None:
+    plan = "{axes: [head], new: [parts/heads/a.py], how: as it is, claim: [greater, accuracy, the other]}"
+    (project / "docs").mkdir()
+    (project / "docs" / "plans.yaml").write_text(f"rows: {{bert: {plan}}}\n", encoding="utf-8")
+    (row,) = rows(project, "| **bert**")
+    assert f"| {NO_RECIPE}: recipe `bert` lacks a part (plan: head: `parts/heads/a.py`) |" in row
+    assert [one.plan != "" for one in mapped_systems(project)] == [False, True, False, False]
+
+
 def test_a_claim_is_shown_before_and_after_its_measurement(project: Path) -> None:
     (row,) = rows(project, "| **electra**")
     assert "| [electra](../recipes/electra.yaml) · classify | docstrings | electra_against_bert: " in row
