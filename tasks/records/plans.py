@@ -24,7 +24,7 @@ NEW_FILES = "pipelines"
 RECIPE_ONLY = "its recipe alone"
 
 
-class NarrowContract(StrictModel):
+class LimitingContract(StrictModel):
     """A contract that some systems do not fit yet, or did not."""
 
     where: tuple[str, ...]
@@ -48,7 +48,7 @@ class SystemPlan(StrictModel):
     how: str
     claim: tuple[str, str, str]
     """Form, figure, and what the figure is compared with."""
-    narrow: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = ()
     """Contracts that it does not fit, or did not."""
 
 
@@ -56,29 +56,29 @@ class Plans(StrictModel):
     """The content of docs/plans.yaml."""
 
     rows: dict[str, SystemPlan] = Field({})
-    contracts: dict[str, NarrowContract] = Field({})
+    contracts: dict[str, LimitingContract] = Field({})
 
     @model_validator(mode="after")
     def _contracts_are_known(self) -> Plans:
         for row, plan in self.rows.items():
-            if unknown := [name for name in plan.narrow if name not in self.contracts]:
-                raise ValueError(f"rows.{row}.narrow: {unknown[0]!r} is not among the contracts")
+            if unknown := [name for name in plan.waits_for if name not in self.contracts]:
+                raise ValueError(f"rows.{row}.waits_for: {unknown[0]!r} is not among the contracts")
         return self
 
     def waiting_for(self, contract: str) -> list[str]:
         """The rows that `contract` is narrow for."""
-        return [row for row, plan in self.rows.items() if contract in plan.narrow]
+        return [row for row, plan in self.rows.items() if contract in plan.waits_for]
 
-    def too_narrow(self, row: str) -> list[str]:
+    def blocking(self, row: str) -> list[str]:
         """The contracts that would have to change before `row` is new files only."""
-        return [name for name in self.rows[row].narrow if not self.contracts[name].widened]
+        return [name for name in self.rows[row].waits_for if not self.contracts[name].widened]
 
     def line(self, row: str) -> str:
         """The plan of `row` in a sentence: its axes, its new files, and the contracts that are too narrow."""
         plan = self.rows[row]
         files = ", ".join(f"`{file}`" for file in plan.new) or RECIPE_ONLY
-        narrow = "".join(f"; first widen *{name}*" for name in self.too_narrow(row))
-        return f"{', '.join(plan.axes)}: {files}{narrow}"
+        first = "".join(f"; first widen *{name}*" for name in self.blocking(row))
+        return f"{', '.join(plan.axes)}: {files}{first}"
 
 
 def main() -> None:
@@ -96,7 +96,7 @@ def read_plans(root: Path) -> Plans:
 
 def rendered(text: str, plans: Plans) -> str:
     """`text` with its tables, each between a line `<!-- name: begin -->` and a line `<!-- name: end -->`, anew."""
-    tables = {"rows": _rows(plans), "widened": _contracts(plans, True), "narrow": _contracts(plans, False)}
+    tables = {"rows": _rows(plans), "widened": _contracts(plans, True), "blocking": _contracts(plans, False)}
     for name, lines in tables.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
         if (text.count(begin), text.count(end)) != (1, 1):
@@ -107,7 +107,7 @@ def rendered(text: str, plans: Plans) -> str:
 
 
 def _rows(plans: Plans) -> Iterator[str]:
-    only = [row for row in plans.rows if not plans.too_narrow(row)]
+    only = [row for row in plans.rows if not plans.blocking(row)]
     alone = [row for row in only if not plans.rows[row].new]
     waiting = len(plans.rows) - len(only)
     yield (
@@ -124,7 +124,7 @@ def _rows(plans: Plans) -> Iterator[str]:
                 ", ".join(f"`{file}`" for file in plan.new) or RECIPE_ONLY,
                 plan.how,
                 f"`{plan.claim[0]}` of {plan.claim[1]}: {plan.claim[2]}",
-                ", ".join(f"*{name}*" for name in plans.too_narrow(row)),
+                ", ".join(f"*{name}*" for name in plans.blocking(row)),
             )
             for row, plan in plans.rows.items()
         ),

@@ -81,7 +81,7 @@ def test_a_contract_is_in_files_that_exist_and_some_row_waits_for_it() -> None:
 
 def test_a_contract_that_is_unknown_and_a_missing_table_are_errors(tmp_path: Path) -> None:
     (tmp_path / PLANS).parent.mkdir()
-    (tmp_path / PLANS).write_text("rows: {glove: {axes: [estimate], how: a, claim: [a, b, c], narrow: [wrods]}}")
+    (tmp_path / PLANS).write_text("rows: {glove: {axes: [estimate], how: a, claim: [a, b, c], waits_for: [wrods]}}")
     with pytest.raises(RecipeError, match=r"plans.yaml: .*'wrods' is not among the contracts"):
         read_plans(tmp_path)
     with pytest.raises(RecipeError, match="one table between <!-- rows: begin -->"):
@@ -91,7 +91,7 @@ def test_a_contract_that_is_unknown_and_a_missing_table_are_errors(tmp_path: Pat
 
 def test_a_plan_says_what_it_waits_for_until_that_is_widened(tmp_path: Path) -> None:
     (tmp_path / PLANS).parent.mkdir()
-    row = "rows: {r: {axes: [head], new: [a.py], how: h, claim: [f, g, h], narrow: [c]}}"
+    row = "rows: {r: {axes: [head], new: [a.py], how: h, claim: [f, g, h], waits_for: [c]}}"
     contract = "contracts: {c: {where: [f.py], now: closed, widening: open, widened: %s}}"
     (tmp_path / PLANS).write_text(f"{row}\n{contract % 'false'}\n")
     waiting = read_plans(tmp_path)
