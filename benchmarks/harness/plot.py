@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from benchmarks.harness.record import Plot
-from pipelines.reports.elements.axes import COLOURS, Scale, count, horizontal_axis, vertical_axis
+from pipelines.reports.elements.axes import (
+    COLOURS,
+    Logarithmic,
+    count,
+    horizontal_axis,
+    rungs_around,
+    vertical_axis,
+)
 from pipelines.reports.style import PALETTE
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 340, 64, 24, 54, 280
 KEY = 150
 """Width of the legend."""
-CROWDED = 7
-"""Largest number of readable ticks on an axis."""
 RULES = Markup(
     """\
 text { font: 13px system-ui, sans-serif; fill: var(--ink) }
@@ -24,14 +27,6 @@ text { font: 13px system-ui, sans-serif; fill: var(--ink) }
 .curve { fill: none; stroke-width: 1.7 } .spread { stroke-width: 1.2 }
 """
 )
-
-
-@dataclass(frozen=True)
-class Logarithmic(Scale):
-    """A logarithmic scale for positive values."""
-
-    def __call__(self, value: float) -> float:
-        return Scale(math.log(self.first), math.log(self.last), self.start, self.end)(math.log(value))
 
 
 def draw(plot: Plot) -> str:
@@ -89,19 +84,6 @@ def draw(plot: Plot) -> str:
         "<style>\n{s}{r}</style>\n{p}\n</svg>\n"
     )
     return str(svg.format(w=WIDTH, h=HEIGHT, l=plot.title, s=PALETTE, r=RULES, p=Markup("\n").join(drawn)))
-
-
-def rungs_around(low: float, high: float) -> list[float]:
-    """Ticks at 1, 2 and 5 times powers of ten around [low, high]; fewer per decade if those would be too many."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    for factors in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
-        every = [round(factor * 10.0**power, 12) for power in range(first, last + 1) for factor in factors]
-        below = max((one for one in every if one <= low * (1 + 1e-9)), default=every[0])
-        above = min((one for one in every if one >= high * (1 - 1e-9)), default=every[-1])
-        chosen = [one for one in every if below <= one <= above]
-        if len(chosen) <= CROWDED:
-            break
-    return chosen if len(chosen) > 1 else [*chosen, 2 * chosen[0]]
 
 
 def spaced(values: Sequence[float], position: Callable[[float], float], gap: float = 36) -> list[float]:

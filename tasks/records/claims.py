@@ -2,7 +2,10 @@
 
 docs/claims/<recipe>.<claim>.<data>.json   one record, written after a measurement, replaced by the next; the data of a
                                            claim about several datasets are joined by `+`, variants of the recipe follow
+docs/claims/<form>.svg                     all claims of a form, generated from their records
 docs/claims.md                             generated from all records and nothing else
+
+python -m tasks.records.claims             # writes page and drawings again
 
 A record of a system against one baseline has `baseline`, `system`, `effect` and `other_metrics`; one of any other form,
 or of a figure that is no metric of a task, has `sides` and `contrasts`.
@@ -20,13 +23,15 @@ from pipelines.judging.certainty.resampling import RESAMPLES
 from pipelines.judging.claims import ComparedSide
 from pipelines.judging.claims.judgement import verdict_of_all
 from pipelines.judging.claims.pair import PairForm
+from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.locks import Lock
 from pipelines.recipe.claim import Claim
 from pipelines.recipe.claims import Measurement
 from pipelines.task_families.labelled_tables import MAIN, labelled_table
 from tasks.datasets.prepared import Prepared
-from tasks.environment import state_folder
+from tasks.environment import project_root, state_folder
 from tasks.records.claims_page import render_claims
+from tasks.records.claims_plots import drawings
 from tasks.records.measured_claim import MeasuredClaim
 from tasks.records.measurements import cost_record, dataset_record, read_records, write_record
 
@@ -44,6 +49,7 @@ def record_claim(root: Path, measured: MeasuredClaim, variants: Sequence[str] = 
     assert lock is not None
     try:
         write_record(record, path, root / PAGE, lambda: render_page(root))
+        write_drawings(root)
     finally:
         lock.release()
     return record
@@ -67,11 +73,13 @@ def claim_record(measured: MeasuredClaim, variants: Sequence[str] = ()) -> dict[
         "data": _data(claim, measured),
         "metric": figure.name,
         "unit": figure.unit,
+        "judge": next(iter(measured.sources.values())).judge,
         "lower": measured.lower,
         "seeds": max(len(measured.trained(side)) for side in measured.sides),
         "draws": {"resamples": RESAMPLES, "seed": measured.seed},
         "verdict": verdict_of_all([one.verdict for one in measured.contrasts]),
         **(_pair(measured) if is_pair(measured) else _sides_and_contrasts(measured)),
+        "started": newest.provenance.environment.started,
         "commit": newest.provenance.environment.commit,
         "cost": cost_record(seconds, len(artifacts) - len(comparisons)),
     }
@@ -162,3 +170,17 @@ def _examples(prepared: Prepared, part: Measurement) -> dict[str, int]:
 def render_page(root: Path) -> str:
     """The text of docs/claims.md, from the records alone."""
     return render_claims(read_records(root / RECORDS))
+
+
+def write_drawings(root: Path) -> None:
+    """Write the drawing of every form that has a record, and remove the others."""
+    drawn = drawings(read_records(root / RECORDS))
+    for stale in {path.stem for path in (root / RECORDS).glob("*.svg")} - set(drawn):
+        (root / RECORDS / f"{stale}.svg").unlink()
+    for form, text in drawn.items():
+        write_text_atomically(root / RECORDS / f"{form}.svg", text)
+
+
+if __name__ == "__main__":
+    write_text_atomically(project_root() / PAGE, render_page(project_root()))
+    write_drawings(project_root())

@@ -27,6 +27,8 @@ interval follows from the recipe alone.
 """
 
 
+FORM_OF_OLD = "greater"
+"""Form of the records that were written before there were others."""
 COMMON_COLUMNS = ("effect [95 %]", "verdict", "published", "seeds", "cost")
 PAIR_COLUMNS = ("claim", "data", "metric", "baseline", "system", *COMMON_COLUMNS)
 OTHER_COLUMNS = ("claim", "data", "figure", "form", "measured [95 %]", *COMMON_COLUMNS)
@@ -37,12 +39,23 @@ def render_claims(records: Sequence[Mapping[str, Any]]) -> str:
     """The text of the page."""
     pairs = [record for record in records if "effect" in record]
     others = [record for record in records if "contrasts" in record]
-    lines = [HEADER, *_table(PAIR_COLUMNS, map(_pair, pairs))]
+    lines = [HEADER, *_table(PAIR_COLUMNS, map(_pair, pairs)), *_images(pairs)]
     if others:
         lines += ["", OTHER_FORMS, *_table(OTHER_COLUMNS, map(_other, others))]
+        lines += _images([record for record in others if form_of(record) not in set(map(form_of, pairs))])
     metrics = (row for record in pairs for row in _other_metrics(record))
     lines += ["", "## Other metrics", "", *_table(METRIC_COLUMNS, metrics)]
     return "\n".join(lines) + "\n"
+
+
+def title(record: Mapping[str, Any]) -> str:
+    """Recipe, claim and variants: `electra · electra_against_bert`."""
+    return " · ".join((record["recipe"], record["claim"], *record.get("variants", ())))
+
+
+def form_of(record: Mapping[str, Any]) -> str:
+    """Name of the form of a record's claim."""
+    return str(record.get("form", {}).get("name", FORM_OF_OLD))
 
 
 def number(value: float, record: Mapping[str, Any]) -> str:
@@ -97,9 +110,17 @@ def _table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|", *written]
 
 
+def _images(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The drawing of each form of `records`."""
+    return [
+        line
+        for form in sorted(set(map(form_of, records)))
+        for line in ("", f"![effects with intervals: {form.replace('_', ' ')}](claims/{form}.svg)")
+    ]
+
+
 def _title(record: Mapping[str, Any]) -> str:
-    variants = "".join(f" · {one}" for one in record.get("variants", ()))
-    return f"**{record['recipe']} · {record['claim']}{variants}**: {record['says']} ({record['paper']})"
+    return f"**{title(record)}**: {record['says']} ({record['paper']})"
 
 
 def _cost(record: Mapping[str, Any]) -> str:
@@ -156,7 +177,7 @@ def _side(side: Mapping[str, Any], record: Mapping[str, Any], several: bool) -> 
 def _other_metrics(record: Mapping[str, Any]) -> Iterator[list[str]]:
     for metric, measured in record["other_metrics"].items():
         yield [
-            f"{record['recipe']} · {record['claim']}",
+            title(record),
             metric,
             f"{record['baseline'][metric]['mean']:.3f}",
             f"{record['system'][metric]['mean']:.3f}",

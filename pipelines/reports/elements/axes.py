@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 COLOURS = 8
 """Categorical colours that the page's style defines as --c0 … --c7."""
+CROWDED = 7
+"""Largest number of readable ticks on a logarithmic axis."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,14 @@ class Scale:
         return round(self.start + (value - self.first) / span * (self.end - self.start), 2)
 
 
+@dataclass(frozen=True)
+class Logarithmic(Scale):
+    """A logarithmic scale for positive values."""
+
+    def __call__(self, value: float) -> float:
+        return Scale(math.log(self.first), math.log(self.last), self.start, self.end)(math.log(value))
+
+
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
     """Round values inside [low, high], roughly `about` of them."""
     if not high > low:
@@ -35,6 +45,19 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= rough * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(index * step, 12) for index in range(first, last + 1)]
+
+
+def rungs_around(low: float, high: float) -> list[float]:
+    """Ticks at 1, 2 and 5 times powers of ten around [low, high]; fewer per decade if those would be too many."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for factors in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        every = [round(factor * 10.0**power, 12) for power in range(first, last + 1) for factor in factors]
+        below = max((one for one in every if one <= low * (1 + 1e-9)), default=every[0])
+        above = min((one for one in every if one >= high * (1 - 1e-9)), default=every[-1])
+        chosen = [one for one in every if below <= one <= above]
+        if len(chosen) <= CROWDED:
+            break
+    return chosen if len(chosen) > 1 else [*chosen, 2 * chosen[0]]
 
 
 def count(value: float) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,9 @@ from pipelines.recipe.schema import Recipe, Stage
 from pipelines.task_families import TaskFamily
 from tasks.datasets.prepared import Prepared
 from tasks.records.claims import PAGE, RECORDS, record_claim, render_page
+from tasks.records.claims_plots import drawings
 from tasks.records.measured_claim import MeasuredClaim, MeasuredPart
+from tasks.records.measurements import read_records
 from tests.steps import RECIPES, ROOT, library_of
 
 LIBRARY = Library(RECIPES)
@@ -47,6 +51,7 @@ def test_a_claim_trains_what_it_compares_and_nothing_else(name: str, claim: str)
         while more := {start for stage in needed for start in read_by(stages[stage]) if "/" not in start} - needed:
             needed |= more
         assert set(stages) == needed
+        assert all(len(stages[one].seeds) == 1 for one in needed - set(part.stages)), "whose first model alone is read"
 
 
 def read_by(stage: Stage) -> list[str]:
@@ -70,7 +75,9 @@ def test_a_claim_that_nobody_makes_is_told(tmp_path: Path) -> None:
 
 
 def test_the_page_is_made_of_the_records() -> None:
-    assert (ROOT / PAGE).read_text(encoding="utf-8") == render_page(ROOT)
+    assert (ROOT / PAGE).read_text(encoding="utf-8") == render_page(ROOT), "run: python -m tasks.records.claims"
+    drawn = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / RECORDS).glob("*.svg")}
+    assert drawn == drawings(read_records(ROOT / RECORDS)), "run: python -m tasks.records.claims"
     for path in (ROOT / RECORDS).glob("*.json"):
         record = json.loads(path.read_text(encoding="utf-8"))
         recipe = LIBRARY.load(record["recipe"], record.get("variants", ()))
@@ -117,8 +124,10 @@ RIGHT = {"plain": 40, "adapter": 70}
 EXAMPLES = 100
 
 
-def measured(root: Path, store: Store, recipe: Recipe, name: str, right: dict[str, int]) -> MeasuredClaim:
-    """A claim whose models gave so many `right` answers, by stage or, over several datasets, by `stage@dataset`."""
+def measured(
+    root: Path, store: Store, recipe: Recipe, name: str, rows: Mapping[str, np.ndarray], sample: str = "answers"
+) -> MeasuredClaim:
+    """A claim of whose models a judge kept `rows`, by stage or, over several datasets, by `stage@dataset`."""
     claim = recipe.claims[name]
     parts = {}
     for part in measurements(recipe, claim).values():
@@ -126,14 +135,15 @@ def measured(root: Path, store: Store, recipe: Recipe, name: str, right: dict[st
         sources = {one: DataSource(digest=digest, path=one) for one, digest in prepared.digests.items()}
         found = plan(recipe_of_claim(recipe, name, seeds=2, stages=part.stages), LIBRARY, sources)
         for step in found.steps:
-            publish(store, step, {one: right.get(one) or right[f"{one}@{part.trained}"] for one in part.stages})
+            kept = {one: rows[one] if one in rows else rows[f"{one}@{part.trained}"] for one in part.stages}
+            publish(store, step, sample, kept)
         parts[part] = MeasuredPart(found, prepared, prepared)
     return MeasuredClaim(recipe, name, claim, parts, store)
 
 
 def test_a_record_says_which_side_is_which_and_who_won(tmp_path: Path) -> None:
     recipe, store = LIBRARY.load("adapter"), Store(tmp_path / "store")
-    result = measured(tmp_path, store, recipe, "within_a_point", RIGHT)
+    result = measured(tmp_path, store, recipe, "within_a_point", {one: answers(right) for one, right in RIGHT.items()})
     record = record_claim(tmp_path, result)
     assert (record["baseline"]["stage"], record["baseline"]["accuracy"]["mean"]) == ("plain", pytest.approx(0.4))
     assert (record["system"]["stage"], record["system"]["accuracy"]["mean"]) == ("adapter", pytest.approx(0.7))
@@ -158,16 +168,53 @@ def test_a_difference_of_differences_over_two_datasets_is_recorded(tmp_path: Pat
     tuned, frozen = (side.stage for side in form.sides()[:2])
     shares = {f"{tuned}@{data['system']}": 90, f"{frozen}@{data['system']}": 40}
     shares |= {f"{tuned}@{data['baseline']}": 60, f"{frozen}@{data['baseline']}": 50}
-    result = measured(tmp_path, Store(tmp_path / "store"), recipe, claim, shares)
+    rows = {side: answers(right) for side, right in shares.items()}
+    result = measured(tmp_path, Store(tmp_path / "store"), recipe, claim, rows)
     record = record_claim(tmp_path, result)
     (contrast,) = record["contrasts"]
     assert contrast["effect"] == pytest.approx(0.9 - 0.4 - (0.6 - 0.5)) and record["verdict"] == "reproduced"
     assert [one["figure"]["mean"] for one in record["sides"]] == pytest.approx([0.9, 0.4, 0.6, 0.5])
     (written,) = (tmp_path / RECORDS).glob("*.json")
     assert written.name == f"tune_or_not.{claim}.{data['system']}+{data['baseline']}.json"
+    drawing = (tmp_path / RECORDS / "gains_more.svg").read_text(encoding="utf-8")
+    assert all(f"{tuned} on {dataset}" in drawing for dataset in data.values()) and "+0.400 [+0." in drawing
     page = (tmp_path / PAGE).read_text(encoding="utf-8")
+    assert "(claims/gains_more.svg)" in page
     assert "## Other forms and figures" in page and f"{tuned} on {data['system']} 0.900 [" in page
     assert "| gains more |" in page and "| +0.400 [+0." in page
+
+
+def test_an_order_of_perplexities_is_recorded_and_drawn_on_a_logarithmic_axis(tmp_path: Path) -> None:
+    recipe, store = LIBRARY.load("ngram"), Store(tmp_path / "store")
+    stages = [side.stage for side in recipe.claims["orders"].form.sides()]
+    nats = np.linspace(90, 110, 40)
+    texts = {
+        stage: np.stack([nats * factor, np.full(40, 20.0), np.full(40, 70.0)], axis=1)
+        for stage, factor in zip(stages, (0.6, 0.7, 0.8, 1.0, 1.4), strict=True)
+    }
+    record = record_claim(tmp_path, measured(tmp_path, store, recipe, "orders", texts, "perplexity"))
+    assert record["verdict"] == "reproduced" and record["lower"] and record["judge"] == "perplexity"
+    assert record["contrasts"][0]["label"] == f"{stages[0]} against {stages[1]}"
+    assert [one["effect"] for one in record["contrasts"]] == sorted(one["effect"] for one in record["contrasts"])
+    drawing = (tmp_path / RECORDS / "in_order.svg").read_text(encoding="utf-8")
+    means = [one["figure"]["mean"] for one in record["sides"]]
+    assert means[-1] / means[0] > 10
+    dots = [float(x) for x in re.findall(r'class="mean" cx="([\d.]+)"', drawing)][-len(stages) :]
+    steps = np.diff(dots) / np.diff(np.log(means))
+    assert steps == pytest.approx([steps[0]] * len(steps), rel=1e-3), "equal quotients are equally far apart"
+
+
+def test_bytes_have_one_seed_no_interval_and_a_quotient(tmp_path: Path) -> None:
+    recipe, store = LIBRARY.load("qbert"), Store(tmp_path / "store")
+    sizes = {"full": np.asarray([[6e6]]), "grouped": np.asarray([[1.25e6]])}
+    record = record_claim(tmp_path, measured(tmp_path, store, recipe, "smaller", sizes, "weight_bytes"))
+    (contrast,) = record["contrasts"]
+    assert contrast["effect"] == contrast["low"] == contrast["high"] == pytest.approx(4.8)
+    assert record["exact"] and record["verdict"] == "reproduced" and record["data"]["dataset"] == "docstrings"
+    drawing = (tmp_path / RECORDS / "times.svg").read_text(encoding="utf-8")
+    assert "4.8 times reproduced" in drawing and ">5 times<" in drawing
+    row = next(line for line in (tmp_path / PAGE).read_text(encoding="utf-8").splitlines() if "qbert" in line)
+    assert "| weight bytes ↓ | times | grouped 1,250,000; full 6,000,000 | 4.8 times (required: at least 4) |" in row
 
 
 def write_tables(root: Path, name: str) -> Prepared:
@@ -182,12 +229,12 @@ def write_tables(root: Path, name: str) -> Prepared:
     )  # fmt: skip
 
 
-def publish(store: Store, step: Step, right: dict[str, int]) -> None:
-    """The artifact of a step: of the comparison the answers of its models, of any other how large its model is."""
+def publish(store: Store, step: Step, sample: str, rows: Mapping[str, np.ndarray]) -> None:
+    """The artifact of a step: of the comparison the sample of its models, of any other how large its model is."""
     work = store.workspace(step.fingerprint)
     if step.name == COMPARISON:
         write_samples(
-            {key_of("answers", stage, seed): answers(number) for stage, number in right.items() for seed in (0, 1)},
+            {key_of(sample, stage, seed): one for stage, one in rows.items() for seed in (0, 1)},
             work / SAMPLES,
         )
     number = 1 + list(RIGHT).index(step.name) if step.name in RIGHT else 0
