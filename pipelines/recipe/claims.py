@@ -143,8 +143,8 @@ def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None, stages:
             pending += [reference for reference in _references(every[stage]) if "/" not in reference]
     # of a stage that is started from, but not compared, only the first model is read
     first = {one: every[one].model_copy(update={"seeds": every[one].seeds[:1]}) for one in needed - set(compared)}
-    stages = {one: first.get(one, stage) for one, stage in every.items() if one in needed}
-    return recipe.model_copy(update={"stages": stages})
+    kept = {one: first.get(one, stage) for one, stage in every.items() if one in needed}
+    return recipe.model_copy(update={"stages": kept})
 
 
 def check_claim(recipe: Recipe, name: str, written: Any) -> tuple[KeyPath, str] | None:
