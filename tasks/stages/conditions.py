@@ -35,12 +35,14 @@ def conditions(
 
 @cache
 def _commit(root: Path) -> str | None:
-    """The commit of the checkout, with `+` if tracked files differ from it; None outside git."""
+    """The commit of the checkout, with `+` if tracked files differ from it other than documents, which change no
+    result and which measurements write; None outside git."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ":!docs")
+        return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return None
