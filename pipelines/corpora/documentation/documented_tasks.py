@@ -31,6 +31,7 @@ from typing import Any
 from pipelines.corpora.documentation.docstrings import task_rows
 from pipelines.corpora.documentation.numpydoc import DocumentedParameter, ParsedDocstring, parse_docstring
 from pipelines.corpora.documentation.pages import pages
+from pipelines.corpora.documentation.transcription import transcribed
 from pipelines.corpora.examples.files import Example
 from pipelines.corpora.settings.task import DocumentationTask
 from pipelines.errors import DataError
@@ -69,7 +70,10 @@ class _Entry:
 
 def documented_examples(task: DocumentationTask) -> Iterator[tuple[Example, str, str]]:
     """Examples with their sources and parts. DataError for a family of which this corpus has no examples."""
-    return examples_of(task_rows(task), task.family)
+    for example, source, part in examples_of(task_rows(task), task.family):
+        if part == "test" and task.tested_form == "transcribed":
+            example = {**example, "text": transcribed(example["text"])}
+        yield example, source, part
 
 
 def examples_of(rows: Iterable[tuple[str, str, str, str]], family: TaskFamily) -> Iterator[tuple[Example, str, str]]:

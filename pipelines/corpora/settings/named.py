@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, NoReturn, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from pipelines.corpora.settings.sources import DocumentationSource, ReadSource, Sources, StrictSettings
+from pipelines.corpora.settings.sources import FORM_COLUMNS, DocumentationSource, ReadSource, Sources, StrictSettings
 from pipelines.corpora.settings.task import FileTask, Task
 
 ColumnType = Literal[
@@ -86,7 +86,8 @@ def _check_documentation(source: DocumentationSource, declared: Mapping[str, str
     for name, kind in declared.items():
         if source.columns.get(name) != kind:
             has = ", ".join(f"{name}: {kind}" for name, kind in source.columns.items())
-            known = f"has the columns {{{has}}}" if has else "has texts only, no columns; pages have some (form: pages)"
+            some = " or ".join(f"form: {form}" for form in FORM_COLUMNS)
+            known = f"has the columns {{{has}}}" if has else f"has texts only, no columns; others have some ({some})"
             _refuse(f"the documentation {source.location!r} {known}", "columns", name)
 
 

@@ -28,6 +28,8 @@ from pipelines.corpora.reading.options import LONGEST_DOCUMENT, ReadOptions
 
 PAGE_COLUMNS = {"tokens": "list<string>", "boxes": "list<list<int64>>", "page": "list<int64>"}
 """Columns of a page of documentation, besides its text, and their types."""
+FORM_COLUMNS = {"pages": PAGE_COLUMNS, "translations": {"translation": "string"}}
+"""Form of the documentation → columns besides the text, and their types."""
 
 
 class StrictSettings(BaseModel):
@@ -173,13 +175,16 @@ class DocumentationSource(NamedSource):
     """Documentation strings of the standard library and of the installed dependencies of Cursus."""
 
     documentation: Literal["general", "domain"]
-    form: Literal["texts", "pages"] = Field(default="texts", exclude_if=lambda form: form == "texts")
-    """`pages`: pages of words with their boxes, in columns that a named corpus may declare. `texts`: texts alone."""
+    form: Literal["texts", "pages", "transcribed", "translations"] = Field(
+        "texts", exclude_if=lambda one: one == "texts"
+    )
+    """`pages`: pages of words with their boxes. `transcribed`: texts in Georgian letters. `translations`: short
+    paragraphs, and their transcriptions in the column `translation`. `texts`: texts alone."""
 
     @property
     def columns(self) -> Mapping[str, str]:
         """Columns that a named corpus may declare besides the text, and their types."""
-        return PAGE_COLUMNS if self.form == "pages" else {}
+        return FORM_COLUMNS.get(self.form, {})
 
     @property
     def location(self) -> str:

@@ -111,6 +111,14 @@ class DocumentationTask(SplitTask):
     documentation: Literal["scipy"]
     classes: int = Field(default=10, ge=2)
     """Number of subpackages: those with the most documents."""
+    tested_form: Literal["texts", "transcribed"] = Field("texts", exclude_if=lambda form: form == "texts")
+    """`transcribed`: the texts of the test examples stand in Georgian letters, those learned from do not."""
+
+    @model_validator(mode="after")
+    def _transcribes_texts(self) -> Self:
+        if self.tested_form != "texts" and set(self.family.columns) != {"text", "label"}:
+            raise ValueError(f"tested_form: {self.family.name} needs more than a text and its label; leave it out")
+        return self
 
 
 class TextsOfLabelTask(SplitTask):

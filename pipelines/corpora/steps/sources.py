@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.corpora.documentation.pages import pages
+from pipelines.corpora.documentation.transcription import transcribed, translations
 from pipelines.corpora.examples.tagged_words import tagged_line
 from pipelines.corpora.reading import parts_of, read_text_records
 from pipelines.corpora.reading.flaws import count_flaws, refuse_and_suggest_skipping
@@ -71,12 +72,27 @@ def units_of(
 
 
 def documented(source: DocumentationSource) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield `text, source` and the values of `source.columns` of the documentation: of its texts, or of their pages."""
+    """Yield `text, source` and the values of `source.columns` of the documentation, in the form of the source."""
     for text, where in documentation(source.documentation):
-        if source.form == "texts":
-            yield text, where, {}
-        else:
-            yield from ((page.text, f"{where}#{number}", page.columns()) for number, page in enumerate(pages(text), 1))
+        for number, (part, values) in enumerate(_FORMS[source.form](text), 1):
+            yield part, f"{where}#{number}" if source.columns else where, values
+
+
+def _pages(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return ((page.text, page.columns()) for page in pages(text))
+
+
+def _translations(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return ((part, {"translation": translation}) for part, translation in translations(text))
+
+
+_FORMS: dict[str, Callable[[str], Iterable[tuple[str, Mapping[str, Any]]]]] = {
+    "texts": lambda text: [(text, {})],
+    "transcribed": lambda text: [(transcribed(text), {})],
+    "pages": _pages,
+    "translations": _translations,
+}
+"""Form of documentation → what it makes of a documentation string: texts, and the values of their columns."""
 
 
 def parts_of_source(source: FileSource | PackageSource, root: Path) -> Iterator[Part]:

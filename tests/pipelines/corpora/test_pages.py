@@ -114,9 +114,9 @@ def test_a_corpus_of_pages_has_their_columns(monkeypatch: pytest.MonkeyPatch, tm
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("{documentation: general, columns: {page: list<int64>}}", "has texts only, no columns; pages have some"),
+        ("{documentation: general, columns: {page: list<int64>}}", "has texts only, no columns; others have some"),
         ("{documentation: general, form: pages, columns: {box: string}}", "has the columns {tokens: list<string>, "),
-        ("{documentation: general, form: page}", "Input should be 'texts' or 'pages'"),
+        ("{documentation: general, form: page}", "Input should be 'texts', 'pages'"),
     ],
 )
 def test_columns_that_documentation_does_not_have_are_refused(tmp_path: Path, source: str, says: str) -> None:

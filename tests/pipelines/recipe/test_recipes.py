@@ -31,6 +31,7 @@ from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from tests.pipelines.recipe.smoke_cover import Combination, combinations_of, cover, needed_for, stands_for
 from tests.shared_folders import shared_folder
+from tests.small_corpora import corpora_of, corpus_table
 from tests.small_corpus import documents
 from tests.small_tasks import write_family
 from tests.steps import RECIPES, job_of
@@ -52,7 +53,8 @@ def setting_of(recipe: Recipe) -> Setting:
     fits = set(TaskFamily.members)
     tasks: dict[str, set[str]] = {}
     languages = {"en"}
-    for stage in (view for one in recipe.stages.values() for view in line_views(one).values()):
+    views = [view for one in recipe.stages.values() for view in line_views(one).values()]
+    for stage in views:
         if stage.head is not None and stage.head.reads:
             (word,) = (word for word in stage.corpus if word not in PLAIN)
             able = {name for name in stage.head.reads if stage.head.unfit(TaskFamily.model_validate(name)) is None}
@@ -73,7 +75,7 @@ def setting_of(recipe: Recipe) -> Setting:
     return Setting(
         family=_first(fits),
         language=min(languages),
-        corpora={},
+        corpora=corpora_of(views),
         tasks={word: _first(able) for word, able in tasks.items()},
     )
 
@@ -88,7 +90,8 @@ def tables_of(setting: Setting) -> dict[str, Path]:
     for task, family in (setting.tasks or {}).items():
         written = main_tables(family, setting.language)
         tables |= {labelled_table(task, part): written[part] for part in PARTS}
-    return tables
+    corpora = (setting.corpora or {}).items()
+    return tables | {word: corpus_table(tuple(columns.items())) for word, columns in corpora}
 
 
 @cache

@@ -1,0 +1,43 @@
+"""Named corpora that a recipe reads, with the columns that it reads of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+
+from pipelines.recipe.schema import Stage
+from pipelines.recipe.tables import PLAIN
+from tests.shared_folders import shared_folder
+from tests.small_corpus import documents
+
+VALUES: dict[str, Callable[[str], Any]] = {"string": str.upper}
+"""Type of a column → its value for a text."""
+
+
+def corpora_of(views: Iterable[Stage]) -> dict[str, dict[str, str]]:
+    """Corpus → its columns besides `text` and their types, for the corpora that are read by name."""
+    corpora: dict[str, dict[str, str]] = {}
+    for view in views:
+        required = dict.fromkeys(view.texts, "string")
+        for one in view.annotations:
+            required |= one.columns
+        for word in view.corpus if view.kind.reads_plain_text else ():
+            if word not in PLAIN:
+                columns = {name: kind for name, kind in required.items() if name != "text"}
+                corpora.setdefault(word, {}).update(columns)
+    return corpora
+
+
+@cache
+def corpus_table(columns: tuple[tuple[str, str], ...]) -> Path:
+    """A table of texts with `columns` and values of their types."""
+    texts = documents("json", "argparse", "email")
+    path = shared_folder("corpus") / "corpus.parquet"
+    values = {"text": texts} | {name: [VALUES[kind](text) for text in texts] for name, kind in columns}
+    pyarrow.parquet.write_table(pyarrow.table(values), path)
+    return path
