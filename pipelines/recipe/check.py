@@ -26,6 +26,7 @@ from pipelines.recipe.schema import Stage
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.supply import check_supply, finds_words
 from pipelines.recipe.tables import TASK_TEXT, is_task, setting_of, task_words, unknown_word
+from pipelines.recipe.teaching import check_teacher
 from pipelines.recipe.tokenizing import check_vocabulary
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.encoding import MULTIPLE
@@ -47,6 +48,7 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
         or check_compression(stage, resolve)
         or _check_views(stage, resolve, setting)
         or check_features(stage, resolve)
+        or check_teacher(stage, resolve)
     )
 
 

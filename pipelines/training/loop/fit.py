@@ -25,6 +25,7 @@ from pipelines.training.assembly.export import export, final_network
 from pipelines.training.assembly.features import feature_tokenizers_of, mixed_layers
 from pipelines.training.assembly.fertility import check_tokenizer
 from pipelines.training.assembly.objective_modules import build_modules, save_modules
+from pipelines.training.assembly.teacher_vocabulary import check_teachers
 from pipelines.training.batches.micro_batches import MicroBatches, partition_for
 from pipelines.training.checkpoints.folder import Checkpoints
 from pipelines.training.loop.calibration import StageCalibration
@@ -56,6 +57,7 @@ def fit(job: Job) -> Result:
 
     stage = job.stage
     tokenizer = tokenizer_of(job)
+    check_teachers(job, tokenizer)
     tasks = tasks_of(job)
     lightning.seed_everything(job.seed, verbose=False)
     measured = check_tokenizer(stage, job.stage_name, tables_of(job), tokenizer, job.language) if stage.trains else {}

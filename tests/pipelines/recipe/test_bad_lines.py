@@ -35,6 +35,7 @@ stages:
       pairs: {corpus: stsb, head: regression, objective: squared_error}
       mlm: {corpus: task_text, head: masked_lm, objective: masked_lm, corruption: token_mask}
   judge: {kind: evaluate, start: share, corpus: stsb, suite: scores}
+  bytes: {like: general, tokenizer: byte_bpe}
 """
 SETTING = Setting(family="text_classification", language="en", corpora={}, tasks={"stsb": "pair_regression"})
 
@@ -93,6 +94,15 @@ MISTAKES = {
     ),
     "an unknown teacher": Mistake(
         "objective: squared_error", "objective: squared_error, teacher: genral", (":21", "'genral'", "'general'")
+    ),
+    "a teacher that reads other tokens": Mistake(
+        "objective: squared_error}",
+        "objective: [squared_error, match_hidden], teacher: bytes}",
+        (
+            ":21: stages.share.lines.pairs.teacher: bytes reads tokens of {name: byte_bpe} learned from general",
+            "those of {name: wordpiece, vocab_size: 512} learned from general",
+            "let both start from one stage, or learn one tokenizer from the same corpus",
+        ),
     ),
     "a report on no task of several": Mistake("corpus: stsb, suite", "corpus: domain, suite", (":23", "stsb", "task")),
     "a weight of nothing": Mistake(

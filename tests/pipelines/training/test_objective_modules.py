@@ -13,9 +13,11 @@ from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS
 from pipelines.models.opening import open_model
+from pipelines.parts.tokenizers.wordpiece import WordPiece
 from pipelines.recipe.job import Job, Runtime
 from pipelines.training.ranks.run import run
 from tests.pipelines.training.test_resume_of_shapes import interrupted
+from tests.small_corpus import documents
 from tests.steps import job_of, library_of, plan_of
 
 RECIPE = """\
@@ -127,3 +129,15 @@ def test_those_of_another_width_are_not_taken_and_a_damaged_file_is_refused(
     (job.start / SAVED).write_bytes(b"damaged")
     with pytest.raises(RecipeError, match="match_hidden.safetensors: damaged or not a safetensors file"):
         run(job.model_copy(update={"out": tmp_path / "refused"}))
+
+
+def test_a_teacher_that_has_other_words_in_its_folder_is_refused(
+    jobs: Path, tables: dict[str, Path], sources: dict[str, DataSource], tmp_path: Path
+) -> None:
+    job = made("student", jobs, tables, sources, tmp_path / "student")
+    shutil.copytree(jobs / "teacher", tmp_path / "teacher")
+    (tmp_path / "teacher" / "tokenizer.json").unlink()
+    WordPiece(vocab_size=300).train(documents("json")).save_pretrained(tmp_path / "teacher")
+    message = r"stage student: teacher: teacher has 300 tokens and this stage has 512, of which \d+ are the same word"
+    with pytest.raises(RecipeError, match=message):
+        run(job.model_copy(update={"teachers": {"": tmp_path / "teacher"}}))

@@ -1,0 +1,62 @@
+"""Check that a teacher reads the tokens of its student."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pipelines.parts.tokenizers import Tokenizer
+from pipelines.recipe.lines import line_views
+from pipelines.recipe.problems import Problem
+from pipelines.recipe.schema import NewWords, Stage
+from pipelines.recipe.starts import Checkpoint, Untrained
+
+
+class LearnedVocabulary(NamedTuple):
+    """A vocabulary, as far as a recipe determines it."""
+
+    tokenizer: Tokenizer
+    texts: tuple[tuple[str, tuple[str, ...]], ...]
+    """Corpora, and columns of each, that it was learned from."""
+    added: tuple[tuple[NewWords, tuple[str, ...]], ...] = ()
+    """Words that were added to it later, and the corpora that they are from."""
+
+    def __str__(self) -> str:
+        options = ", ".join(
+            f"{key}: {value}" for key, value in self.tokenizer.model_dump(exclude_defaults=True).items()
+        )
+        result = f"{{{options}}} learned from {' and '.join(word for word, _ in self.texts)}"
+        return result + "".join(f", with {words.tokens:,} words of {' and '.join(of)}" for words, of in self.added)
+
+
+def check_teacher(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
+    """Check that every teacher of a stage has its vocabulary; what a recipe cannot know is compared before training."""
+    for name, view in line_views(stage).items():
+        if view.teacher is None:
+            continue
+        own, other = _vocabulary(stage, resolve), _vocabulary(resolve(view.teacher), resolve, view.teacher)
+        if own is not None and other is not None and own != other:
+            of_line = name and stage.lines[name].teacher is not None
+            return (
+                f"lines.{name}.teacher" if of_line else "teacher",
+                f"{view.teacher} reads tokens of {other}, and this stage those of {own}: the same ids are other words; "
+                f"let both start from one stage, or learn one tokenizer from the same corpus",
+            )
+    return None
+
+
+def _vocabulary(stage: Stage, resolve: Callable[[str], Stage], reference: str = "") -> LearnedVocabulary | None:
+    """The vocabulary of a stage that `reference` names; None if it comes with a checkpoint."""
+    views = line_views(stage).values()
+    start = stage.start.untrained if isinstance(stage.start, Untrained) else stage.start
+    if isinstance(start, str):
+        owner = reference.rpartition("/")[0]
+        origin = f"{owner}/{start}" if owner and "/" not in start else start
+        known = _vocabulary(resolve(origin), resolve, origin)
+        if known is None or stage.vocabulary is None:
+            return known
+        words = tuple(dict.fromkeys(word for view in views for word in view.corpus))
+        return known._replace(added=(*known.added, (stage.vocabulary, words)))
+    if isinstance(start, Checkpoint) or stage.tokenizer is None:
+        return None
+    return LearnedVocabulary(stage.tokenizer, tuple((word, view.texts) for view in views for word in view.corpus))
