@@ -29,7 +29,7 @@ MARK = "CURSUS_ROOT"
 PATIENCE = 120.0
 _SERVER = "campaign"
 TEMPLATE = "template"
-_RECIPE = Path(__file__).with_name("recipe.yaml")
+_RECIPE = Path(__file__).parent / "recipes" / "faults.yaml"
 
 
 class RegimeFailed(Exception):
