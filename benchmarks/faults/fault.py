@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from benchmarks.faults.attempt import Ending
 from benchmarks.faults.judge import Snapshot
-from benchmarks.faults.regime import Checkout
+from benchmarks.faults.regime import RECIPE, Checkout
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class Fault(ABC):
     """Description of the fault, one line of the report."""
     cases: ClassVar[int]
     """Required number of cases."""
+    recipe: ClassVar[str] = RECIPE
+    """The recipe that is disturbed: a file of `benchmarks/faults/recipes`."""
     row: ClassVar[int] = 1
     """Number of consecutive faults in one checkout: a run fails again before it has recovered."""
     standing: ClassVar[bool] = True

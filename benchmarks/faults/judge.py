@@ -153,10 +153,15 @@ def unrecorded(expected: dict[str, Made], checkout: Path, registered: bool) -> l
             "join tags c on c.run_uuid = r.run_uuid and c.key = 'cursus.cached' and c.value = 'false' "
             "where r.status = 'FINISHED' and r.lifecycle_stage = 'active'"
         ).fetchall()
-        models = database.execute("select count(*) from model_versions").fetchone()[0]
     known = {fingerprint for (fingerprint,) in recorded}
     problems += [f"MLflow: has no record of {one.label}" for name, one in expected.items() if name not in known]
-    return [*problems, "MLflow: no model is registered"] if registered and not models else problems
+    return [*problems, "MLflow: no model is registered"] if registered and not registered_models(checkout) else problems
+
+
+def registered_models(checkout: Path) -> int:
+    """Number of model versions in MLflow's registry."""
+    with closing(sqlite3.connect(checkout / ".cursus" / "mlflow.db")) as database:
+        return int(database.execute("select count(*) from model_versions").fetchone()[0])
 
 
 def _identity(path: Path) -> tuple[int, int]:

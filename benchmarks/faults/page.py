@@ -15,9 +15,10 @@ COUNTED = ("lost", "wrong", "hangs", "unclear")
 HEAD = """\
 # Reliability
 
-`make faults` injects the faults below into a small regime (plain text → fine-tune → compress → evaluate), runs it
-again until it is done, and compares every artifact, byte for byte, with those of an undisturbed run. This page is
-generated from the records in `docs/reliability/`, one line per case; do not edit it by hand.
+`make faults` injects the faults below into a small regime (plain text → fine-tune → compress → evaluate), and kills
+into recipes of lines, channels, features and counted models (`benchmarks/faults/recipes`); runs it again until it is
+done, and compares every artifact, byte for byte, with those of an undisturbed run. This page is generated from the
+records in `docs/reliability/`, one line per case; do not edit it by hand.
 
 - **lost**: finished work that was computed again: a published step, a result not yet published, a checkpoint
 - **wrong**: an artifact, record, report or MLflow run that differs from an undisturbed run's

@@ -1,4 +1,5 @@
-"""The small regime that is disturbed: plain text → fine-tune → compress → evaluate, in a separate checkout."""
+"""The small regimes that are disturbed, in a separate checkout: plain text → fine-tune → compress → evaluate, and a
+recipe each of lines, channels, features and counted models."""
 
 from __future__ import annotations
 
@@ -16,20 +17,29 @@ from pathlib import Path
 
 from benchmarks.checkouts import COPIED, ROOT
 from benchmarks.faults.attempt import Attempt, Ending, marked
-from benchmarks.faults.judge import Made, made_in
+from benchmarks.faults.judge import Made, made_in, registered_models
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.store import Store
 from tasks.servers import processes
-from tests.pipelines.corpora.small_dataset import write_small_dataset
+from tests.pipelines.corpora.small_dataset import documents, write_jsonl, write_small_dataset
 
 RECIPE, FIRST = "faults", "general"
-"""The recipe, and its first stage."""
+"""The usual recipe, and its first stage."""
+DATA = {"features": ("--data", "tagged")}
+"""Recipe → options of its runs, where it does not read the default dataset."""
 SETTINGS = "default_dataset: small\ntraining: {checkpoint_every: 20}\n"
 MARK = "CURSUS_ROOT"
 PATIENCE = 120.0
 _SERVER = "campaign"
 TEMPLATE = "template"
-_RECIPE = Path(__file__).parent / "recipes" / "faults.yaml"
+RECIPES = Path(__file__).parent / "recipes"
+"""The recipes, and the files that they read."""
+TAGGED = """\
+  tagged:
+    general: texts/general
+    task: {family: tagging, train: texts/tagged_train.jsonl, test: texts/tagged_test.jsonl}
+"""
+"""A dataset of tagged words, next to the default one."""
 
 
 class RegimeFailed(Exception):
@@ -82,6 +92,8 @@ class Undisturbed:
     """Seconds of processor time."""
     seconds: float
     made: dict[str, Made]
+    registered: bool
+    """Whether it registered a model."""
 
 
 @dataclass
@@ -91,49 +103,60 @@ class Regime:
     work: Path
     server: str
     """API address of a permanent Prefect server, like that of `make up`."""
-    known: dict[int, Undisturbed] = field(default_factory=dict)
+    known: dict[tuple[str, int], Undisturbed] = field(default_factory=dict)
 
     @property
     def template(self) -> Path:
         return self.work / TEMPLATE
 
-    def checkout(self, name: str, standing: bool = True, devices: int = 1) -> Checkout:
-        """A fresh copy that trains with `devices` ranks; with `standing`, its runs use the permanent server, else each
-        starts a temporary one."""
-        made = self._copy(name, devices)
+    def checkout(self, name: str, recipe: str = RECIPE, standing: bool = True, devices: int = 1) -> Checkout:
+        """A fresh copy that runs `recipe` and trains with `devices` ranks; with `standing`, its runs use the permanent
+        server, else each starts a temporary one."""
+        made = self._copy(name, recipe, devices)
         made.settings = {"PREFECT_API_URL": self.server} if standing else {}
-        made.cpu = self.undisturbed(devices).cpu
+        made.cpu = self.undisturbed(recipe, devices).cpu
         return made
 
-    def undisturbed(self, devices: int) -> Undisturbed:
-        """The result of `devices` ranks without a fault; cached in `work` for the same code. Raises RegimeFailed."""
-        if devices not in self.known:
-            path = self.work / f"undisturbed-{devices}-{_code()[:16]}.json"
+    def undisturbed(self, recipe: str, devices: int) -> Undisturbed:
+        """The result of `recipe` on `devices` ranks without a fault; cached in `work` for the same code. Raises
+        RegimeFailed."""
+        if (recipe, devices) not in self.known:
+            path = self.work / f"undisturbed-{recipe}-{devices}-{_code()[:16]}.json"
             if not path.exists():
-                checkout = self._copy(f"undisturbed-{devices}", devices)
+                checkout = self._copy(f"undisturbed-{recipe}-{devices}", recipe, devices)
                 checkout.settings = {"PREFECT_API_URL": self.server}
                 attempt = checkout.start()
                 ending = attempt.ended()
                 if not ending.success:
                     raise RegimeFailed(ending.output)
                 written = {name: asdict(one) for name, one in made_in(checkout.store).items()}
-                path.write_text(json.dumps({"cpu": attempt.cpu(), "seconds": ending.seconds, "made": written}))
+                path.write_text(
+                    json.dumps(
+                        {
+                            "cpu": attempt.cpu(),
+                            "seconds": ending.seconds,
+                            "made": written,
+                            "registered": registered_models(checkout.folder) > 0,
+                        }
+                    )
+                )
                 checkout.remove()
             recorded = json.loads(path.read_text())
-            made = {name: Made(**one) for name, one in recorded["made"].items()}
-            self.known[devices] = Undisturbed(recorded["cpu"], recorded["seconds"], made)
-        return self.known[devices]
+            recorded["made"] = {name: Made(**one) for name, one in recorded["made"].items()}
+            self.known[recipe, devices] = Undisturbed(**recorded)
+        return self.known[recipe, devices]
 
-    def _copy(self, name: str, devices: int) -> Checkout:
+    def _copy(self, name: str, recipe: str, devices: int) -> Checkout:
         folder = self.work / name
         Checkout(folder).remove()
         # hard links are preserved: DVC's outputs and its cache share files
         subprocess.run(["cp", "-a", str(self.template), str(folder)], check=True)
+        words: tuple[str, ...] = ("run", recipe, "--threads", "1", *DATA.get(recipe, ()))
         if devices == 1:
-            return Checkout(folder)
+            return Checkout(folder, words=words)
         params = folder / "params.yaml"
         params.write_text(params.read_text().replace("training: {", f"training: {{devices: {devices}, "))
-        return Checkout(folder, words=("run", RECIPE, "--threads", "1", "--until", FIRST))
+        return Checkout(folder, words=(*words, "--until", FIRST))
 
 
 @contextmanager
@@ -168,7 +191,7 @@ def _code() -> str:
     """A digest of all files of a checkout."""
     sources = [ROOT / name for name in COPIED]
     files = [
-        _RECIPE,
+        *sorted(RECIPES.iterdir()),
         *(file for path in sources for file in ([path] if path.is_file() else sorted(path.rglob("*")))),
     ]
     sources_of_code = [file for file in files if file.is_file() and file.suffix != ".pyc"]
@@ -186,9 +209,14 @@ def _write_template(folder: Path) -> None:
         elif source.exists():
             shutil.copy2(source, target)
     write_small_dataset(folder)
+    for name, (begin, end) in {"train": (0, 16), "test": (16, 24)}.items():
+        write_jsonl(
+            folder / "texts" / f"tagged_{name}.jsonl", (_tagged(text) for text in documents("email")[begin:end])
+        )
     params = folder / "params.yaml"
-    params.write_text(SETTINGS + params.read_text(), encoding="utf-8")
-    shutil.copy(_RECIPE, folder / "recipes" / f"{RECIPE}.yaml")
+    params.write_text(SETTINGS + params.read_text() + TAGGED, encoding="utf-8")
+    for path in RECIPES.iterdir():
+        shutil.copy(path, folder / "recipes")
     ready = (
         "from pathlib import Path; from tasks.servers.environment import prepare_environment; root = Path.cwd(); "
         "prepare_environment(root); from tasks.servers.tracking_database import migrate_tracking_store; "
@@ -197,6 +225,7 @@ def _write_template(folder: Path) -> None:
     python = [sys.executable]
     for command in (
         [*python, "-m", "flows.cli.app", "data"],
+        [*python, "-m", "flows.cli.app", "data", "tagged"],
         [*python, "-c", ready],
         [*python, "-m", "prefect", "server", "database", "upgrade", "-y"],
     ):
@@ -204,6 +233,12 @@ def _write_template(folder: Path) -> None:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise RegimeFailed(done.stdout + done.stderr)
+
+
+def _tagged(text: str) -> dict[str, list[str]]:
+    """The first words of a text; those with a capital letter are tagged."""
+    words = text.split()[:40]
+    return {"tokens": words, "tags": ["B-NAME" if word[0].isupper() else "O" for word in words]}
 
 
 def _prefect(work: Path, api: str) -> processes.Process:

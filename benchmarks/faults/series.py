@@ -14,7 +14,7 @@ from benchmarks.faults.attempt import Ending
 from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import lost, unrecorded, wrong
 from benchmarks.faults.records import Record
-from benchmarks.faults.regime import RECIPE, Checkout, Regime
+from benchmarks.faults.regime import FIRST, RECIPE, Checkout, Regime
 from benchmarks.harness import company
 
 RUNS = 3
@@ -26,7 +26,7 @@ def run_series(fault: Fault, numbers: list[int], regime: Regime) -> list[Record]
 
     A regime that is done before a fault ends the series; its other cases are run in another checkout.
     """
-    checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.standing, fault.devices)
+    checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.recipe, fault.standing, fault.devices)
     strikes: list[Strike] = []
     try:
         tries = 0
@@ -40,7 +40,7 @@ def run_series(fault: Fault, numbers: list[int], regime: Regime) -> list[Record]
                 tries += 1
                 fault.after(checkout)
                 checkout.remove()
-                checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.standing, fault.devices)
+                checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.recipe, fault.standing, fault.devices)
         endings = _until_done(fault, checkout, strikes[-1].ending)
         faults = _end(fault, endings, checkout, regime)
         done = [
@@ -71,11 +71,11 @@ def _end(fault: Fault, endings: list[Ending], checkout: Checkout, regime: Regime
     """Errors in the final state."""
     if not endings[-1].success:
         return []  # recorded as an unclear error
-    made = regime.undisturbed(fault.devices).made
-    problems = wrong(made, checkout.folder, checkout.store)
+    undisturbed = regime.undisturbed(fault.recipe, fault.devices)
+    problems = wrong(undisturbed.made, checkout.folder, checkout.store)
     if not fault.tracked:
-        checkout.run("run", RECIPE, "--smoke", "--threads", "1", "--until", "general")
-    return problems + unrecorded(made, checkout.folder, registered=fault.devices == 1)
+        checkout.run("run", RECIPE, "--smoke", "--threads", "1", "--until", FIRST)
+    return problems + unrecorded(undisturbed.made, checkout.folder, registered=undisturbed.registered)
 
 
 def _record(

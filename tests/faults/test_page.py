@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from benchmarks.faults import page, records
 from benchmarks.faults.attempt import Ending
 from benchmarks.faults.kinds import kinds
 from benchmarks.faults.records import Record
+from benchmarks.faults.regime import RECIPES
+from pipelines.recipe.load import Library
 
 
 def record(kind: str = "kill_flow", number: int = 0, wrong: tuple[str, ...] = ()) -> Record:
@@ -44,6 +47,14 @@ def test_the_issue_s_numbers_are_asked_for() -> None:
     for start, least in wanted.items():
         assert sum(fault.cases for name, fault in known.items() if name.startswith(start)) >= least
     assert sum(known[name].cases for name in ("prefect_stopped", "mlflow_locked", "mlflow_killed")) >= 20
+
+
+def test_every_kind_disturbs_a_recipe_that_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(RECIPES, tmp_path / "recipes")
+    monkeypatch.chdir(tmp_path)
+    library = Library(Path("recipes"))
+    assert {fault.recipe for fault in kinds().values()} == set(library.names())
+    assert all(library.load(name).stages for name in library.names())
 
 
 @pytest.mark.parametrize(

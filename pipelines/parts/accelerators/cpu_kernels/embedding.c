@@ -1,4 +1,4 @@
-/* Sparse gradient of an embedding table: the rows that were looked up, each with the sum of its gradients. */
+/* Gradients of embedding tables: the rows that were looked up, each with the sum of its gradients. */
 
 #include "scalars.h"
 
@@ -69,5 +69,34 @@ void cursus_add_rows(
         const float *restrict more = values + row * width;
         #pragma omp simd
         for (ptrdiff_t column = 0; column < width; column++) one[column] += more[column];
+    }
+}
+
+/* A look-up whose gradient is summed: row r of a batch adds to row slots[r] of sums, float32 [height, width]. */
+typedef struct { int64_t sums, slots; } Scatter;
+
+INLINE void scatter_strip(
+    const float *from, const Scatter *lookups, int number, ptrdiff_t rows, ptrdiff_t width, ptrdiff_t at, int columns
+) {
+    for (ptrdiff_t row = 0; row < rows; row++) {
+        const float *restrict one = from + row * width + at;
+        for (int lookup = 0; lookup < number; lookup++) {
+            int64_t slot = ((const int64_t *)lookups[lookup].slots)[row];
+            float *restrict to = (float *)lookups[lookup].sums + slot * width + at;
+            #pragma omp simd
+            for (int column = 0; column < columns; column++) to[column] += one[column];
+        }
+    }
+}
+
+/* Add each row of from, float32 [rows, width], to one row of the sums of each look-up; several may share their sums.
+   A thread has strips of columns of its own, so that sums do not depend on the number of threads. */
+void cursus_scatter(
+    const float *from, const Scatter *lookups, int number, ptrdiff_t rows, ptrdiff_t width, int threads
+) {
+    #pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (ptrdiff_t at = 0; at < width; at += STRIP) {
+        if (width - at >= STRIP) scatter_strip(from, lookups, number, rows, width, at, STRIP);
+        else scatter_strip(from, lookups, number, rows, width, at, (int)(width - at));
     }
 }

@@ -10,7 +10,8 @@ typedef struct { int64_t table, ids, height, period; } Lookup;
 /* Addresses of the tables' rows for row `row` of a batch; NULL for an id outside its table. */
 INLINE int look_up(const Lookup *lookups, int count, ptrdiff_t row, ptrdiff_t width, const float **found) {
     for (int one = 0; one < count; one++) {
-        int64_t id = ((const int64_t *)lookups[one].ids)[row % lookups[one].period];
+        int64_t period = lookups[one].period; /* a division takes longer than the look-up */
+        int64_t id = ((const int64_t *)lookups[one].ids)[row < period ? row : row % period];
         if ((uint64_t)id >= (uint64_t)lookups[one].height) return 0;
         found[one] = (const float *)lookups[one].table + id * width;
     }

@@ -29,6 +29,7 @@ from pipelines.parts.accelerators.cpu_kernels.library import (
     VECTOR,
     Kernel,
 )
+from pipelines.parts.accelerators.cpu_kernels.lookup_gradients import lookup_gradients
 
 EMBEDDING_SUM = Kernel(
     "cursus_embedding_sum", POINTER, FLAG, *[POINTER] * 5, SIZE, SIZE, REAL, SEED, SHARE, REAL, FLAG, POINTER
@@ -54,8 +55,8 @@ class EmbeddingSumFunction(torch.autograd.Function):
     L).
 
     dropout(layer_norm(sum of the rows that `ids` select in `tables` [V, W])). The tables are float32, and one may occur
-    several times; `read` holds the options of each. Each of `ids` is int64 [B, L], [1, L] or [1, 1]: the same for all
-    texts, or for all tokens.
+    several times; `read` holds the options of each. Each of `ids` is int64 [B, L]; the first three may be [1, L] or
+    [1, 1], the same for all texts, or for all tokens.
 
     Raises IndexError for an id outside its table.
     """
@@ -104,15 +105,30 @@ class EmbeddingSumFunction(torch.autograd.Function):
         needs = ctx.needs_input_grad
         to_gain, to_shift = (parts[number].sum(0) if needs[number] else None for number in (0, 1))
         over_texts = to_sums.sum(0, keepdim=True)  # ids that all texts share have one row
-        to_tables = [
+        to_tables: list[Tensor | None] = [
             _table_gradient(over_texts if len(which) == 1 else to_sums, table, which, options) if needs[at] else None
-            for at, (table, which, options) in enumerate(zip(tables, ids, read, strict=True), ARGUMENTS_BEFORE_TABLES)
+            for at, (table, which, options) in enumerate(
+                zip(tables[:OWN_TABLES], ids[:OWN_TABLES], read[:OWN_TABLES], strict=True), ARGUMENTS_BEFORE_TABLES
+            )
         ]
+        chosen = [at for at in range(OWN_TABLES, len(tables)) if needs[ARGUMENTS_BEFORE_TABLES + at]]
+        to_tables += [None] * (len(tables) - OWN_TABLES)
+        if chosen:
+            further = lookup_gradients(
+                to_sums.flatten(0, 1),
+                [tables[at] for at in chosen],
+                [ids[at].flatten() for at in chosen],
+                [read[at].sparse_gradient for at in chosen],
+            )
+            for at, one in zip(chosen, further, strict=True):
+                to_tables[at] = one
         return to_gain, to_shift, None, None, None, None, *to_tables, *[None] * len(ids)
 
 
 ARGUMENTS_BEFORE_TABLES = 6
 """Arguments of `EmbeddingSumFunction` before its tables."""
+OWN_TABLES = 3
+"""Tables of words, types and positions, before those of channels."""
 
 
 def _lookup_table(tables: Sequence[Tensor], ids: Sequence[Tensor]) -> Tensor:
