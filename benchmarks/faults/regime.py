@@ -37,6 +37,7 @@ RECIPES = Path(__file__).parent / "recipes"
 TAGGED = """\
   tagged:
     general: texts/general
+    domain: [{path: texts/domain.csv, text: body}]
     task: {family: tagging, train: texts/tagged_train.jsonl, test: texts/tagged_test.jsonl}
 """
 """A dataset of tagged words, next to the default one."""

@@ -72,6 +72,24 @@ void cursus_add_rows(
     }
 }
 
+/* ids: int64 [number], below `height`. rows: int64 [height], the distinct ids, ascending, of which `found` are written.
+   slots: int64 [number], the index of each id among them. scratch: int64 [height]. */
+void cursus_slots(
+    const int64_t *ids, ptrdiff_t number, ptrdiff_t height, int64_t *rows, int64_t *slots, int64_t *scratch,
+    int64_t *found
+) {
+    int64_t count = 0;
+    for (ptrdiff_t row = 0; row < height; row++) scratch[row] = 0;
+    for (ptrdiff_t at = 0; at < number; at++) scratch[ids[at]] = 1;
+    for (ptrdiff_t row = 0; row < height; row++) {
+        if (!scratch[row]) continue;
+        rows[count] = row;
+        scratch[row] = count++;
+    }
+    for (ptrdiff_t at = 0; at < number; at++) slots[at] = scratch[ids[at]];
+    *found = count;
+}
+
 /* A look-up whose gradient is summed: row r of a batch adds to row slots[r] of sums, float32 [height, width]. */
 typedef struct { int64_t sums, slots; } Scatter;
 

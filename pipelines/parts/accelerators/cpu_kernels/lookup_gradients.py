@@ -13,6 +13,7 @@ from torch import Tensor
 
 from pipelines.parts.accelerators.cpu_kernels.library import FLAG, POINTER, SIZE, Kernel
 
+SLOTS = Kernel("cursus_slots", POINTER, SIZE, SIZE, *[POINTER] * 4)
 SCATTER = Kernel("cursus_scatter", POINTER, POINTER, FLAG, SIZE, SIZE, FLAG)
 
 
@@ -25,33 +26,40 @@ def lookup_gradients(
     A table that occurs several times has one gradient, where it occurs first, and None elsewhere. `sparse` gradients
     are coalesced.
     """
-    slots: list[Tensor] = list(ids)
-    sums: dict[int, Tensor] = {}
+    addresses: list[tuple[int, int]] = [(0, 0)] * len(tables)
     result: list[Tensor | None] = [None] * len(tables)
-    for first, table in enumerate(tables):
-        if table.data_ptr() in sums:
-            continue
-        height, width = table.shape
-        same = [at for at, one in enumerate(tables) if one.data_ptr() == table.data_ptr()]
+    same: dict[int, list[int]] = {}
+    for at, table in enumerate(tables):
+        same.setdefault(table.data_ptr(), []).append(at)
+    kept = []
+    for numbers in same.values():
+        first, number = numbers[0], len(ids[0])
+        height, width = tables[first].shape
+        slots = torch.cat([ids[at] for at in numbers])
         if sparse[first]:
-            read = torch.zeros(height, dtype=torch.bool)
-            for at in same:
-                read[ids[at]] = True
-            rows, slot = read.nonzero().T, read.cumsum(0) - 1
-            for at in same:
-                slots[at] = slot[ids[at]]
-            sums[table.data_ptr()] = values = torch.zeros(rows.shape[1], width)
+            rows, slots = distinct(slots, height)
+            sums = torch.zeros(len(rows), width)
             result[first] = torch.sparse_coo_tensor(
-                rows, values, (height, width), is_coalesced=True, check_invariants=False
+                rows[None], sums, (height, width), is_coalesced=True, check_invariants=False
             )
         else:
-            result[first] = sums[table.data_ptr()] = torch.zeros(height, width)
-    slots = [one.contiguous() for one in slots]
-    lookups = torch.tensor(
-        [(sums[table.data_ptr()].data_ptr(), slot.data_ptr()) for table, slot in zip(tables, slots, strict=True)]
-    )
+            result[first] = sums = torch.zeros(height, width)
+        for position, at in enumerate(numbers):
+            addresses[at] = (sums.data_ptr(), slots.data_ptr() + position * number * slots.element_size())
+        kept.append(slots)
+    lookups = torch.tensor(addresses)
     SCATTER(
         gradients.data_ptr(), lookups.data_ptr(), len(tables), len(gradients), gradients.shape[1],
         torch.get_num_threads(),
     )  # fmt: skip
     return result
+
+
+def distinct(ids: Tensor, height: int) -> tuple[Tensor, Tensor]:
+    """The distinct `ids` [N] in [0, `height`), ascending, and the index of each id among them; all int64."""
+    rows, scratch = torch.empty(2, height, dtype=torch.int64)
+    slots, count = torch.empty_like(ids), torch.empty((), dtype=torch.int64)
+    SLOTS(
+        ids.data_ptr(), len(ids), height, rows.data_ptr(), slots.data_ptr(), scratch.data_ptr(), count.data_ptr()
+    )  # fmt: skip
+    return rows[: int(count)].clone(), slots
