@@ -50,8 +50,8 @@ class TensorTable:
 
     An entry of `rows_with_moments` is None, or uint8 [V] for an embedding table [V, W]: which rows have moments other
     than 0; tables with sparse gradients need one. An entry of `copies` is None, or bfloat16 of the weights' shape, and
-    is written with the updated weights. All other tensors are float32; all are contiguous and must keep their
-    addresses, which `is_current` checks.
+    is written with the updated weights; `is_current` checks whether they are still these. All other tensors are
+    float32; all are contiguous and must keep their addresses.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class TensorTable:
         self._tensors = (*weights, *moments, *rows_with_moments, *copies)
         """References, so that no address in the table points to freed memory."""
         self.entries = np.zeros(len(weights), TENSOR)
-        self.entries["weights"] = self._weight_addresses = [one.data_ptr() for one in weights]
+        self.entries["weights"] = [one.data_ptr() for one in weights]
         self.entries["steps"] = [one.step.data_ptr() for one in moments]
         self.entries["mean"] = [one.exp_avg.data_ptr() for one in moments]
         self.entries["square"] = [one.exp_avg_sq.data_ptr() for one in moments]
@@ -78,11 +78,9 @@ class TensorTable:
         self._chunks = np.array(chunks, dtype=np.int64)
         self._sums, self._norm = np.empty(len(chunks)), np.empty(1)
 
-    def is_current(self, weights: Sequence[Tensor], copies: Sequence[Tensor | None]) -> bool:
-        """Whether the table was built from these weights and copies, at their present addresses."""
-        return self._weight_addresses == [one.data_ptr() for one in weights] and self._copies == [
-            _address(one) for one in copies
-        ]
+    def is_current(self, copies: Sequence[Tensor | None]) -> bool:
+        """Whether the table was built from these copies, at their present addresses."""
+        return self._copies == [_address(one) for one in copies]
 
     def set(self, begin: int, end: int, **settings: float) -> None:
         """Set `SETTINGS` of the tensors from `begin` up to `end`."""

@@ -17,6 +17,8 @@ from pipelines.parts.optimizers import ClipsGradients, call_with_gradient
 
 NORM_EPSILON = 1e-6
 """Added by torch to the norm before dividing by it."""
+TABLES = 16
+"""Largest number of tables that are kept: more sets of tensors do not take steps in turn."""
 
 
 class CompiledAdamW(ClipsGradients, torch.optim.AdamW):
@@ -62,13 +64,13 @@ class CompiledAdamW(ClipsGradients, torch.optim.AdamW):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]  # torch does not type it
-        self._table: TensorTable | None = None
-        """The table of the tensors that took the last step."""
+        self._tables: dict[tuple[int, ...], TensorTable] = {}
+        """The table of the tensors that took a step together, by their addresses: heads take steps in turn."""
         self._rows_with_moments: dict[Tensor, Tensor] = {}
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         super().add_param_group(param_group)
-        self._table, self._rows_with_moments = None, {}
+        self._tables, self._rows_with_moments = {}, {}
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         for leaf in self._row_leaves.values():
@@ -107,12 +109,17 @@ class CompiledAdamW(ClipsGradients, torch.optim.AdamW):
         if not weights:
             return None
         copies = [copy.values if (copy := self._copies.get(one)) is not None else None for one in weights]
-        if self._table is None or not self._table.is_current(weights, copies):
+        addresses = tuple(one.data_ptr() for one in weights)
+        table = self._tables.get(addresses)
+        if table is None or not table.is_current(copies):
+            if len(self._tables) == TABLES:
+                self._tables.clear()
             moments = [self._moments(one) for one in weights]
-            self._table = TensorTable(weights, moments, [self._rows_with_moments.get(one) for one in weights], copies)
+            table = TensorTable(weights, moments, [self._rows_with_moments.get(one) for one in weights], copies)
+            self._tables[addresses] = table
         for begin, end, group in zip([0, *ends], ends, self.param_groups, strict=False):
             first, second = group["betas"]
-            self._table.set(
+            table.set(
                 begin,
                 end,
                 rate=group["lr"],
@@ -121,8 +128,8 @@ class CompiledAdamW(ClipsGradients, torch.optim.AdamW):
                 second=second,
                 epsilon=group["eps"],
             )
-        self._table.set_gradients(gradients)
-        return self._table
+        table.set_gradients(gradients)
+        return table
 
     def _gradient(self, weights: Tensor) -> Tensor | None:
         """The whole gradient: sparse and coalesced where only rows of a table have one."""
@@ -137,7 +144,7 @@ class CompiledAdamW(ClipsGradients, torch.optim.AdamW):
             # from now on the table records which rows have moments
             seen = [one.view(torch.int32).any(1) for one in self._moments(weights)[1:]]
             self._rows_with_moments[weights] = (seen[0] | seen[1]).to(torch.uint8)
-            self._table = None
+            self._tables.clear()
         return rows
 
     def _moments(self, weights: Tensor) -> AdamMoments:

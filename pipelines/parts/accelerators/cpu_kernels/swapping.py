@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 from torch.nn.functional import gelu
-from transformers import AttentionInterface
+from transformers import AttentionInterface, PreTrainedModel
 from transformers.activations import FastGELUActivation, NewGELUActivation
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 from transformers.models.bert.modeling_bert import (
@@ -54,8 +54,6 @@ from pipelines.parts.accelerators.cpu_kernels.t5_attention import FusedT5Attenti
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from transformers import PreTrainedModel
 
 KERNEL_MODULES: dict[type[nn.Module], type[nn.Module]] = {
     nn.Dropout: KernelDropout, nn.Embedding: KernelEmbedding, nn.LayerNorm: KernelLayerNorm, nn.Linear: KernelLinear,
@@ -103,9 +101,10 @@ def swap_modules(networks: Iterable[PreTrainedModel], folder: Path) -> bool:
                     and len({layer.bias is None for layer in layers}) == 1
                 ):
                     share_input(layers)
-        output = network.get_output_embeddings()
-        if type(output) is KernelLinear:
-            output.__class__ = VocabularyLinear
+        for module in network.modules():  # heads of a network of several are networks themselves
+            output = module.get_output_embeddings() if isinstance(module, PreTrainedModel) else None
+            if type(output) is KernelLinear:
+                output.__class__ = VocabularyLinear
         if network.config._attn_implementation == "eager" and network._can_set_attn_implementation():
             network.set_attn_implementation(attention.NAME)
     return True

@@ -163,6 +163,22 @@ def test_what_has_no_gradient_stands_still() -> None:
     assert all(one.grad is None for one in parameters)
 
 
+def test_heads_that_take_turns_keep_a_table_each() -> None:
+    plain, mine = weights(), weights()
+    usual, ours = torch.optim.AdamW(groups(plain), **OPTIONS), CompiledAdamW(groups(mine), **OPTIONS)
+    made = set()
+    for step in range(6):
+        for parameters, optimizer in ((plain, usual), (mine, ours)):
+            for number, (one, gradient) in enumerate(zip(parameters, gradients(step), strict=True)):
+                one.grad = None if number in (1, 4) and (number == 1) == (step % 2 == 0) else gradient
+            optimizer.step()
+        made |= {id(table) for table in ours._tables.values()}
+    assert len(ours._tables) == len(made) == 2, "the backbone with each head, built once"
+    for one, other in zip(plain, mine, strict=True):
+        torch.testing.assert_close(one, other)
+        assert usual.state[one]["step"] == ours.state[other]["step"]
+
+
 def test_it_computes_what_the_kernels_can_compute() -> None:
     assert CompiledAdamW.supports(weights())
     assert not CompiledAdamW.supports([*weights(), nn.Parameter(torch.ones(3, dtype=torch.float64))])

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers import BertConfig
 
+from pipelines.networks.several_heads import SeveralHeads
 from pipelines.networks.vocabulary_loss import IGNORED, vocabulary_cross_entropy
 from pipelines.parts.accelerators.cpu_kernels import linear_cross_entropy
 from pipelines.parts.accelerators.cpu_kernels.lazy_logits import LazyLogits, VocabularyLinear
 from pipelines.parts.accelerators.cpu_kernels.library import close_library
+from pipelines.parts.accelerators.cpu_kernels.swapping import swap_modules
+from pipelines.parts.heads import Head
+from pipelines.task_families import Task, TaskFamily
 from tests.pipelines.parts.accelerators.cpu_kernels.closeness import close
 
 
@@ -173,3 +180,15 @@ def test_memory_that_is_not_there_is_not_read() -> None:
     said = projected(layer(16, 70), torch.randn(9, 16))
     with torch._C.DisableTorchFunctionSubclass(), pytest.raises(RuntimeError, match=r"logits\(\)"):
         torch.clone(said)
+
+
+def test_a_vocabulary_head_among_others_is_as_lazy_as_alone(tmp_path: Path) -> None:
+    task = Task(TaskFamily.model_validate("text_classification"), ("one", "two"))
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    networks = {
+        name: Head.model_validate(name).build(BertConfig(vocab_size=99, **sizes), one)
+        for name, one in (("sequence_classification", task), ("masked_lm", None))
+    }
+    network = SeveralHeads(BertConfig(vocab_size=99, **sizes), networks)
+    assert swap_modules([network], tmp_path)
+    assert type(network.head("masked_lm").get_output_embeddings()) is VocabularyLinear
