@@ -79,6 +79,9 @@ class Field(StrEnum):
     PARTNER = "partner"
     """int64 [B]: index of the row with the other half of the same passage; −1 where the two halves share no
     document."""
+    SEGMENT_LABELS = "segment_labels"
+    """int64 [B]: 0 where the second segment of a row continues the first, 1 where it does not, −100 where a row is no
+    pair of segments."""
     CENTERS = "centers"
     """int64 [N]: the centre word of each window, in word-vector training."""
     CONTEXTS = "contexts"
@@ -209,6 +212,8 @@ class Signal(StrEnum):
     after each."""
     BIDIRECTIONAL_TARGETS = "bidirectional_targets"
     """tuple of two tensors int64 [N]: the ids of those words."""
+    SEGMENT_LOGITS = "segment_logits"
+    """[B, 2]: logits that the second segment of each row continues the first, and that it does not."""
     LOGITS = "logits"
     """[B, C]: class logits of each text; [B, K]: logits of the choices of each question."""
     SCORE = "score"
@@ -246,6 +251,8 @@ class Ability(StrEnum):
     """Accepts and returns the state of earlier rows."""
     DISCRIMINATOR = "discriminator"
     """The architecture has its own head for replaced token detection (Clark et al. 2020)."""
+    SEGMENT_PAIRS = "segment_pairs"
+    """The architecture pools the first token, and has its own head for pairs of segments on it (Devlin et al. 2018)."""
     ONE_STACK = "one_stack"
     """One hidden state for each input token, from a single stack of layers or a lookup table: what most heads build
     on."""

@@ -17,6 +17,7 @@ from pipelines.models.opening import (
 )
 from pipelines.models.weights import read_weights
 from pipelines.networks.folder import read_json
+from pipelines.parts.architectures import Architecture
 
 
 def record_of_lines(folder: Path) -> ModelRecord | None:
@@ -53,6 +54,11 @@ def extract_task(folder: Path, task: str | None, out: Path) -> Path:
         for name, value in read_weights(folder).items()
         if name.startswith(prefix) or not name.startswith("heads.")
     }
+    if architecture := Architecture.of(network.config):
+        # the pooler of another line
+        poolers = tuple(f"{network.base_model_prefix}.{module}." for module in architecture.pooler)
+        known = set(network.state_dict())
+        weights = {name: value for name, value in weights.items() if name in known or not name.startswith(poolers)}
     tied = set(getattr(network, "all_tied_weights_keys", None) or {})
     if mismatched := sorted((set(network.state_dict()) - tied) ^ (set(weights) - tied)):
         raise RecipeError(

@@ -32,7 +32,8 @@ class BackboneWithHead(PreTrainedModel):
     """A backbone, with room for a head on top. The backbone's weights have the names that plain transformers gives
     them.
 
-    A network is a function of its configuration alone. Raises RecipeError for an encoder-decoder, where neither half
+    A network is a function of its configuration alone; it has the backbone's `pooler` if it reads that. Raises
+    RecipeError for an encoder-decoder, where neither half
     alone is the model.
     """
 
@@ -41,7 +42,7 @@ class BackboneWithHead(PreTrainedModel):
     _supports_sdpa = True
     _supports_attention_backend = True
 
-    def __init__(self, config: PretrainedConfig) -> None:
+    def __init__(self, config: PretrainedConfig, pooler: bool = False) -> None:
         super().__init__(config)
         if getattr(config, "is_encoder_decoder", False):
             raise RecipeError(
@@ -50,8 +51,8 @@ class BackboneWithHead(PreTrainedModel):
             )
         networks.register()
         backbone = AutoModel.from_config(config)
-        if getattr(backbone, "pooler", None) is not None:
-            backbone.pooler = None  # unused here; kept, its weights would never train
+        if getattr(backbone, "pooler", None) is not None and not pooler:
+            backbone.pooler = None  # unused; kept, its weights would never train
         self.base_model_prefix = backbone.base_model_prefix
         setattr(self, self.base_model_prefix, backbone)
         self._accepted_arguments = frozenset(signature(backbone.forward).parameters)

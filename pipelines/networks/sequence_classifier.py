@@ -15,6 +15,8 @@ from pipelines.networks.backbone_with_head import BackboneWithHead, dropout_of, 
 
 POOLED_WIDTH = {"concat": 3}
 """Pooling → number of vectors of width H that it concatenates; 1 unless listed here."""
+POOLER = "pooler"
+"""The pooling that the backbone itself does."""
 
 
 @dataclass
@@ -39,7 +41,7 @@ class SequenceClassifier(BackboneWithHead):
     """
 
     def __init__(self, config: PretrainedConfig) -> None:
-        super().__init__(config)
+        super().__init__(config, pooler=config.classifier_pooling == POOLER)
         classes, width = len(config.id2label or {}), config.hidden_size * POOLED_WIDTH.get(config.classifier_pooling, 1)
         self.hidden: nn.Sequential | None = None
         hidden = getattr(config, "classifier_hidden", None)
@@ -67,7 +69,10 @@ class SequenceClassifier(BackboneWithHead):
         if attention_mask is not None:
             inputs["attention_mask"] = attention_mask
         outputs = self.run_backbone(inputs, output_hidden_states)
-        pooled = pool(outputs.last_hidden_state, attention_mask, self.config.classifier_pooling)
+        if self.config.classifier_pooling == POOLER:
+            pooled = outputs.pooler_output
+        else:
+            pooled = pool(outputs.last_hidden_state, attention_mask, self.config.classifier_pooling)
         orders = getattr(self.config, "classifier_orders", 1)
         if orders > 1:
             pooled = pooled.reshape(-1, orders, pooled.shape[-1]).sum(1)

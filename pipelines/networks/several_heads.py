@@ -30,6 +30,8 @@ class SeveralHeads(PreTrainedModel):
         self.base_model_prefix = prefix = first.base_model_prefix
         backbone = first.base_model
         self._no_split_modules = first._no_split_modules
+        if pooling := [one for one in networks.values() if getattr(one.base_model, "pooler", None) is not None]:
+            backbone.pooler = pooling[0].base_model.pooler
         setattr(self, prefix, backbone)
         self.heads = nn.Module()
         self._head_names = tuple(networks)

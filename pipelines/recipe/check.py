@@ -194,13 +194,13 @@ def _check_backbone(stage: Stage) -> Problem | None:
     """Check what head, layout and objectives need of the backbone, and that it has positions for the rows."""
     if stage.backbone is None or stage.head is None:  # the stage starts from a stage of another recipe
         return None
-    if lacking := stage.head.needs_abilities - stage.backbone.offers:
+    if lacking := stage.head.required_abilities - stage.backbone.offers:
         return (
             "head",
             f"{stage.head.name} needs a backbone that is {listed(lacking)}, and this one ({stage.backbone.label}) "
             "is "
             f"{listed(stage.backbone.offers)}; backbones that fit: "
-            f"{', '.join(stage.backbone.names_offering(stage.head.needs_abilities))}",
+            f"{', '.join(stage.backbone.names_offering(stage.head.required_abilities))}",
         )
     if stage.kind.reads_plain_text and (lacking := stage.layout.needs_abilities - stage.backbone.offers):
         return (

@@ -33,7 +33,7 @@ def check_supply(stage: Stage, setting: Setting) -> Problem | None:
     fields = {Field.INPUT_IDS, Field.ORIGINAL_IDS, *(channel.field for channel in stage_channels(stage))}
     if stage.kind.reads_plain_text:
         fields |= {Field.DOCUMENTS, *stage.layout.provides}
-        segmenting = next((one.name for one in stage.corruption if one.segments > 1), None)
+        segmenting = next((one.name for one in stage.corruption if one.segments > 1 or one.pairs_segments), None)
         if segmenting is not None and stage.layout.provides:
             fits = matching_members(Layout, lambda layout: not layout.provides)
             why = "continue from batch to batch" if Field.MEMORY in stage.layout.provides else "hold several documents"

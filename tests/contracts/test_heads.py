@@ -93,6 +93,7 @@ def check_signals(head: Head, body: str, network: PreTrainedModel, batch: dict[F
         Signal.NEXT_LOGITS: (rows, length, size),
         Signal.REPLACED_LOGITS: (rows, length),
         Signal.POOLED: (rows, hidden),
+        Signal.SEGMENT_LOGITS: (rows, 2),
         Signal.TAG_LOGITS: (rows, length, None),
         Signal.SPAN_LOGITS: (rows, length, 2),
         Signal.SCORE: (len(batch.get(Field.SCORES, ())),),

@@ -80,6 +80,11 @@ class Architecture(Component):
     masked_lm: ClassVar[tuple[str, ...]] = ()
     """Paths, in the masked-LM network, of the modules that map hidden states to vocabulary logits, in order; empty
     where transformers has none."""
+    segment_pairs: ClassVar[tuple[str, ...]] = ()
+    """Paths, in the pre-training network, of the modules that map the pooled first state to the logits of a pair of
+    segments, in order; empty where transformers has none."""
+    pooler: ClassVar[tuple[str, ...]] = ()
+    """Paths of the modules that pool the first state, which a network may leave out."""
     normalisation: ClassVar[tuple[str, ...]] = ("LayerNorm",)
     """Names of the layer-normalisation modules, whatever they are in."""
 

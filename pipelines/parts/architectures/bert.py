@@ -14,7 +14,15 @@ class Bert(Architecture, name="bert"):
 
     paper = "arXiv:1810.04805"
 
-    offers = frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS, Ability.VISIBILITY})
+    offers = frozenset(
+        {
+            Ability.BIDIRECTIONAL,
+            Ability.SEGMENT_PAIRS,
+            Ability.ONE_STACK,
+            Ability.WITHIN_DOCUMENTS,
+            Ability.VISIBILITY,
+        }
+    )
     tiny: ClassVar[Mapping[str, int]] = {
         "hidden_size": 32,
         "num_hidden_layers": 2,
@@ -43,3 +51,5 @@ class Bert(Architecture, name="bert"):
     )
     embedding_sum = "embeddings.LayerNorm"
     masked_lm: ClassVar[tuple[str, ...]] = ("cls.predictions",)
+    segment_pairs: ClassVar[tuple[str, ...]] = ("cls.seq_relationship",)
+    pooler: ClassVar[tuple[str, ...]] = ("pooler",)

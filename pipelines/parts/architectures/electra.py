@@ -14,6 +14,8 @@ class Electra(Bert, name="electra"):
 
     paper = "arXiv:2003.10555"
 
-    offers = Bert.offers | {Ability.DISCRIMINATOR}
+    offers = Bert.offers - {Ability.SEGMENT_PAIRS} | {Ability.DISCRIMINATOR}
     tiny: ClassVar[Mapping[str, int]] = {**Bert.tiny, "embedding_size": 16}
     masked_lm: ClassVar[tuple[str, ...]] = ("generator_predictions", "generator_lm_head")
+    segment_pairs: ClassVar[tuple[str, ...]] = ()
+    pooler: ClassVar[tuple[str, ...]] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pipelines.parts.architectures.bert import Bert
+from pipelines.vocabulary import Ability
 
 
 class Roberta(Bert, name="roberta"):
@@ -12,5 +13,7 @@ class Roberta(Bert, name="roberta"):
 
     paper = "arXiv:1907.11692"
 
+    offers = Bert.offers - {Ability.SEGMENT_PAIRS}
     positions_after_padding = True
     masked_lm: ClassVar[tuple[str, ...]] = ("lm_head",)
+    segment_pairs: ClassVar[tuple[str, ...]] = ()

@@ -55,6 +55,9 @@ class Corruption(Component):
     """Fields that are invalid afterwards, because `apply` moves or removes tokens."""
     segments: ClassVar[int] = 1
     """Number s of adjacent parts of a passage that become rows of one batch: rows 0 … B/s − 1 are the first parts."""
+    pairs_segments: ClassVar[bool] = False
+    """Whether rows become pairs of segments, which may be those of other rows: their tokens then come with the values
+    of all channels."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

@@ -74,6 +74,11 @@ class Head(Component):
         wrap_own(cls, "signals", _signals_of_declared)
         wrap_own(cls, "answer", _answer_from_declared)
 
+    @property
+    def required_abilities(self) -> frozenset[Ability]:
+        """Abilities that the backbone must offer for this head with its options."""
+        return self.needs_abilities
+
     def unfit(self, family: TaskFamily) -> str | None:
         """Why this head, with its options, cannot encode examples of a task family that it `reads`; None if it can."""
         return None

@@ -49,6 +49,13 @@ class MaskedLMHead(Head, name="masked_lm"):
     ) -> tuple[Tensor, dict[Signal, Any]]:
         """The top hidden states [B, L, H], and the signals `requested`."""
         top, signals = read_backbone(network, batch, requested)
+        return top, signals | self.masked_signals(network, batch, top, requested)
+
+    def masked_signals(
+        self, network: PreTrainedModel, batch: Batch, top: Tensor, requested: frozenset[Signal]
+    ) -> dict[Signal, Any]:
+        """MASKED_LOGITS of the hidden states `top` [B, L, H], if `requested`."""
+        signals: dict[Signal, Any] = {}
         if Signal.MASKED_LOGITS in requested:
             chosen = top.flatten(0, 1)[batch[Field.MASKED_POSITIONS]]
             architecture = Architecture.of(network.config)
@@ -56,13 +63,19 @@ class MaskedLMHead(Head, name="masked_lm"):
             for module in architecture.masked_lm:
                 chosen = network.get_submodule(module)(chosen)
             signals[Signal.MASKED_LOGITS] = chosen
-        return top, signals
+        return signals
 
 
 def read_backbone(
     network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]
 ) -> tuple[Tensor, dict[Signal, Any]]:
     """The top hidden states [B, L, H] of a bidirectional backbone, and POOLED and HIDDEN_STATES if `requested`."""
+    outputs = backbone_outputs(network, batch, requested)
+    return outputs.last_hidden_state, signals_of(outputs, batch, requested)
+
+
+def backbone_outputs(network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> Any:
+    """The backbone's own outputs for `batch`, with all hidden states if these are `requested`."""
     from inspect import signature
 
     from pipelines.networks.visibility import with_mask
@@ -71,14 +84,17 @@ def read_backbone(
     key = str(Field.POSITION_IDS)
     if key in inputs and key not in signature(backbone.forward).parameters:
         del inputs[key]  # relative positions do not change when a text is shifted
-    outputs = backbone(**inputs, output_hidden_states=Signal.HIDDEN_STATES in requested)
-    top: Tensor = outputs.last_hidden_state
+    return backbone(**inputs, output_hidden_states=Signal.HIDDEN_STATES in requested)
+
+
+def signals_of(outputs: Any, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+    """POOLED and HIDDEN_STATES of the backbone's `outputs`, if `requested`."""
     signals: dict[Signal, Any] = {}
     if Signal.POOLED in requested:
-        mask = batch.get(Field.ATTENTION_MASK)
+        top, mask = outputs.last_hidden_state, batch.get(Field.ATTENTION_MASK)
         signals[Signal.POOLED] = (
             top.mean(1) if mask is None else (top * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
         )
     if Signal.HIDDEN_STATES in requested:
         signals[Signal.HIDDEN_STATES] = outputs.hidden_states
-    return top, signals
+    return signals

@@ -35,14 +35,19 @@ class PooledTextHead(Head):
     annotates = True
     needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {Signal.NEXT_LOGITS: Ability.CAUSAL}
 
-    pooling: Literal["cls", "mean", "last", "concat"] = "mean"
+    pooling: Literal["cls", "mean", "last", "concat", "pooler"] = "mean"
     """Representation of a text: the top hidden state of its first token (`cls`) or of its last (`last`: for causal
-    backbones, and XLNet, whose `<cls>` comes last), the mean over its tokens, or last, maximum and mean concatenated
-    (`concat`; Howard & Ruder 2018, §3.3). With few labels and a small backbone, the mean is much better than the
-    first."""
+    backbones, and XLNet, whose `<cls>` comes last), the mean over its tokens, last, maximum and mean concatenated
+    (`concat`; Howard & Ruder 2018, §3.3), or the first state through the backbone's own pooler, a dense layer and tanh
+    that pairs of segments pre-train (`pooler`; Devlin et al. 2018, §3.1). With few labels and a small backbone, the
+    mean is much better than the first."""
     hidden: int | None = Option(None, ge=1)
     """Width of a block between backbone and scores: normalisation, dropout, linear, ReLU (Howard & Ruder 2018, §3.3:
     50); no block if null."""
+
+    @property
+    def required_abilities(self) -> frozenset[Ability]:
+        return self.needs_abilities | ({Ability.SEGMENT_PAIRS} if self.pooling == "pooler" else frozenset())
 
     def _network(self, config: PretrainedConfig, outputs: Sequence[str], orders: int = 1) -> PreTrainedModel:
         """A backbone of `config` with one score for each of `outputs`."""

@@ -26,6 +26,7 @@ from pipelines.models.opening import (
 )
 from pipelines.models.weights import read_weights
 from pipelines.networks.channel_embeddings import MODULE
+from pipelines.parts.architectures import Architecture
 from pipelines.parts.embeddings import Embedding
 from pipelines.parts.strategies import Strategy
 from pipelines.recipe.lines import line_views
@@ -192,14 +193,15 @@ def _take_weights(
     elif record.several_heads or (before is not None and before.several_heads):
         weights, new = continued_weights(weights, before, record, prefix)
         allowed_missing = [key for key in expected if not key.startswith(prefix) and key.startswith(new)]
-        allowed_unused = ()
+        allowed_missing += _poolers(network)
+        allowed_unused = _poolers(network)
     elif before is not None and (before.head.name, before.labels) == (record.head.name, record.labels):
         allowed_missing = allowed_unused = ()
     else:
         # a new head starts from random weights, even where the old one had weights of the same name
         weights = {key: value for key, value in weights.items() if key.startswith(prefix)}
-        allowed_missing = [key for key in expected if not key.startswith(prefix)]
-        allowed_unused = ()
+        allowed_missing = [*(key for key in expected if not key.startswith(prefix)), *_poolers(network)]
+        allowed_unused = _poolers(network)
 
     allowed_missing = [*allowed_missing, *_new_tables(before, record)]
     if pieces:
@@ -225,6 +227,12 @@ def _take_weights(
         )
     network.load_state_dict({key: value for key, value in weights.items() if key in expected}, strict=False)
     network.tie_weights()
+
+
+def _poolers(network: PreTrainedModel) -> list[str]:
+    """Patterns of the names of the backbone's weights that only some heads have."""
+    architecture = Architecture.of(network.config)
+    return [f"{module}.*" for module in architecture.pooler] if architecture is not None else []
 
 
 def _named(key: str, prefix: str, patterns: Iterable[str]) -> bool:

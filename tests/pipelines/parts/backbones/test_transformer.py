@@ -69,6 +69,8 @@ def test_an_ability_is_offered_by_whom_it_should_be(ability: Ability) -> None:
         Ability.DISCRIMINATOR: {"electra"},
         Ability.ONE_STACK: {"bert", "roberta", "electra", "gpt2", "xlnet"},
         Ability.WITHIN_DOCUMENTS: {"bert", "roberta", "electra", "gpt2"},
+        Ability.VISIBILITY: {"bert", "roberta", "electra"},
+        Ability.SEGMENT_PAIRS: {"bert"},
     }
     assert {one.name for one in Architecture.all() if ability in one.offers} == expected.get(ability, set())
 

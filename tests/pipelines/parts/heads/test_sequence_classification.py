@@ -57,16 +57,19 @@ def test_pooling_is_what_it_says() -> None:
         assert torch.equal(pool(states, mask, "cls")[row], real[0])
 
 
-@pytest.mark.parametrize(("rows", "task"), [(TEXTS, TASK), (PAIRS, PAIR_TASK)])
+@pytest.mark.parametrize(
+    ("rows", "task", "pooling"), [(TEXTS, TASK, "cls"), (PAIRS, PAIR_TASK, "cls"), (PAIRS, PAIR_TASK, "pooler")]
+)
 def test_the_loss_is_that_of_hugging_faces_own_classifier(
-    rows: list[dict[str, str]], task: object, tokenizer: PreTrainedTokenizerFast
+    rows: list[dict[str, str]], task: object, pooling: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    head = SequenceClassificationHead(pooling="cls")
+    head = SequenceClassificationHead.model_validate({"pooling": pooling})
     network = small_network(head, task, tokenizer)  # type: ignore[arg-type]
     batch = tensors(head.encode(rows, task, tokenizer, 48), np.arange(len(rows)))  # type: ignore[arg-type]
     theirs = BertForSequenceClassification(network.config).eval()
     assert not theirs.load_state_dict(network.state_dict(), strict=False).unexpected_keys
-    theirs.bert.pooler = _FirstToken()
+    if pooling == "cls":
+        theirs.bert.pooler = _FirstToken()
     columns = ("text",) if "text" in rows[0] else ("text_a", "text_b")
     texts = [[row[name] for row in rows] for name in columns]
     inputs = tokenizer(*texts, truncation=True, max_length=48, padding=True, pad_to_multiple_of=8, return_tensors="pt")
