@@ -45,8 +45,9 @@ class SegmentPairs(Corruption):
         inside[:, 1:-1] = (
             ordinary[:, :-2] & ordinary[:, 1:-1] & ordinary[:, 2:] & (documents[:, :-2] == documents[:, 2:])
         )
-        before, counts = np.cumsum(ordinary, axis=1) - ordinary, ordinary.sum(1, keepdims=True)
-        # ordinary tokens before the dividing one, and those after it
+        # ordinary tokens before each one, and in its row
+        before: NDArray[np.int64] = np.cumsum(ordinary, axis=1) - ordinary
+        counts = ordinary.sum(1, keepdims=True)
         least = np.maximum(np.rint(self.shortest * (counts - 1)), 1)
         possible = inside & (before >= least) & (counts - 1 - before >= least)
         draws = np.where(possible, random.random(ordinary.shape, dtype=np.float32), np.float32(-1))
