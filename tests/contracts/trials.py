@@ -57,6 +57,7 @@ def parts_of(stage: Stage) -> set[Part]:
     """The parts that mean something to a stage."""
     idle = {"layout"} if not stage.kind.reads_plain_text else set()
     idle |= set() if stage.trains else {"layout", "schedule", "strategy", "optimizer"}
+    idle |= {"head"} if stage.estimate is not None else set()  # what is counted needs no signals
     found: set[Part] = set()
     for key in set(PARTS) - idle:
         value = getattr(stage, key)

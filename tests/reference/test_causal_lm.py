@@ -16,7 +16,7 @@ from pipelines.parts.backbones.awd_lstm import AwdLstm
 from pipelines.parts.heads.causal_lm import CausalLMHead
 from pipelines.parts.objectives import TrainingStep
 from pipelines.parts.objectives.causal_lm import CausalLM
-from pipelines.vocabulary import Field, Signal
+from pipelines.vocabulary import Ability, Field, Signal
 from tests.small_corpus import documents
 
 HEAD = CausalLMHead()
@@ -115,7 +115,8 @@ def test_a_recurrent_body_goes_on_from_its_memory_and_says_its_output_before_dro
     torch.manual_seed(0)
     body = HEAD.build(AwdLstm().tiny().config(tokenizer, 48), None).eval()
     ids, wanted = batch[Field.INPUT_IDS][:, :32], frozenset({Signal.NEXT_LOGITS, Signal.MEMORY, Signal.ACTIVATIONS})
-    assert wanted - {Signal.NEXT_LOGITS} == set(HEAD.needs_ability_for) and ids.shape[1] == 32
+    asks = HEAD.needs_ability_for
+    assert (asks[Signal.MEMORY], asks[Signal.ACTIVATIONS]) == (Ability.MEMORY, Ability.RECURRENT) and len(ids[0]) == 32
     whole = HEAD.signals(body, {Field.INPUT_IDS: ids}, wanted)
     first = HEAD.signals(body, {Field.INPUT_IDS: ids[:, :20]}, wanted)
     assert all(not memory.requires_grad for memory in first[Signal.MEMORY])
