@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 QUIET = {
     # telemetry: every tool has its own switch, and none of them respects all the others
@@ -51,6 +52,23 @@ def project_root() -> Path:
 def state_folder(root: Path) -> Path:
     """Folder of this checkout's state: databases, logs, process ids. Git-ignored, safe to delete when nothing runs."""
     return root.resolve() / ".cursus"
+
+
+def private_state_folder(root: Path) -> Path:
+    """The state folder, made if needed; only its owner may enter it, whatever the umask."""
+    folder = state_folder(root)
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder
+
+
+def append_privately(file: Path) -> BinaryIO:
+    """Open a file of the state folder to append to it, made if needed; only its owner may read it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    opened = os.fdopen(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
+    os.fchmod(opened.fileno(), 0o600)
+    return opened
 
 
 def tracking_uri(root: Path) -> str:

@@ -1,7 +1,7 @@
 """Credentials of a checkout's servers: from CURSUS_ACCOUNT, or from `.cursus/account`, which only its owner may read.
 
-Both hold one line, `name:password`. With an account, Prefect's and MLflow's servers require it, and this checkout's own
-flows, worker and commands send it; without one, no server listens beyond this machine. The account is passed in
+Both hold one line, `name:password`. Prefect's and MLflow's servers require the account, on loopback too, which every
+user and every web page of this machine reaches; this checkout's own flows, worker and commands send it. It is passed in
 environment variables and never on a command line, which every user of the machine can read.
 """
 
@@ -16,10 +16,13 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from pipelines.errors import CursusError
-from pipelines.safety.loopback import is_loopback
-from tasks.environment import state_folder
+from tasks.environment import append_privately, state_folder
 
 VARIABLE = "CURSUS_ACCOUNT"
+NAME = "cursus"
+"""User name of a generated account."""
+PASSWORD_BYTES = 24
+"""Random bytes of a generated password."""
 MIN_PASSWORD_LENGTH = 12
 """Fewest characters of a password: MLflow accepts no shorter one."""
 
@@ -44,18 +47,19 @@ class Account(BaseModel):
         return cls(name=name, password=SecretStr(password))
 
     @property
+    def line(self) -> str:
+        """`name:password`, which is what Prefect requires."""
+        return f"{self.name}:{self.password.get_secret_value()}"
+
+    @property
     def prefect(self) -> dict[str, str]:
         """Environment variables for Prefect's clients."""
-        return {"PREFECT_API_AUTH_STRING": f"{self.name}:{self.password.get_secret_value()}"}
+        return {"PREFECT_API_AUTH_STRING": self.line}
 
     @property
     def mlflow(self) -> dict[str, str]:
         """Environment variables for MLflow's clients."""
         return {"MLFLOW_TRACKING_USERNAME": self.name, "MLFLOW_TRACKING_PASSWORD": self.password.get_secret_value()}
-
-    def prefect_server(self) -> dict[str, str]:
-        """Environment variables with which Prefect's server requires the account."""
-        return {"PREFECT_SERVER_API_AUTH_STRING": f"{self.name}:{self.password.get_secret_value()}"}
 
     def mlflow_server(self, root: Path) -> dict[str, str]:
         """Environment variables with which MLflow's basic-auth app requires the account.
@@ -65,7 +69,9 @@ class Account(BaseModel):
         state = state_folder(root)
         users = f"sqlite:///{state / 'mlflow-users.db'}"
         settings = state / "mlflow-auth.ini"
-        settings.write_text(f"[mlflow]\ndefault_permission = READ\ndatabase_uri = {users}\n", encoding="utf-8")
+        with append_privately(settings) as output:
+            output.truncate(0)
+            output.write(f"[mlflow]\ndefault_permission = READ\ndatabase_uri = {users}\n".encode())
         self._renew(state / "mlflow-users.db", users)
         return {
             "MLFLOW_AUTH_CONFIG_PATH": str(settings),
@@ -104,13 +110,19 @@ def account(root: Path) -> Account | None:
     return Account.parse(file.read_text(encoding="utf-8"), str(file))
 
 
-def required_account(root: Path, host: str) -> Account | None:
-    """The account that servers listening on `host` require. Raises CursusError for a non-loopback `host` without an
-    account."""
-    known = account(root)
-    if known is None and not is_loopback(host):
-        raise CursusError(
-            f"listening on {host} needs an account, because otherwise anyone on the network could start runs here: "
-            f"put one line, name:password, into {state_folder(root) / 'account'} (chmod 600), or into {VARIABLE}"
-        )
-    return known
+def required_account(root: Path) -> tuple[Account, bool]:
+    """The account that the servers of the checkout at `root` require, and whether it was made now.
+
+    Where there is none, a generated password is written to `.cursus/account`, which only its owner may read. Hold the
+    lock of the services.
+    """
+    if (known := account(root)) is not None:
+        return known, False
+    file = state_folder(root) / "account"
+    made = f"{NAME}:{secrets.token_urlsafe(PASSWORD_BYTES)}"
+    temporary = file.with_suffix(".part")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as output:
+        output.write(f"{made}\n")
+    os.replace(temporary, file)
+    return Account.parse(made, str(file)), True

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import CursusError
+from tasks.environment import append_privately
 from tasks.launchers.devices import devices
+from tasks.servers.run_policy import POOL, job_template
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
 
-POOL = "cursus"
+WORKER = "this-machine"
 DEFAULT_QUEUE = "default"
 QUEUES = ("urgent", DEFAULT_QUEUE, "nightly")
 """Work queues of the pool in descending priority: runs waiting in an earlier queue start first."""
@@ -31,7 +33,7 @@ def register(root: Path, api: str, *, auth: str | None = None, environment: Mapp
     Raises CursusError with Prefect's last line of output and the log when it rejects a deployment.
     """
     from prefect.client.orchestration import SyncPrefectClient
-    from prefect.client.schemas.actions import WorkPoolCreate
+    from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
     from prefect.client.schemas.filters import WorkPoolFilter, WorkPoolFilterName
 
     with SyncPrefectClient(api, auth_string=auth) as client:
@@ -43,6 +45,7 @@ def register(root: Path, api: str, *, auth: str | None = None, environment: Mapp
                 # a new pool already has a queue called default, whose priority moves down for one of equal priority
                 if name != DEFAULT_QUEUE:
                     client.create_work_queue(name, priority=priority, work_pool_name=POOL)
+        client.update_work_pool(POOL, WorkPoolUpdate(base_job_template=job_template(root)))
         switches = _schedule_switches(client)
         _deploy(root, environment=environment, log=log)
         _restore(client, switches)
@@ -74,8 +77,8 @@ def _deploy(root: Path, *, environment: Mapping[str, str], log: Path) -> None:
         text=True,
         check=False,
     )
-    with log.open("a") as output:
-        output.write(result.stdout)
+    with append_privately(log) as output:
+        output.write(result.stdout.encode())
     if result.returncode != 0:
         lines = [line.strip() for line in result.stdout.splitlines() if line.strip()]
         last = lines[-1] if lines else "(no output)"

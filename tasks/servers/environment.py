@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tasks.environment import defaults, state_folder
+from tasks.environment import defaults, private_state_folder
 
 
 def prepare_environment(root: Path) -> None:
@@ -14,16 +14,15 @@ def prepare_environment(root: Path) -> None:
     While the servers started by `make up` run, Prefect uses their address; otherwise Prefect starts a temporary server.
     MLflow is always accessed through its database, so that stopping the servers never breaks a run.
     """
-    state = state_folder(root)
-    state.mkdir(parents=True, exist_ok=True)
+    state = private_state_folder(root)
     for name, value in defaults(root).items():
         os.environ.setdefault(name, value)
-    if "PREFECT_API_URL" not in os.environ and (state / "services.json").exists():
+    if (state / "services.json").exists():
         from tasks.servers.accounts import account
         from tasks.servers.services import running
 
-        services = running(root)
-        if services is not None:
+        chosen, services = os.environ.get("PREFECT_API_URL"), running(root)
+        if services is not None and chosen in (None, f"{services.prefect_url}/api"):
             os.environ["PREFECT_API_URL"] = f"{services.prefect_url}/api"
             if (credentials := account(root)) is not None:
                 os.environ.update(credentials.prefect)

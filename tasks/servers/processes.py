@@ -19,6 +19,8 @@ from pathlib import Path
 import psutil
 from pydantic import BaseModel
 
+from tasks.environment import append_privately
+
 MARK = "CURSUS_SERVICE"
 """Environment variable that identifies a process's service and checkout: `worker@/home/me/cursus`."""
 
@@ -44,11 +46,12 @@ class Process(BaseModel):
         return process
 
 
-def start(name: str, command: Sequence[str], *, root: Path, environment: Mapping[str, str], log: Path) -> Process:
+def start(
+    name: str, command: Sequence[str], *, root: Path, environment: Mapping[str, str], log: Path, private: bool = False
+) -> Process:
     """Start `command` in the background as service `name`, in `root`, in its own session; output is appended to
-    `log`."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
+    `log`. Files that a `private` process creates are for its owner alone."""
+    with append_privately(log) as output:
         child = subprocess.Popen(
             command,
             cwd=root,
@@ -57,6 +60,7 @@ def start(name: str, command: Sequence[str], *, root: Path, environment: Mapping
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            umask=0o077 if private else -1,
         )
     # the child outlives this process: without this, Popen warns about it when it is garbage-collected
     child.returncode = 0

@@ -20,17 +20,17 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from pipelines.errors import CursusError
-from pipelines.safety.loopback import is_loopback
-from tasks.environment import defaults, state_folder, tracking_uri
-from tasks.servers import processes
-from tasks.servers.accounts import Account, required_account
+from tasks.environment import defaults, private_state_folder, state_folder, tracking_uri
+from tasks.servers import mlflow_application, prefect_application, processes
+from tasks.servers.accounts import VARIABLE, Account, required_account
 from tasks.servers.flow_runs import report_ended_runs
 from tasks.servers.processes import Process
 from tasks.servers.tracking_database import is_database, migrate_tracking_store, refuse_network_folder
 
 PREFECT_PORT = 4200
 MLFLOW_PORT = 5000
-WORKER = "this-machine"
+# Prefect warns that this worker takes the place of its own of the same type, as it is meant to
+WORKER_COMMAND = ("-W", "ignore::UserWarning:prefect.utilities.dispatch", "-m", "tasks.servers.worker")
 PATIENCE = 90.0
 """Seconds a server may take to answer. An idle two-core machine needs 15; a busy one has needed 60."""
 
@@ -78,27 +78,25 @@ def up(
     pass their addresses to `notify`.
 
     Returns at once when they run already. A port that is in use is replaced by a free one (0 requests a free one); a
-    server that was killed is restarted at its old address. Takes about 20 s. When the checkout has an account
-    (`tasks.servers.accounts`), both servers require it.
+    server that was killed is restarted at its old address. Takes about 20 s. Both servers require the checkout's
+    account (`tasks.servers.accounts`); one that is made now is passed to `notify` once.
 
-    Raises CursusError when `host` is not loopback and there is no account, and, naming the log, when a server does not
-    start or a deployment is rejected.
+    Raises CursusError when the account is malformed, and, naming the log, when a server does not start or a deployment
+    is rejected.
     """
     root = root.resolve()
-    account = required_account(root, host)
     refuse_network_folder(root, os.environ.get("MLFLOW_TRACKING_URI") or tracking_uri(root))
     # registration calls the server from this process, so Prefect is imported here too
     for name, value in defaults(root).items():
         os.environ.setdefault(name, value)
     with _services_lock(root):
+        account, made = required_account(root)
         services = _read(root)
         if services is not None and services.host != host:
             raise CursusError(f"the servers listen on {services.host}; stop them first with `make down`")
         if services is not None and services.healthy():
-            report_ended_runs(
-                root, f"{services.prefect_url}/api", account.prefect["PREFECT_API_AUTH_STRING"] if account else None
-            )
-            notify(f"Already running.\n{_addresses(services)}")
+            report_ended_runs(root, f"{services.prefect_url}/api", account.line)
+            notify(f"Already running.\n{_addresses(root, services)}")
             return services
         notify("Starting the servers (about 20 s) …")
         services = services or Services(
@@ -106,7 +104,7 @@ def up(
         )
         _clear_broken(root, services, notify)
         _start_missing(root, services, account)
-        notify(_addresses(services))
+        notify(_addresses(root, services, account if made else None))
         return services
 
 
@@ -137,38 +135,43 @@ def _clear_broken(root: Path, services: Services, notify: Callable[[str], None])
         services.worker = None
 
 
-def _start_missing(root: Path, services: Services, account: Account | None) -> None:
+def _start_missing(root: Path, services: Services, account: Account) -> None:
     from tasks.servers import deployments
 
     logs = state_folder(root) / "logs"
     api = f"{services.prefect_url}/api"
-    environment = _environment(root, services) | (account.prefect | account.mlflow if account else {})
-    own = {"prefect": account.prefect_server(), "mlflow": account.mlflow_server(root)} if account else {}
-    own["mlflow"] = own.get("mlflow", {}) | {"MLFLOW_BACKEND_STORE_URI": environment["MLFLOW_TRACKING_URI"]}
-    python = [sys.executable, "-m"]
+    environment = _environment(root, services) | account.prefect | account.mlflow
+    own = {
+        "prefect": prefect_application.protection(account.line, services.prefect_url),
+        "mlflow": {**account.mlflow_server(root), "MLFLOW_BACKEND_STORE_URI": environment["MLFLOW_TRACKING_URI"]},
+    }
 
     def ensure(name: str, *command: str) -> None:
         if getattr(services, name) is None:
             log = logs / f"{name}.log"
             variables = environment | own.get(name, {})
-            started = processes.start(name, [*python, *command], root=root, environment=variables, log=log)
+            started = processes.start(
+                name, [sys.executable, *command], root=root, environment=variables, log=log, private=name in own
+            )
             setattr(services, name, started)
             _write(root, services)
 
-    port = services.prefect_url.rpartition(":")[2]
-    ensure("prefect", "prefect", "server", "start", "--host", services.host, "--port", port)
-    migrate_tracking_store(root, environment["MLFLOW_TRACKING_URI"])
-    accounts = ("--app-name", "basic-auth") if account is not None else ()
-    ensure("mlflow", "mlflow", "server", *_mlflow_options(root, services), *accounts)
-    _wait(root, services, "prefect", f"{api}/health")
-    auth = environment.get("PREFECT_API_AUTH_STRING")
+    port = int(services.prefect_url.rpartition(":")[2])
+    with prefect_application.starting(Path(environment["PREFECT_HOME"])):
+        ensure("prefect", *prefect_application.command(services.host, port))
+        migrate_tracking_store(root, environment["MLFLOW_TRACKING_URI"])
+        ensure(
+            "mlflow", "-m", "mlflow", "server", *_mlflow_options(root, services), "--app-name", mlflow_application.APP
+        )
+        _wait(root, services, "prefect", f"{api}/health")
+    auth = account.line
     deployments.register(root, api, auth=auth, environment=environment, log=logs / "deploy.log")
     report_ended_runs(root, api, auth)
     since, fresh = datetime.now(UTC), services.worker is None
-    ensure("worker", "prefect", "worker", "start", "--pool", deployments.POOL, "--name", WORKER)
+    ensure("worker", *WORKER_COMMAND)
     _wait(root, services, "mlflow", f"{services.mlflow_url}/health")
     deadline = time.monotonic() + PATIENCE
-    while fresh and not deployments.worker_seen(api, WORKER, auth=auth, since=since):
+    while fresh and not deployments.worker_seen(api, deployments.WORKER, auth=auth, since=since):
         if services.worker is None or not services.worker.alive() or time.monotonic() > deadline:
             raise CursusError(_failure(root, "worker"))
         time.sleep(0.3)
@@ -186,8 +189,8 @@ def _environment(root: Path, services: Services) -> dict[str, str]:
         **unset,
         **folders,
         "PREFECT_API_URL": f"{services.prefect_url}/api",
-        # a browser on another machine calls the API at the address it loaded the page from
-        "PREFECT_SERVER_UI_API_URL": f"{services.prefect_url}/api" if is_loopback(services.host) else "/api",
+        # a browser calls the API at the address from which it loaded the page, by whatever name
+        "PREFECT_SERVER_UI_API_URL": "/api",
         "PREFECT_CLI_PROMPT": "false",
         # a run launched from the UI should start within seconds, and polling is cheap with one worker
         "PREFECT_WORKER_QUERY_SECONDS": "3",
@@ -203,6 +206,7 @@ def _mlflow_options(root: Path, services: Services) -> list[str]:
     port = services.mlflow_url.rpartition(":")[2]
     # one server process instead of four: 0.5 GB and 9 s instead of 1.3 GB and 25 s
     options = {
+        "--app-name": mlflow_application.APP,
         "--default-artifact-root": artifacts.as_uri(),
         "--artifacts-destination": artifacts.as_uri(),
         "--host": services.host,
@@ -254,8 +258,13 @@ def _free_address(name: str, url: str, notify: Callable[[str], None]) -> str:
     return free
 
 
-def _addresses(services: Services) -> str:
-    return f"Prefect  {services.prefect_url}\nMLflow   {services.mlflow_url}\nStop them with `make down`."
+def _addresses(root: Path, services: Services, made: Account | None = None) -> str:
+    where = VARIABLE if os.environ.get(VARIABLE) else str(state_folder(root) / "account")
+    account = f"{made.line}   (shown once; it is in {where})" if made is not None else f"the line in {where}"
+    return (
+        f"Prefect  {services.prefect_url}\nMLflow   {services.mlflow_url}\nAccount  {account}\n"
+        "Prefect asks for the whole line, MLflow for name and password. Stop them with `make down`."
+    )
 
 
 @contextmanager
@@ -263,8 +272,7 @@ def _services_lock(root: Path) -> Iterator[None]:
     """Lock the checkout's services: two concurrent `up`s would start everything twice."""
     from filelock import FileLock, Timeout
 
-    state = state_folder(root)
-    state.mkdir(parents=True, exist_ok=True)
+    state = private_state_folder(root)
     try:
         with FileLock(state / "services.lock", timeout=2 * PATIENCE):
             yield

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 from pipelines.errors import CursusError
-from tasks.environment import defaults, state_folder, tracking_uri
+from tasks.environment import append_privately, defaults, private_state_folder, tracking_uri
 
 NETWORK = {
     "nfs",
@@ -52,8 +52,7 @@ def migrate_tracking_store(root: Path, uri: str | None = None) -> None:
 
     own = tracking_uri(root)
     uri = uri or own
-    state = state_folder(root)
-    state.mkdir(parents=True, exist_ok=True)
+    state = private_state_folder(root)
     name = "mlflow.db" if uri == own else f"tracking-{hashlib.sha256(uri.encode()).hexdigest()[:12]}"
     marker = state / f"{name}.version"
     with FileLock(state / f"{name}.lock"):
@@ -61,14 +60,14 @@ def migrate_tracking_store(root: Path, uri: str | None = None) -> None:
         if exists and marker.exists() and marker.read_text() == version("mlflow"):
             return
         log = state / "logs" / "mlflow-migration.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as output:
+        with append_privately(log) as output:
             result = subprocess.run(
                 [sys.executable, "-c", UPGRADE],
                 env={**defaults(root), **os.environ, "MLFLOW_TRACKING_URI": uri},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                umask=0o077,
                 check=False,
             )
         if result.returncode != 0:

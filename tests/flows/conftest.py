@@ -116,14 +116,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     """What points Prefect at one temporary server, for tests that are not about a run's own: each takes seconds."""
     home = tmp_path_factory.mktemp("prefect")
     with pytest.MonkeyPatch.context() as patch:
-        for name in PREFECT_SETTINGS:
+        for name in (*PREFECT_SETTINGS, "PREFECT_API_AUTH_STRING"):
             patch.setenv(name, "")
             patch.delenv(name)  # and what starts the server sets goes, too
         patch.setenv("PREFECT_HOME", str(home))
         started = TemporaryServer.start_if_needed(home)
     assert started is not None
     started.wait()
-    yield {"PREFECT_API_URL": started.address}
+    yield started.clients
     started.stop()
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlparse
+from uuid import uuid4
 
 import psutil
 import pytest
 
 from tasks.environment import defaults
+from tasks.servers.accounts import VARIABLE
 from tasks.servers.processes import MARK
 from tasks.servers.services import Services, down, up
 from tests.pipelines.corpora.small_dataset import write_small_dataset
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 REPOSITORY = Path(__file__).parents[3]
+ACCOUNT = "tester:a-password-of-tests"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = [
     "--no-sandbox",
@@ -71,12 +76,17 @@ def processes_of(root: Path) -> list[psutil.Process]:
 def ask(url: str, question: dict[str, Any] | None = None) -> Any:
     """The JSON answer of a server on loopback: a GET, or a POST where there is a question.
 
-    Prefect answers 503 where two of its transactions have met in SQLite ("database is locked"), has done nothing, and
-    expects to be asked again, as its own client does.
+    It is asked with the account of the copy, and with a token against cross-site requests where there is a question
+    to Prefect. Prefect answers 503 where two of its transactions have met in SQLite ("database is locked"), has done
+    nothing, and expects to be asked again, as its own client does.
     """
-    body = None if question is None else json.dumps(question).encode()
-    request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", **authorization()}
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    body = None if question is None else json.dumps(question).encode()
+    if body is not None and "/mlflow/" not in url:
+        client = uuid4().hex
+        headers |= {"Prefect-Csrf-Client": client, "Prefect-Csrf-Token": csrf_token(url, client)}
+    request = urllib.request.Request(url, data=body, headers=headers)
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -86,6 +96,21 @@ def ask(url: str, question: dict[str, Any] | None = None) -> Any:
             if refused.code != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
                 raise
         time.sleep(0.5)
+
+
+def credentials() -> tuple[str, str]:
+    """Name and password of the copy's account."""
+    name, _, password = os.environ[VARIABLE].partition(":")
+    return name, password
+
+
+def authorization() -> dict[str, str]:
+    return {"Authorization": f"Basic {b64encode(os.environ[VARIABLE].encode()).decode()}"}
+
+
+def csrf_token(url: str, client: str) -> str:
+    address = urlparse(url)
+    return str(ask(f"{address.scheme}://{address.netloc}/api/csrf-token?client={client}")["token"])
 
 
 @pytest.fixture(scope="session")
@@ -105,11 +130,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Launch(NamedTuple):
-    """One call of `up`: what it returned and said, and how long it took."""
+    """One call of `up`: what it returned and said."""
 
     services: Services
     said: list[str]
-    seconds: float
 
 
 Start = Callable[[], Launch]
@@ -132,12 +156,14 @@ def start(project: Path, taken_port: int) -> Iterator[Start]:
             patch.setenv(name, value)
         patch.delenv("PREFECT_API_URL", raising=False)
         patch.setenv("PYTHONPATH", str(project))
+        # clients in the process of the tests use it, too
+        patch.setenv(VARIABLE, ACCOUNT)
+        patch.setenv("PREFECT_API_AUTH_STRING", ACCOUNT)
 
         def call() -> Launch:
             said: list[str] = []
-            began = time.monotonic()
             services = up(project, prefect_port=taken_port, mlflow_port=0, notify=said.append)
-            return Launch(services, said, time.monotonic() - began)
+            return Launch(services, said)
 
         try:
             yield call
@@ -175,11 +201,22 @@ def page(strangers: list[str]) -> Iterator[Page]:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        name, password = credentials()
+        page = browser.new_page(
+            viewport={"width": 1400, "height": 1000}, http_credentials={"username": name, "password": password}
+        )
         page.set_default_timeout(PAGE_MILLISECONDS)
         page.on("request", lambda request: strangers.append(request.url) if leaves(request.url) else None)
         yield page
         browser.close()
+
+
+def sign_in(page: Page, services: Services) -> None:
+    """What a user does first in Prefect's UI: give it the line of the account."""
+    page.goto(services.prefect_url)
+    page.locator("input[type=password]").fill(ACCOUNT)
+    page.get_by_role("button", name="Login").click()
+    page.get_by_text("Deployments", exact=True).first.wait_for()
 
 
 def leaves(url: str) -> bool:

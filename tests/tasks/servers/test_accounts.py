@@ -1,8 +1,9 @@
-"""Servers that listen beyond this machine demand an account; its password is seen nowhere."""
+"""Servers require an account, on loopback too; its password is seen nowhere."""
 
 from __future__ import annotations
 
 import base64
+import stat
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import CursusError
-from tasks.environment import defaults
+from tasks.environment import defaults, private_state_folder
 from tasks.servers.accounts import VARIABLE, Account, account, required_account
 from tasks.servers.services import Services, down, up
 
@@ -27,11 +28,17 @@ def write_account(root: Path, line: str, mode: int = 0o600) -> None:
     file.chmod(mode)
 
 
-def test_without_an_account_nothing_listens_beyond_this_machine(tmp_path: Path) -> None:
-    assert required_account(tmp_path, "127.0.0.1") is None
-    with pytest.raises(CursusError, match=r"listening on 0\.0\.0\.0 needs an account"):
-        up(tmp_path, host="0.0.0.0")
-    assert processes_of(tmp_path) == []
+def test_an_account_is_made_where_there_is_none_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    private_state_folder(tmp_path)
+    made, new = required_account(tmp_path)
+    file = tmp_path / ".cursus" / "account"
+    assert new and file.read_text(encoding="utf-8") == f"{made.line}\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert made.name == "cursus" and len(made.password.get_secret_value()) >= 32
+    assert required_account(tmp_path) == (made, False)
+    file.unlink()
+    assert required_account(tmp_path)[0] != made
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,8 @@ def guarded(project: Path) -> Iterator[tuple[Path, Services]]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in defaults(root).items():
             patch.setenv(name, value)
-        patch.delenv("PREFECT_API_URL", raising=False)
+        for name in ("PREFECT_API_URL", VARIABLE):
+            patch.delenv(name, raising=False)
         patch.setenv("PYTHONPATH", str(root))
         try:
             yield root, up(root, host="0.0.0.0", prefect_port=0, mlflow_port=0, notify=lambda _: None)
@@ -96,7 +104,7 @@ def test_both_servers_demand_the_account_and_our_own_clients_give_it(
     mlflow = f"{services.mlflow_url}/api/2.0/mlflow/experiments/create"
     assert status(prefect) == status(mlflow) == 401
     assert status(prefect, "ada:wrong-password") == status(mlflow, "ada:wrong-password") == 401
-    assert status(prefect, f"ada:{PASSWORD}") == 200
+    assert status(prefect, f"ada:{PASSWORD}") == 403, "no token against cross-site requests"
     # registering the deployments and seeing the worker's heartbeat was `up` itself
     found = account(root)
     assert found is not None
@@ -109,7 +117,11 @@ def test_both_servers_demand_the_account_and_our_own_clients_give_it(
     for process in processes_of(root):
         assert PASSWORD not in " ".join(process.cmdline())
     state = root / ".cursus"
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
     written = [path for path in state.rglob("*") if path.is_file() and path.name != "account"]
+    for path in written:
+        if path.suffix in {".db", ".log", ".ini"}:
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600, f"{path} is for others to read"
     assert {state / "services.json", state / "mlflow-auth.ini"} <= set(written)
     for path in written:
         assert PASSWORD.encode() not in path.read_bytes(), f"{path} shows the password"

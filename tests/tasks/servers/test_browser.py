@@ -15,7 +15,7 @@ import pytest
 
 from tasks.servers.services import Services
 
-from .conftest import CHROMIUM, NO_CHROMIUM, ask
+from .conftest import CHROMIUM, NO_CHROMIUM, ask, sign_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -33,7 +33,7 @@ def field(page: Page, title: str) -> Locator:
 
 def launch_smoke_run(page: Page, services: Services, screenshots: Path) -> str:
     """Deployments ▸ regime ▸ Run ▸ Custom run: fill in the form, submit, open the new run. Its id."""
-    page.goto(services.prefect_url)
+    sign_in(page, services)
     page.get_by_text("Deployments", exact=True).first.click()
     page.locator("a[href*='/deployments/deployment/']", has_text="regime").first.click()
     page.wait_for_url("**/deployments/deployment/**")

@@ -12,10 +12,16 @@ import psutil
 import pytest
 
 from tasks.servers import deployments, processes
+from tasks.servers.run_policy import POOL
 from tasks.servers.services import Services
 
-from .conftest import Start, ask
+from .conftest import ACCOUNT, Start, ask
 
+DECLARED = """
+  - name: waiting
+    entrypoint: waiting.waiting
+    work_pool: *on_this_machine
+"""
 WAITING = '''
 import os, time
 from pathlib import Path
@@ -40,11 +46,14 @@ def launch(servers: Services, project: Path, tmp_path: Path) -> Iterator[Callabl
     from prefect.client.orchestration import SyncPrefectClient
 
     (project / "waiting.py").write_text(WAITING, encoding="utf-8")
+    settings = project / "prefect.yaml"
+    before = settings.read_text(encoding="utf-8")
+    settings.write_text(before + DECLARED, encoding="utf-8")
     names: list[str] = []
-    with SyncPrefectClient(f"{servers.prefect_url}/api") as client:
+    with SyncPrefectClient(f"{servers.prefect_url}/api", auth_string=ACCOUNT) as client:
         deployment = client.create_deployment(
             client.create_flow_from_name("waiting"), "waiting",
-            entrypoint="waiting.waiting", work_pool_name=deployments.POOL,
+            entrypoint="waiting.waiting", work_pool_name=POOL,
             pull_steps=[{"prefect.deployments.steps.set_working_directory": {"directory": str(project)}}],
         )  # fmt: skip
 
@@ -59,6 +68,7 @@ def launch(servers: Services, project: Path, tmp_path: Path) -> Iterator[Callabl
         for name in names:
             (tmp_path / f"end-{name}").touch()
         client.delete_deployment(deployment)
+    settings.write_text(before, encoding="utf-8")
     (project / "waiting.py").unlink()
 
 
@@ -82,12 +92,12 @@ def test_runs_take_turns_the_urgent_one_first_and_a_killed_one_makes_room(
         file = tmp_path / name
         return int(until(lambda: file.exists() and file.read_text(), f"{name} did not start"))
 
-    pool = ask(f"{servers.prefect_url}/api/work_pools/{deployments.POOL}")
+    pool = ask(f"{servers.prefect_url}/api/work_pools/{POOL}")
     assert pool["concurrency_limit"] == 1
     first = launch("first")
     process("first")
     late, urgent = launch("late", "nightly"), launch("urgent", "urgent")
-    heartbeat = ask(f"{servers.prefect_url}/api/work_pools/{deployments.POOL}/queues/filter", {})
+    heartbeat = ask(f"{servers.prefect_url}/api/work_pools/{POOL}/queues/filter", {})
     assert [queue["name"] for queue in sorted(heartbeat, key=lambda queue: queue["priority"])] == list(
         deployments.QUEUES
     )

@@ -23,7 +23,7 @@ from tasks.tracking.champions import sync_champions
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.registry import Registry
 
-from .conftest import CHROMIUM, NO_CHROMIUM, ask
+from .conftest import CHROMIUM, NO_CHROMIUM, ask, sign_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -123,6 +123,7 @@ def test_a_person_decides_what_the_gate_cannot(
     page: Page, project: Path, servers: Services, champion: str, screenshots: Path, strangers: list[str]
 ) -> None:
     store, registry = Store(store_folder(project)), Registry(Recorder(project))
+    sign_in(page, servers)
     other = next(each.fingerprint for each in store.all() if each.stage == "classify" and each.fingerprint != champion)
 
     decide(page, servers, launched(servers, other), "reject", screenshots)

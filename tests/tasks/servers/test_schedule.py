@@ -12,7 +12,7 @@ import pytest
 from tasks.servers import deployments
 from tasks.servers.services import Services
 
-from .conftest import ask
+from .conftest import ACCOUNT, ask
 
 
 def nightly(services: Services) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -26,7 +26,7 @@ def switch(services: Services, *, active: bool) -> None:
     from prefect.client.orchestration import SyncPrefectClient
 
     deployment, schedule = nightly(services)
-    with SyncPrefectClient(f"{services.prefect_url}/api") as client:
+    with SyncPrefectClient(f"{services.prefect_url}/api", auth_string=ACCOUNT) as client:
         client.update_deployment_schedule(deployment["id"], schedule["id"], active=active)
 
 
@@ -47,10 +47,9 @@ def test_a_schedule_that_is_switched_on_produces_runs_and_stays_on(
             assert time.monotonic() < deadline, "the scheduler made no run of an active cron schedule in 90 s"
             time.sleep(0.5)
         assert all(run["auto_scheduled"] and "T02:00:00" in run["expected_start_time"] for run in scheduled)
-        environment = {**os.environ, "PREFECT_API_URL": f"{servers.prefect_url}/api", "CURSUS_ROOT": str(project)}
-        deployments.register(
-            project, f"{servers.prefect_url}/api", environment=environment, log=tmp_path / "deploy.log"
-        )
+        api = f"{servers.prefect_url}/api"
+        environment = {**os.environ, "PREFECT_API_URL": api, "CURSUS_ROOT": str(project)}
+        deployments.register(project, api, auth=ACCOUNT, environment=environment, log=tmp_path / "deploy.log")
         assert nightly(servers)[1]["active"] is True, "registering again switched the user's schedule off"
         assert len(ask(f"{servers.prefect_url}/api/automations/filter", {})) == 1
     finally:

@@ -1,0 +1,68 @@
+"""The worker of a checkout: `python -m tasks.servers.worker`. It is Prefect's process worker behind `run_policy`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prefect.settings import get_current_settings
+from prefect.utilities.processutils import command_to_string, get_sys_executable, setup_signal_handlers_worker
+from prefect.workers.process import ProcessJobConfiguration, ProcessWorker, ProcessWorkerResult
+
+from tasks.environment import project_root
+from tasks.servers.deployments import WORKER
+from tasks.servers.run_policy import POOL, RefusedRunError, refusal
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskStatus
+    from prefect.client.schemas.objects import FlowRun
+
+
+class CheckedWorker(ProcessWorker):
+    """Refuses runs that the checkout at `root` does not provide for; Prefect marks them as crashed, with the reason."""
+
+    def __init__(self, root: Path, **options: Any) -> None:
+        super().__init__(**options)
+        self._root = root
+
+    async def run(
+        self,
+        flow_run: FlowRun,
+        configuration: ProcessJobConfiguration,
+        task_status: TaskStatus[int] | None = None,
+    ) -> ProcessWorkerResult:
+        """Start the run's process and wait for its end. Raises RefusedRunError before anything is started."""
+        deployment = None
+        if flow_run.deployment_id is not None:
+            deployment = await self.client.read_deployment(flow_run.deployment_id)
+        # read anew: what this worker knows of the pool may be older than the run
+        pool = await self.client.read_work_pool(POOL)
+        reason = refusal(self._root, flow_run, deployment, pool.base_job_template)
+        if reason is None and configuration.command != command_to_string(
+            [get_sys_executable(), "-m", "prefect.engine"]
+        ):
+            reason = "it has a command of its own"
+        if reason is not None:
+            raise RefusedRunError(f"this worker does not start the run {flow_run.name!r}: {reason}")
+        return await super().run(flow_run, configuration, task_status)
+
+
+async def serve(root: Path) -> None:
+    """Start runs of the pool until a signal arrives."""
+    setup_signal_handlers_worker(os.getpid(), "the worker", print)
+    settings = get_current_settings().worker
+    worker = CheckedWorker(
+        root,
+        work_pool_name=POOL,
+        name=WORKER,
+        create_pool_if_not_found=False,
+        prefetch_seconds=settings.prefetch_seconds,
+        heartbeat_interval_seconds=int(settings.heartbeat_seconds),
+    )
+    await worker.start()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(project_root()))
