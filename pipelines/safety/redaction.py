@@ -1,37 +1,69 @@
-"""Remove secrets from texts: passwords in URLs, signed queries, values of secret environment variables."""
+"""Remove secrets from texts: passwords in URLs, signed queries, headers, values of secret environment variables."""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import traceback
 
 _NAMES_SECRET = re.compile(
-    r"secret|passw|token|credential|signature|authorization|auth_string|cookie|(^|[_-])(key|sig|sas|pwd)($|[_-])",
+    r"secret|passw|passphrase|token|credential|signature|authorization|auth_string|cookie|^cursus_account$"
+    r"|(^|[_-])(key|sig|sas|pwd|pass)($|[_-])",
     re.IGNORECASE,
 )
-_USER = re.compile(r"(?<=://)[^\s/'\"<>]*@")
-_QUERY = re.compile(r"(?P<key>[?&][^=&\s'\"]+)=(?P<value>[^&\s'\"]+)")
+_NO_SECRETS = frozenset({"PWD", "OLDPWD"})
+"""Variables that a shell sets to folders."""
+_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# the second form has a "/" in the password; digits before that "/" are a port, and the address has no password
+_USER = re.compile(r"(?<=://)(?:[^\s/'\"<>]*@|[^\s/:'\"<>@]*:(?!\d+/)[^\s'\"<>@]*@)")
+_QUERY = re.compile(r"(?P<before>[?&]|\b(?=AWSAccessKeyId=))(?P<key>[^=&?\s'\"]+)=(?P<value>[^&\s'\"]+)")
+_HEADER = re.compile(r"\b(?P<scheme>Basic|Bearer) +[A-Za-z0-9+/._~-]{8,}=*")
 HIDDEN = "***"
 SHORTEST = 8
 """Minimum characters of a variable's value that is searched for; shorter values are words that occur in every text."""
 
 
 def is_secret_name(key: str) -> bool:
-    """Whether the value of `key` (in settings, a query or the environment) is a secret."""
-    return _NAMES_SECRET.search(key) is not None
+    """Whether the value of `key` (in settings, a query or the environment) is a secret. `AWSAccessKeyId` is read as
+    four words."""
+    return key not in _NO_SECRETS and _NAMES_SECRET.search(_WORD_BEGINS.sub("_", key)) is not None
 
 
 def redacted(text: str) -> str:
-    """`text` with `***` in place of the user and password of every URL, of secret query values, and of the values of
-    this process's environment variables with secret names."""
+    """`text` with `***` in place of the user and password of every URL, of secret query values and headers, and of the
+    values of this process's environment variables with secret names. Paths are shown."""
     text = _USER.sub(f"{HIDDEN}@", text)
     text = _QUERY.sub(_redact_query, text)
-    for name, value in os.environ.items():
-        if len(value) >= SHORTEST and value in text and is_secret_name(name):
-            text = text.replace(value, HIDDEN)
+    text = _HEADER.sub(rf"\g<scheme> {HIDDEN}", text)
+    for value in _secret_values():
+        text = text.replace(value, HIDDEN)
     return text
+
+
+def _secret_values() -> list[str]:
+    """Values of secret variables, the longest first, and the passwords of those that are `name:password`."""
+    values = {value for name, value in os.environ.items() if is_secret_name(name) and not os.path.exists(value)}
+    values |= {password for value in values for _, colon, password in [value.partition(":")] if colon}
+    return sorted((value for value in values if len(value) >= SHORTEST), key=len, reverse=True)
 
 
 def _redact_query(match: re.Match[str]) -> str:
     """A query parameter with its value hidden, if its name is that of a secret."""
-    return f"{match['key']}={HIDDEN}" if is_secret_name(match["key"][1:]) else match[0]
+    return f"{match['before']}{match['key']}={HIDDEN}" if is_secret_name(match["key"]) else match[0]
+
+
+class RedactedRecord(logging.LogRecord):
+    """A log record whose message and traceback hide secrets, whatever handler writes it."""
+
+    def getMessage(self) -> str:
+        """The message, redacted."""
+        if self.exc_info and self.exc_info[0] is not None and not self.exc_text:
+            # a formatter writes this text where there is one, and formats the exception itself where there is none
+            self.exc_text = redacted("".join(traceback.format_exception(*self.exc_info)).rstrip("\n"))
+        return redacted(super().getMessage())
+
+
+def redact_logs() -> None:
+    """Have every logger of this process write redacted records."""
+    logging.setLogRecordFactory(RedactedRecord)

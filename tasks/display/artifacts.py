@@ -18,6 +18,8 @@ from uuid import UUID
 
 from prefect.runtime import flow_run, task_run
 
+from pipelines.safety.redaction import redacted
+
 PATIENCE = 5.0
 """Seconds that the end of a run waits for unpublished artifacts."""
 
@@ -70,6 +72,7 @@ class ArtifactPublisher:
         self._put(key, "table", json.dumps(list(rows)), description)
 
     def _put(self, key: str, kind: str, data: Any, description: str) -> None:
+        data, description = redacted(data) if isinstance(data, str) else data, redacted(description)
         flow, step = (str(run.id) if run.id else None for run in (flow_run, task_run))
         with self._changed:
             self._waiting[flow, key] = PrefectArtifact(key, kind, data, description, flow, step)

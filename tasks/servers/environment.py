@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pipelines.safety.redaction import redact_logs
 from tasks.environment import defaults, private_state_folder
 
 
@@ -13,7 +14,9 @@ def prepare_environment(root: Path) -> None:
 
     While the servers started by `make up` run, Prefect uses their address; otherwise Prefect starts a temporary server.
     MLflow is always accessed through its database, so that stopping the servers never breaks a run.
+    Logs hide secrets from here on.
     """
+    redact_logs()
     state = private_state_folder(root)
     for name, value in defaults(root).items():
         os.environ.setdefault(name, value)

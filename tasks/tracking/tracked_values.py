@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pipelines.lineage.provenance import DataSource, Provenance
+from pipelines.safety.redaction import redacted
 from pipelines.task_families.labelled_tables import task_and_part
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def parameters(settings: Mapping[str, Any]) -> list[Param]:
     """The settings of a stage, flattened: one parameter a leaf, none for what is not set."""
     from mlflow.entities import Param
 
-    return [Param(key(name), value[:LONGEST_VALUE]) for name, value in _leaves("", settings) if value != ""]
+    leaves = ((name, redacted(value)) for name, value in _leaves("", settings) if value != "")
+    return [Param(key(name), value[:LONGEST_VALUE]) for name, value in leaves]
 
 
 def _leaves(prefix: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +16,10 @@ from pipelines.corpora.settings.sources import FileSource
 from pipelines.errors import CursusError, DataError, RecipeError
 from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.job import Runtime
-from pipelines.safety.redaction import redacted
+from pipelines.safety.redaction import redact_logs, redacted
+from tasks.display.artifacts import ArtifactPublisher
 from tasks.stages.conditions import conditions
+from tasks.tracking.tracked_values import parameters
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.steps import ROOT
 
@@ -29,6 +33,11 @@ WORD = "hunter2-and-more"
         (f"https://me:p@{WORD}@host/a", "https://***@host/a"),
         (f"https://{WORD}@host/a and s3://bucket/b@c", "https://***@host/a and s3://bucket/b@c"),
         (f"https://host/a?x=1&X-Amz-Signature={WORD}&sig={WORD}", "https://host/a?x=1&X-Amz-Signature=***&sig=***"),
+        (f"postgresql://me:a/{WORD}@host:5432/b", "postgresql://***@host:5432/b"),
+        (f"s3://b/c?AWSAccessKeyId={WORD}&Expires=1", "s3://b/c?AWSAccessKeyId=***&Expires=1"),
+        (f"AWSAccessKeyId={WORD}", "AWSAccessKeyId=***"),
+        (f"Authorization: Basic {WORD}", "Authorization: Basic ***"),
+        ("http://127.0.0.1:4200/flows@1", "http://127.0.0.1:4200/flows@1"),
         ("write to me@host, see https://host/a?page=2", "write to me@host, see https://host/a?page=2"),
     ],
 )  # fmt: skip
@@ -49,6 +58,65 @@ def test_errors_say_no_secret_wherever_it_came_from(monkeypatch: pytest.MonkeyPa
     with pytest.raises(DataError) as unknown:
         file_system_of(f"gopher://me:{WORD}@host/a", {})
     assert WORD not in str(unknown.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [
+        ("CURSUS_ACCOUNT", True),
+        ("DB_PASS", True),
+        ("SSH_PASSPHRASE", True),
+        ("GPGPassphrase", True),
+        ("AWSAccessKeyId", True),
+        ("PWD", False),
+        ("OLDPWD", False),
+        ("COMPASS", False),
+        ("KEYBOARD", False),
+    ],
+)
+def test_which_variables_are_secret(name: str, hidden: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, f"me:{WORD}")
+    shown = redacted(f"me:{WORD} and {WORD}")
+    assert shown == ("*** and ***" if hidden else f"me:{WORD} and {WORD}")
+
+
+def test_paths_are_shown_even_if_a_variable_of_a_secret_name_holds_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.setenv("TOKEN_FILE", str(tmp_path))
+    assert str(RecipeError(f"{tmp_path}/recipes/tiny.yaml:45")) == f"{tmp_path}/recipes/tiny.yaml:45"
+
+
+def test_a_log_shows_no_secret_in_a_message_or_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker's log, too: whatever handler a tool has installed formats the same records."""
+    monkeypatch.setenv("DB_PASS", WORD)
+    before, written = logging.getLogRecordFactory(), io.StringIO()
+    handler, logger = logging.StreamHandler(written), logging.getLogger("tests.secrets")
+    logger.addHandler(handler)
+    try:
+        redact_logs()
+        logger.warning("connecting with %s", WORD)
+        try:
+            raise ValueError(f"refused: {WORD}")
+        except ValueError:
+            logger.exception("no connection")
+    finally:
+        logger.removeHandler(handler)
+        logging.setLogRecordFactory(before)
+    said = written.getvalue()
+    assert WORD not in said and "connecting with ***" in said and "ValueError: refused: ***" in said
+
+
+def test_parameters_and_artifacts_show_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DB_PASS", WORD)
+    (shown,) = parameters({"source": f"https://me:{WORD}@host/{WORD}"})
+    assert shown.value == "https://***@host/***"
+    publisher = ArtifactPublisher()
+    monkeypatch.setattr(publisher, "_work", lambda: None)
+    publisher.text("card", f"see {WORD}", f"of {WORD}")
+    (waiting,) = publisher._waiting.values()
+    assert (waiting.data, waiting.description) == ("see ***", "of ***")
 
 
 @pytest.mark.parametrize(
