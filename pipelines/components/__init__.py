@@ -38,7 +38,7 @@ UNKNOWN_KEY = "unknown_key"
 class Component(BaseModel):
     """A frozen, named value that a recipe can name. A family subclasses this once; members subclass the family."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""
@@ -89,6 +89,8 @@ class Component(BaseModel):
             raise ValueError(f"{class_words(cls)}: expected a name or a mapping with the key 'name', got {value!r}")
         value = dict(value)
         chosen = value.pop("name")
+        if not isinstance(chosen, str):
+            raise ValueError(f"the name of a {class_words(cls)} must be text, got {chosen!r}")
         member = cls.members.get(chosen)
         if member is None:
             raise ValueError(f"no {class_words(cls)} is called {chosen!r}.{did_you_mean(str(chosen), cls.members)}")

@@ -83,15 +83,15 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
         missing = "tokenizer" if stage.tokenizer is None else "backbone"
         either = "" if stage.kind is Kind.PRETRAIN else "name the stage it starts from; "
         return missing, f"{either}a stage that starts from nothing needs a tokenizer and a backbone"
-    if isinstance(stage.start, Untrained):
-        resolve(stage.start.untrained)
-    elif isinstance(stage.start, str):
-        resolve(stage.start)
-    elif isinstance(stage.start, Checkpoint) and stage.kind is not Kind.PRETRAIN:
+    start = stage.start.untrained if isinstance(stage.start, Untrained) else stage.start
+    if isinstance(start, str):
+        if (before := resolve(start)).kind.judges:
+            return "start", f"stage {start!r} is of kind {before.kind} and produces no model; name a stage that does"
+    elif isinstance(start, Checkpoint) and stage.kind is not Kind.PRETRAIN:
         return "start", "only a pretrain stage starts from a checkpoint; let this stage start from that pretrain stage"
-    elif isinstance(stage.start, Checkpoint) and stage.backbone is not None:
+    elif isinstance(start, Checkpoint) and stage.backbone is not None:
         try:
-            loaded = backbone_of(stage.start.checkpoint)
+            loaded = backbone_of(start.checkpoint)
         except RecipeError as error:
             return "start", str(error)
         if (loaded.label, loaded.max_length) != (stage.backbone.label, stage.backbone.max_length):

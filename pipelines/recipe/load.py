@@ -29,6 +29,7 @@ from pipelines.recipe.check import check
 from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.claim import AT_KEY
 from pipelines.recipe.claims import check_claim, path_of
+from pipelines.recipe.cycles import circular_stages
 from pipelines.recipe.inheritance import inherited_keys
 from pipelines.recipe.merging import merged
 from pipelines.recipe.problems import Setting
@@ -36,6 +37,8 @@ from pipelines.recipe.recipe_file import FILE_KEYS, KeyPath, read_recipe
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.systems import OWN_KEYS, SYSTEMS, check_systems
 
+MOST_STAGES = 200
+"""Stages that a recipe may have: each may inherit from the one before it."""
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
 
 
@@ -101,6 +104,9 @@ class Library:
             )
         except ValidationError as error:
             raise self._explain(document, (), error) from None
+        if circle := circular_stages(recipe):
+            stage, key, message = circle
+            raise document.error(("stages", stage, *key.split(".")), message)
         for stage, value in recipe.stages.items():
             problem = check(value, partial(self._resolve, document, recipe, stage), setting or Setting())
             if problem:
@@ -184,6 +190,12 @@ class Library:
                 raise document.error((key,), f"a recipe has no key {key!r}.{did_you_mean(key, FILE_KEYS)}")
         base = document.values.pop("base", None)
         overlays: dict[str, Any] = document.values.pop("variants", None) or {}
+        if not isinstance(overlays, dict):
+            raise document.error(
+                ("variants",), "expected a mapping: name of the variant, then stages and their changes"
+            )
+        if base is not None and not isinstance(base, str):
+            raise document.error(("base",), f"expected the name of a recipe, got {base!r}")
         if base is not None:
             known = [variant for variant in variants if variant not in overlays]
             try:
@@ -204,6 +216,9 @@ class Library:
             variants = tuple(variant for variant in variants if variant in overlays)
         if not isinstance(document.values.get("stages"), dict):
             raise document.error((), "a recipe needs the key 'stages', a mapping of stage names to stages")
+        if len(document.values["stages"]) > MOST_STAGES:
+            number = len(document.values["stages"])
+            raise document.error(("stages",), f"{number:,} stages are more than a recipe may have ({MOST_STAGES})")
         for stage in document.values["stages"]:
             if not _NAME.fullmatch(stage):
                 raise document.error(
@@ -224,6 +239,10 @@ class Library:
         own = document.values["stages"][name]
         if not isinstance(own, dict):
             raise document.error(key_path, f"a stage must be a mapping of keys, got {own!r}")
+        for key in ("kind", "like"):
+            if own.get(key) is not None and not isinstance(own[key], str):
+                what = "kind of stage" if key == "kind" else "stage"
+                raise document.error((*key_path, key), f"expected the name of a {what}, got {own[key]!r}")
         result: dict[str, Any] = {}
         like = own.get("like")
         if like is not None:

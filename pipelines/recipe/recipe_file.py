@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,14 +17,34 @@ from pipelines.errors import RecipeError
 
 FILE_KEYS = ("name", "paper", "systems", "system_stages", "settings", "base", "variants", "stages", "claims")
 """Top-level keys of a recipe file."""
+LARGEST = 262_144
+"""Bytes of a recipe file; the longest that is shipped has a fortieth."""
+DEEPEST = 100
+_BRACKETS = re.compile(r"[\[\]{}]")
 KeyPath: TypeAlias = tuple[str, ...]
 """Keys that lead to a value, outermost first; `()` is the document."""
+
+
+def _text(path: Path) -> str:
+    """The text of a file, unless reading it as YAML would take minutes or more levels than Python has."""
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise RecipeError(f"{path}: {size:,} bytes are more than a recipe may have ({LARGEST:,})")
+    text = path.read_bytes().decode()
+    depth = 0
+    for bracket in _BRACKETS.findall(text):
+        depth += 1 if bracket in "[{" else -1
+        if depth > DEEPEST:
+            raise RecipeError(f"{path}: values are nested too deeply for a recipe")
+    return text
 
 
 @lru_cache(maxsize=256)
 def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[KeyPath, str]]:
     try:
-        loaded = YAML(typ="rt").load(path.read_bytes().decode())
+        loaded = YAML(typ="rt").load(_text(path))
+    except RecursionError:
+        raise RecipeError(f"{path}: values are nested too deeply for a recipe") from None
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise RecipeError(f"{path}:{line}: not valid YAML: {error.problem}") from None
@@ -48,6 +69,8 @@ def _plain(node: Any, key_path: KeyPath, path: Path, locations: dict[KeyPath, st
     if isinstance(node, CommentedMap):
         result = {}
         for key, value in node.items():
+            if key is None:
+                raise RecipeError(f"{path}:{node.lc.key(key)[0] + 1}: a key is empty (null); quote it or name it")
             locations[(*key_path, str(key))] = f"{path}:{node.lc.key(key)[0] + 1}"
             result[str(key)] = _plain(value, (*key_path, str(key)), path, locations)
         return result

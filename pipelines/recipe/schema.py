@@ -32,24 +32,28 @@ from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.strict import StrictModel, as_list
 
 CALIBRATION = 16
+MOST_TOKENS = 10**14
+"""More than the largest training runs on record: a larger budget is a slip of the hand."""
+MOST_IN_A_BATCH = 10**8
+MOST_SEEDS = 1000
 
 
 class Budget(StrictModel):
     """How much a stage computes: amount of training data, batch sizes, sequence length."""
 
-    tokens: int | None = Field(None, ge=0)
+    tokens: int | None = Field(None, ge=0, le=MOST_TOKENS)
     """Tokens of plain text to train on, padding included. 0: no training, the result is the start itself."""
-    epochs: float | None = Field(None, gt=0)
+    epochs: float | None = Field(None, gt=0, le=100_000)
     """Passes over the corpus; an upper bound when `patience` is set."""
-    batch_tokens: PositiveInt = 8192
+    batch_tokens: int = Field(8192, gt=0, le=MOST_IN_A_BATCH)
     """Tokens in a batch of plain text."""
-    corruption_shards: PositiveInt = 8
+    corruption_shards: int = Field(8, gt=0, le=65_536)
     """Independently corrupted slices of a batch of plain text; ranks · accumulation steps must divide their number."""
-    batch_texts: PositiveInt = 32
+    batch_texts: int = Field(32, gt=0, le=1_000_000)
     """Examples in a batch of a labelled task."""
-    labelled: PositiveInt | None = None
+    labelled: int | None = Field(None, gt=0, le=100_000_000)
     """Labelled examples to train on, drawn by the seed, at least one of each label; None: all."""
-    length: PositiveInt = 128
+    length: int = Field(128, gt=0, le=1_000_000)
     """Tokens in a sequence; longer texts of a task are truncated."""
     patience: PositiveInt | None = None
     """Early stopping: validations without improvement after which fine-tuning ends; None: no early stopping."""
@@ -158,6 +162,21 @@ class Stage(StrictModel):
     def _listed(cls, value: Any) -> Any:
         return as_list(value)
 
+    @field_validator("seeds")
+    @classmethod
+    def _distinct(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if not seeds:
+            raise ValueError("a stage needs at least one seed")
+        if len(seeds) > MOST_SEEDS:
+            raise ValueError(f"{len(seeds):,} seeds are more than {MOST_SEEDS:,}, each of which trains a model")
+        outside = [seed for seed in seeds if not 0 <= seed < 2**32]
+        if outside:
+            raise ValueError(f"{outside[0]} is no seed: use whole numbers from 0 to {2**32 - 1:,}")
+        twice = sorted({seed for seed in seeds if seeds.count(seed) > 1})
+        if twice:
+            raise ValueError(f"seed {twice[0]} is given twice and would train the same model twice; keep one")
+        return seeds
+
     @field_validator("start", mode="before")
     @classmethod
     def _tuple(cls, value: Any) -> Any:
@@ -188,7 +207,8 @@ class Stage(StrictModel):
 class Recipe(StrictModel):
     """A published system, or a user's own: named stages over shared parts."""
 
-    name: str
+    name: str = Field(pattern=r"^[A-Za-z][\w.-]*$", max_length=100)
+    """Letters, digits, '_', '-' and '.', a letter first: reports and records are files of this name."""
     paper: str = ""
     """`arXiv:…` or `doi:…` of the system."""
     systems: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ def as_list(value: Any) -> Any:
 class StrictModel(BaseModel):
     """Frozen pydantic model that refuses unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from pipelines.parts.heads import Head
 from pipelines.parts.tokenizers import Tokenizer
 from pipelines.recipe.lines import line_views
-from pipelines.recipe.problems import Problem
+from pipelines.recipe.problems import Problem, listed, matching_members
 from pipelines.recipe.schema import NewWords, Stage
 from pipelines.recipe.starts import Checkpoint, Untrained
 
@@ -34,6 +35,8 @@ def check_teacher(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | No
     for name, view in line_views(stage).items():
         if view.teacher is None:
             continue
+        if (problem := _check_signals(view, resolve(view.teacher))) is not None:
+            return problem
         own, other = _vocabulary(stage, resolve), _vocabulary(resolve(view.teacher), resolve, view.teacher)
         if own is not None and other is not None and own != other:
             of_line = name and stage.lines[name].teacher is not None
@@ -41,6 +44,23 @@ def check_teacher(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | No
                 f"lines.{name}.teacher" if of_line else "teacher",
                 f"{view.teacher} reads tokens of {other}, and this stage those of {own}: the same ids are other words; "
                 f"let both start from one stage, or learn one tokenizer from the same corpus",
+            )
+    return None
+
+
+def _check_signals(stage: Stage, teacher: Stage) -> Problem | None:
+    """Check that a teacher is a model whose head provides what the student is to match."""
+    if teacher.kind.judges:
+        return "teacher", f"{stage.teacher} is of kind {teacher.kind} and produces no model; name a stage that does"
+    heads = [view.head for view in line_views(teacher).values() if view.head is not None]
+    for objective in stage.objective:
+        lacking = objective.needs_signals - {signal for head in heads for signal in head.provides}
+        if objective.needs_teacher and heads and lacking:
+            fits = matching_members(Head, lambda head, needed=objective.needs_signals: needed <= head.provides)
+            return (
+                "teacher",
+                f"{objective.name} matches {listed(lacking)}, which {stage.teacher} does not provide with its head "
+                f"{heads[0].name}; name a stage with one of the heads {listed(fits)}",
             )
     return None
 

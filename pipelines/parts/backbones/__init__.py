@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
+from pydantic import model_validator
+
 from pipelines.components import Component
 from pipelines.vocabulary import Ability
 
@@ -15,8 +17,19 @@ if TYPE_CHECKING:
     from pipelines.parts.embeddings import Embedding
 
 
+MOST_WIDE = 2**20
+"""Largest number of layers, heads or elements of a width: twenty times the largest in use."""
+
+
 class Backbone(Component):
     """An architecture with its dimensions."""
+
+    @model_validator(mode="after")
+    def _fits_a_machine(self) -> Self:
+        for name, value in self:
+            if isinstance(value, int) and value > MOST_WIDE:
+                raise ValueError(f"{name}: {value:,} is more than any machine holds; the most is {MOST_WIDE:,}")
+        return self
 
     @property
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,7 +11,7 @@ from pydantic import Field, SerializeAsAny, field_serializer, field_validator, m
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.parts.architectures import Architecture
-from pipelines.parts.backbones import Backbone
+from pipelines.parts.backbones import MOST_WIDE, Backbone
 from pipelines.parts.embeddings import Embedding
 from pipelines.vocabulary import Ability
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 VOCABULARY_MULTIPLE = 64
 """The vocabulary is padded to a multiple of this size, so that matrix products over it run on whole tiles."""
 DEFAULT_POSITIONS = 512
+_COUNTED = re.compile(r"(^|_)(layers?|heads?|size|dim|embd|inner|model|ff|kv)(_|$)")
+"""Names of dimensions that count something a network must have."""
 RESERVED = ("vocab_size", "num_labels", "id2label", "label2id", "is_decoder", "is_encoder_decoder")
 """Configuration keys that other parts of a recipe determine."""
 
@@ -37,6 +40,19 @@ class Transformer(Backbone, name="transformer"):
     """Maximum sequence length in tokens, 512 by default; only for architectures with absolute positions."""
     embeddings: tuple[SerializeAsAny[Embedding], ...] = Field((), exclude_if=lambda value: not value)
     """Embeddings of channels, added to the vectors of the tokens."""
+
+    @field_validator("dims")
+    @classmethod
+    def _possible(cls, dims: dict[str, int | float | str | bool]) -> dict[str, int | float | str | bool]:
+        """A negative number of layers builds a network without any, and trains it."""
+        for key, value in dims.items():
+            if isinstance(value, bool) or not isinstance(value, int):
+                continue
+            if value < 0 or (value == 0 and _COUNTED.search(key)):
+                raise ValueError(f"{key}: {value} is no size; use a number above 0")
+            if value > MOST_WIDE:
+                raise ValueError(f"{key}: {value:,} is more than any machine holds; the most is {MOST_WIDE:,}")
+        return dims
 
     @model_validator(mode="after")
     def _has_positions(self) -> Self:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,10 @@ from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     import torch
+
+
+Decay: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
+"""How much of a running mean each step keeps."""
 
 
 class Optimizer(Component):
@@ -30,9 +34,9 @@ class Optimizer(Component):
     trains_dense: ClassVar[bool] = True
     """Whether parameters other than embedding tables with sparse gradients can be trained."""
 
-    lr: float = Field(5e-4, gt=0)
+    lr: float = Field(5e-4, gt=0, le=1000)
     """Peak learning rate."""
-    weight_decay: float = Field(0.01, ge=0)
+    weight_decay: float = Field(0.01, ge=0, le=1000)
     """Rate of decay of matrices; biases and normalisation gains do not decay."""
     clip: float | None = Field(1.0, gt=0)
     """Global gradient norm above which gradients are scaled down; null: never."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.parts.optimizers import Optimizer
+from pipelines.parts.optimizers import Decay, Optimizer
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +18,7 @@ class AdamW(Optimizer, name="adamw"):
 
     paper = "arXiv:1711.05101"
 
-    betas: tuple[float, float] = (0.9, 0.98)
+    betas: tuple[Decay, Decay] = (0.9, 0.98)
     """Decay of the running means of gradients and of their squares."""
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from pipelines.parts.optimizers import Optimizer
+from pipelines.parts.optimizers import Decay, Optimizer
 
 if TYPE_CHECKING:
     import torch
@@ -17,7 +17,7 @@ class Lamb(Optimizer, name="lamb"):
 
     paper = "arXiv:1904.00962"
 
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
     """Decay of the running means of gradients and of their squares."""
     epsilon: float = Field(1e-6, gt=0)
     """ε, added to the root of the second moment."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from pipelines.parts.optimizers import Optimizer
+from pipelines.parts.optimizers import Decay, Optimizer
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +25,7 @@ class SparseAdam(Optimizer, name="sparse_adam"):
     """Peak learning rate."""
     weight_decay: float = Field(0.0, ge=0)
     """0: rows without a gradient do not decay."""
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
     """Decay of the running means of gradients and of their squares."""
     epsilon: float = Field(1e-8, gt=0)
     """ε, added to the root of the second moment."""

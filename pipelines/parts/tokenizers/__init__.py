@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 
+MOST_WORDS = 10_000_000
+"""Most tokens of a vocabulary: each takes a row of the embedding table."""
+
+
 class Tokenizer(Component):
     """A tokenizer algorithm and its vocabulary size."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field
 
-from pipelines.parts.tokenizers import Tokenizer
+from pipelines.parts.tokenizers import MOST_WORDS, Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast
@@ -22,7 +22,7 @@ class ByteBPE(Tokenizer, name="byte_bpe"):
 
     paper = "arXiv:1907.11692"
 
-    vocab_size: int = Field(8192, ge=512)
+    vocab_size: int = Field(8192, ge=512, le=MOST_WORDS)
     """Number of tokens: 256 bytes, special tokens and merges."""
     sample_bytes: int = Field(20_000_000, gt=0)
     """UTF-8 bytes of text to learn the vocabulary from."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field
 
-from pipelines.parts.tokenizers import Tokenizer
+from pipelines.parts.tokenizers import MOST_WORDS, Tokenizer
 from pipelines.parts.tokenizers.bert_frame import SPECIAL, with_special_tokens
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Characters(Tokenizer, name="characters"):
 
     paper = "arXiv:1905.05526"
 
-    vocab_size: int = Field(8192, ge=64)
+    vocab_size: int = Field(8192, ge=64, le=MOST_WORDS)
     """Maximum number of tokens, including special tokens."""
     lowercase: bool = False
     """Whether to lowercase."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field
 
-from pipelines.parts.tokenizers import Tokenizer
+from pipelines.parts.tokenizers import MOST_WORDS, Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast
@@ -37,7 +37,7 @@ class SpelledWords(Tokenizer, name="spelled_words"):
     paper = "arXiv:1802.05365"
     offers: ClassVar[frozenset[str]] = frozenset({"spelling"})
 
-    vocab_size: int = Field(30_000, ge=1024)
+    vocab_size: int = Field(30_000, ge=1024, le=MOST_WORDS)
     """Maximum number of tokens, including special tokens and 512 for bytes."""
     min_count: int = Field(3, ge=1)
     """Minimum frequency of a word with a token, as in the vocabulary of the One Billion Word Benchmark."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from pipelines.parts.tokenizers import Tokenizer
+from pipelines.parts.tokenizers import MOST_WORDS, Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast
@@ -25,7 +25,7 @@ class UnigramTokenizer(Tokenizer):
     Text is normalised to NFKC; a space becomes `▁`, runs of spaces are one.
     """
 
-    vocab_size: int = Field(8192, ge=256)
+    vocab_size: int = Field(8192, ge=256, le=MOST_WORDS)
     """Number of tokens, including special tokens."""
     sample_bytes: int = Field(5_000_000, gt=0)
     """UTF-8 bytes of text to learn the vocabulary from."""

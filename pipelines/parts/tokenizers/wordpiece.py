@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field
 
-from pipelines.parts.tokenizers import Tokenizer
+from pipelines.parts.tokenizers import MOST_WORDS, Tokenizer
 from pipelines.parts.tokenizers.bert_frame import SPECIAL, with_special_tokens
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class WordPiece(Tokenizer, name="wordpiece"):
     paper = "arXiv:1810.04805"
     offers: ClassVar[frozenset[str]] = frozenset({"mask", "new_words"})
 
-    vocab_size: int = Field(8192, ge=64)
+    vocab_size: int = Field(8192, ge=64, le=MOST_WORDS)
     """Number of tokens, including special tokens."""
     lowercase: bool = True
     """Whether to lowercase and strip accents, as in BERT-uncased."""

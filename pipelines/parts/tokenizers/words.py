@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from pipelines.parts.tokenizers import Tokenizer
+from pipelines.parts.tokenizers import MOST_WORDS, Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Fast
@@ -29,7 +29,7 @@ class Words(Tokenizer, name="words"):
     offers: ClassVar[frozenset[str]] = frozenset({"counts"})
     expected_unknown_share: ClassVar[float] = 0.25
 
-    vocab_size: int = Field(30_000, ge=64)
+    vocab_size: int = Field(30_000, ge=64, le=MOST_WORDS)
     """Maximum number of tokens, including special tokens."""
     min_count: int = Field(5, ge=1)
     """Minimum frequency of a word with an id, as in the word2vec tool."""
