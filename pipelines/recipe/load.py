@@ -30,6 +30,7 @@ from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.claim import AT_KEY
 from pipelines.recipe.claims import check_claim, path_of
 from pipelines.recipe.cycles import circular_stages
+from pipelines.recipe.document import Document, overlay
 from pipelines.recipe.inheritance import inherited_keys
 from pipelines.recipe.merging import merged
 from pipelines.recipe.problems import Setting
@@ -40,24 +41,6 @@ from pipelines.recipe.systems import OWN_KEYS, SYSTEMS, check_systems
 MOST_STAGES = 200
 """Stages that a recipe may have: each may inherit from the one before it."""
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
-
-
-@dataclass
-class Document:
-    """Values of a recipe file after `base` and variants are applied, with the location of each key."""
-
-    name: str
-    values: dict[str, Any]
-    locations: dict[KeyPath, str] = field(default_factory=dict)
-    """Key path → `file:line` where it was written."""
-
-    def error(self, path: KeyPath, message: str) -> RecipeError:
-        """Error whose message starts with the file and line of the longest known prefix of `path`."""
-        for end in range(len(path), -1, -1):
-            if path[:end] in self.locations:
-                key = ".".join(path)
-                return RecipeError(f"{self.locations[path[:end]]}: {key + ': ' if key else ''}{message}")
-        return RecipeError(f"recipe {self.name}: {message}")
 
 
 @dataclass(frozen=True)
@@ -207,7 +190,7 @@ class Library:
                 raise document.error(("base",), str(error)) from None
             for key in OWN_KEYS:
                 base_document.values.pop(key, None)
-            _overlay(base_document, document.values.pop("stages", None) or {}, locations, ("stages",))
+            overlay(base_document, document.values.pop("stages", None) or {}, locations, ("stages",))
             document = Document(
                 document.name,
                 {**base_document.values, **document.values},
@@ -228,7 +211,7 @@ class Library:
         for variant in variants:
             if variant not in overlays:
                 raise RecipeError(f"{path}: there is no variant {variant!r}.{did_you_mean(variant, overlays)}")
-            _overlay(document, overlays[variant], locations, ("variants", variant))
+            overlay(document, overlays[variant], locations, ("variants", variant))
         return document
 
     def _inherit(self, document: Document, name: str, seen: tuple[str, ...]) -> dict[str, Any]:
@@ -295,22 +278,3 @@ class Library:
         elif first["type"] in ("enum", "literal_error"):
             message = f"{first['input']!r} is not one of {first['ctx'].get('expected', '')}"
         return document.error((*key_path, *written), message)
-
-
-def _overlay(document: Document, stages: Any, locations: dict[KeyPath, str], prefix: KeyPath) -> None:
-    """Merge `stages` (a mapping of partial stages) into the document's, and record the location of each key."""
-    if not isinstance(stages, dict):
-        raise document.error(prefix, "expected a mapping of stage names to changes")
-    for name, changes in stages.items():
-        target = document.values["stages"].get(name)
-        if changes is None:
-            document.values["stages"].pop(name, None)
-            continue
-        if not isinstance(target, dict) or "kind" in changes:
-            document.values["stages"][name] = deepcopy(changes)
-        else:
-            for key, value in changes.items():
-                target[key] = deepcopy(merged(key, target.get(key), value))
-        for path, where in locations.items():
-            if path[: len(prefix) + 1] == (*prefix, name):
-                document.locations[("stages", *path[len(prefix) :])] = where

@@ -1,0 +1,49 @@
+"""A recipe file on its way to a recipe: its values, and the line where each key was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.errors import RecipeError
+from pipelines.recipe.merging import merged
+from pipelines.recipe.recipe_file import KeyPath
+
+
+@dataclass
+class Document:
+    """Values of a recipe file after `base` and variants are applied, with the location of each key."""
+
+    name: str
+    values: dict[str, Any]
+    locations: dict[KeyPath, str] = field(default_factory=dict)
+    """Key path → `file:line` where it was written."""
+
+    def error(self, path: KeyPath, message: str) -> RecipeError:
+        """Error whose message starts with the file and line of the longest known prefix of `path`."""
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.locations:
+                key = ".".join(path)
+                return RecipeError(f"{self.locations[path[:end]]}: {key + ': ' if key else ''}{message}")
+        return RecipeError(f"recipe {self.name}: {message}")
+
+
+def overlay(document: Document, stages: Any, locations: Mapping[KeyPath, str], prefix: KeyPath) -> None:
+    """Merge `stages` (a mapping of partial stages) into the document's, and record the location of each key."""
+    if not isinstance(stages, dict):
+        raise document.error(prefix, "expected a mapping of stage names to changes")
+    for name, changes in stages.items():
+        target = document.values["stages"].get(name)
+        if changes is None:
+            document.values["stages"].pop(name, None)
+            continue
+        if not isinstance(target, dict) or "kind" in changes:
+            document.values["stages"][name] = deepcopy(changes)
+        else:
+            for key, value in changes.items():
+                target[key] = deepcopy(merged(key, target.get(key), value))
+        for path, where in locations.items():
+            if path[: len(prefix) + 1] == (*prefix, name):
+                document.locations[("stages", *path[len(prefix) :])] = where
