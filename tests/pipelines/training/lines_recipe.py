@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-RECIPE = """\
-name: lines
-paper: arXiv:1901.11504
-stages:
-  general:
-    kind: pretrain
-    corpus: general
-    tokenizer: {name: wordpiece, vocab_size: 512}
-    backbone:
-      name: transformer
-      positions: 32
-      dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
-    corruption: token_mask
-    head: masked_lm
-    objective: masked_lm
-    strategy: full
-    dropout: 0.1
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {tokens: 4096, batch_tokens: 512, length: 32}
+from tests.pipelines.training.small_recipe import masked_lm_stage, recipe_of
+
+RECIPE = recipe_of(
+    "lines",
+    "arXiv:1901.11504",
+    masked_lm_stage(tokens=4096, positions=32, batch_tokens=512, corruption="token_mask"),
+    """\
   share:
     kind: finetune
     start: general
@@ -44,4 +32,5 @@ stages:
     lines:
       tokens: {corruption: token_mask}
       more: {corruption: {name: token_mask, rate: 0.4}}
-"""
+""",
+)

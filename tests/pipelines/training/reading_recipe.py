@@ -8,27 +8,15 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.job import Runtime
 from pipelines.recipe.plan import Plan, plan
 from pipelines.task_families import TaskFamily
+from tests.pipelines.training.small_recipe import masked_lm_stage, recipe_of
 from tests.small_tasks import write_family
 from tests.steps import library_of
 
-READING = """\
-name: reading
-paper: arXiv:1802.05365
-stages:
-  bert:
-    kind: pretrain
-    corpus: general
-    tokenizer: {name: wordpiece, vocab_size: 512}
-    backbone:
-      name: transformer
-      positions: 64
-      dims: {hidden_size: 16, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 32}
-    corruption: token_mask
-    head: masked_lm
-    objective: masked_lm
-    strategy: full
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {tokens: 2048, batch_tokens: 512, length: 32}
+READING = recipe_of(
+    "reading",
+    "arXiv:1802.05365",
+    masked_lm_stage("bert", tokens=2048, width=16, batch_tokens=512, corruption="token_mask", dropout=""),
+    """\
   elmo:
     kind: pretrain
     corpus: general
@@ -69,7 +57,8 @@ stages:
   tuned: {like: tag, features: {from: bert, layers: top, trains: true}}
   further: {kind: finetune, start: tag, corpus: task, head: tagging, objective: tag_cross_entropy, strategy: full,
             optimizer: {lr: 5.0e-3, precision: 32-true}, budget: {epochs: 1, batch_texts: 8, length: 64}}
-"""
+""",
+)
 RUNTIME = Runtime(log_every=3, checkpoint_every=4)
 
 

@@ -1,46 +1,64 @@
 """Recipes of real parts whose stages take seconds."""
 
-GENERAL = """\
-name: small
-paper: arXiv:1810.04805
-stages:
-  general:
-    kind: pretrain
-    corpus: general
-    tokenizer: {name: wordpiece, vocab_size: 512}
-    backbone:
-      name: transformer
-      positions: 64
-      dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
-    corruption: {name: token_mask, rate: 0.2}
-    head: masked_lm
-    objective: masked_lm
-    strategy: full
-    dropout: 0.1
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {tokens: 102400, batch_tokens: 1024, length: 32}
-"""
-"""One stage."""
+from __future__ import annotations
 
-RECIPE = """\
-name: small
-paper: arXiv:1810.04805
-stages:
-  general:
+
+def masked_lm_stage(
+    name: str = "general",
+    *,
+    tokens: int,
+    positions: int = 64,
+    width: int = 32,
+    batch_tokens: int = 1024,
+    corruption: str = "{name: token_mask, rate: 0.2}",
+    objective: str = "masked_lm",
+    dropout: str = "    dropout: 0.1\n",
+    channel: str = "",
+) -> str:
+    """A stage that pre-trains a BERT of two layers on rows of 32 tokens.
+
+    `channel` is both an annotation and the embedding that reads what it makes; empty for none.
+    """
+    annotations = f"    annotations: {channel}\n" if channel else ""
+    embeddings = f"      embeddings: {channel}\n" if channel else ""
+    dims = f"hidden_size: {width}, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: {2 * width}"
+    return f"""\
+  {name}:
     kind: pretrain
     corpus: general
-    tokenizer: {name: wordpiece, vocab_size: 512}
+    tokenizer: {{name: wordpiece, vocab_size: 512}}
+{annotations}\
     backbone:
       name: transformer
-      positions: 64
-      dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
-    corruption: [adjacent_halves, {name: token_mask, rate: 0.2}]
+      positions: {positions}
+      dims: {{{dims}}}
+{embeddings}\
+    corruption: {corruption}
     head: masked_lm
-    objective: [masked_lm, contrastive]
+    objective: {objective}
     strategy: full
-    dropout: 0.1
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {tokens: 204800, batch_tokens: 1024, length: 32}
+{dropout}\
+    optimizer: {{lr: 1.0e-3, precision: 32-true}}
+    budget: {{tokens: {tokens}, batch_tokens: {batch_tokens}, length: 32}}
+"""
+
+
+def recipe_of(name: str, paper: str, *stages: str) -> str:
+    """A recipe of `stages`."""
+    return f"name: {name}\npaper: {paper}\nstages:\n" + "".join(stages)
+
+
+GENERAL = recipe_of("small", "arXiv:1810.04805", masked_lm_stage(tokens=102400))
+"""One stage."""
+RECIPE = recipe_of(
+    "small",
+    "arXiv:1810.04805",
+    masked_lm_stage(
+        tokens=204800,
+        corruption="[adjacent_halves, {name: token_mask, rate: 0.2}]",
+        objective="[masked_lm, contrastive]",
+    ),
+    """\
   classify:
     kind: finetune
     start: general
@@ -62,5 +80,6 @@ stages:
     strategy: full
     optimizer: {lr: 1.0e-3, precision: 32-true}
     budget: {epochs: 1, batch_texts: 16, length: 48}
-"""
+""",
+)
 """Three of them."""

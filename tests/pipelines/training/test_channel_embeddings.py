@@ -30,29 +30,15 @@ from pipelines.task_families import TaskFamily
 from pipelines.task_families.writing_systems import join_words
 from pipelines.training.ranks.run import run
 from pipelines.vocabulary import Field, Signal
+from tests.pipelines.training.small_recipe import masked_lm_stage, recipe_of
 from tests.small_corpus import documents
 from tests.steps import job_of, library_of
 
-RECIPE = """\
-name: pages
-paper: arXiv:1912.13318
-stages:
-  general:
-    kind: pretrain
-    corpus: general
-    tokenizer: {name: wordpiece, vocab_size: 512}
-    annotations: boxes
-    backbone:
-      name: transformer
-      positions: 64
-      dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
-      embeddings: boxes
-    corruption: {name: token_mask, rate: 0.2}
-    head: masked_lm
-    objective: masked_lm
-    strategy: full
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {tokens: 12288, batch_tokens: 1024, length: 32}
+RECIPE = recipe_of(
+    "pages",
+    "arXiv:1912.13318",
+    masked_lm_stage(tokens=12288, dropout="", channel="boxes"),
+    """\
   tag:
     kind: finetune
     start: general
@@ -66,7 +52,8 @@ stages:
     dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}}}
   later: {like: tag, start: plain, annotations: boxes, backbone: {name: transformer, positions: 64, embeddings: [boxes],
     dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}}}
-"""
+""",
+)
 
 
 def pages() -> list[dict[str, Any]]:

@@ -16,29 +16,16 @@ from pipelines.models.opening import open_model
 from pipelines.parts.tokenizers.wordpiece import WordPiece
 from pipelines.recipe.job import Job, Runtime
 from pipelines.training.ranks.run import run
+from tests.pipelines.training.small_recipe import masked_lm_stage, recipe_of
 from tests.pipelines.training.test_resume_of_shapes import interrupted
 from tests.small_corpus import documents
 from tests.steps import job_of, library_of, plan_of
 
-RECIPE = """\
-name: distilled
-paper: arXiv:1909.10351
-stages:
-  teacher:
-    kind: pretrain
-    corpus: general
-    tokenizer: {name: wordpiece, vocab_size: 512}
-    backbone:
-      name: transformer
-      positions: 32
-      dims: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
-    corruption: {name: token_mask, rate: 0.2}
-    head: masked_lm
-    objective: masked_lm
-    strategy: full
-    dropout: 0.1
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {tokens: 2048, batch_tokens: 512, length: 32}
+RECIPE = recipe_of(
+    "distilled",
+    "arXiv:1909.10351",
+    masked_lm_stage("teacher", tokens=2048, positions=32, batch_tokens=512),
+    """\
   student:
     like: teacher
     teacher: teacher
@@ -50,7 +37,8 @@ stages:
     budget: {tokens: 5120}
   continued: {kind: adapt_domain, start: student, teacher: teacher, corpus: domain, budget: {tokens: 2048}}
   fresh: {like: continued, start: {untrained: student}, tokenizer: null}
-"""
+""",
+)
 SAVED = Path("objectives") / "match_hidden.safetensors"
 
 
