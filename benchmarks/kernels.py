@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from benchmarks.harness.benchmark import Benchmark, Setting
-from benchmarks.harness.paced import pace
-from benchmarks.harness.record import Figure, Measured
+from benchmarks.harness.cases import against, measured
+from benchmarks.harness.paced import Paces, pace
+from benchmarks.harness.record import Measured
 from benchmarks.harness.stages import Stages, tables
-from benchmarks.harness.turns import Turns, rate, ratio
 from benchmarks.masked_lm import SIZES, STEP_TOKENS, recipe
 
 WITH, WITHOUT = "with a compiler", "without"
@@ -26,22 +27,15 @@ class Kernels(Benchmark):
     )
 
     def measure(self, setting: Setting) -> Measured:
+        return measured(self._cases(setting), against(WITH, WITHOUT, lambda name: f"{name}: {WITH}"))
+
+    def _cases(self, setting: Setting) -> Iterator[tuple[str, Paces]]:
         text = tables(setting)
         nowhere = {"PATH": str(setting.folder("no-programs"))}
-        figures: list[Figure] = []
-        turns: Turns = {}
-        notes: list[str] = []
         for name, size in list(SIZES.items())[: 1 if setting.quick else None]:
             stages = Stages(setting, name, recipe(size, name, LENGTH, setting.quick), text)
             stages.make("initial")
             (ours, _), (plain, _) = (stages.loop("train", STEP_TOKENS) for _ in range(2))
             loops = {WITH: ours, WITHOUT: replace(plain, environment={**plain.environment, **nowhere})}
             rounds, seconds = (2, 1.0) if setting.quick else (5, 4.0)
-            paces = pace(loops, stages.folder, rounds=rounds, seconds=seconds, steps=2)
-            by_variant = paces.turns
-            turns |= {f"{name}: {one}": taken for one, taken in by_variant.items()}
-            notes += paces.notes(f"{name}: ")
-            if not paces.failed:
-                figures.append(ratio(f"{name}: {WITH}", by_variant[WITH], by_variant[WITHOUT], WITHOUT))
-            figures += [rate(f"{name}: {one}", taken, "tokens/s") for one, taken in by_variant.items()]
-        return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
+            yield name, pace(loops, stages.folder, rounds=rounds, seconds=seconds, steps=2)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from benchmarks.harness import floor
 from benchmarks.harness.benchmark import Benchmark, Setting, missing
+from benchmarks.harness.cases import measured
 from benchmarks.harness.floor import Shape
 from benchmarks.harness.miniatures import RATE, STEP_TOKENS, initial
 from benchmarks.harness.paced import Loop, Paces, as_it_comes, pace
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.stages import Stages, tables
-from benchmarks.harness.turns import Turns, rate, ratio
+from benchmarks.harness.turns import ratio
 from tasks.launchers.environment import training_environment
 
 STEPS = 4000
@@ -86,18 +88,13 @@ class MaskedLM(Benchmark):
         return missing("accelerate", "datasets")
 
     def measure(self, setting: Setting) -> Measured:
+        return measured(self._cases(setting), compared)
+
+    def _cases(self, setting: Setting) -> Iterator[tuple[str, Paces]]:
         text = tables(setting)
-        figures: list[Figure] = []
-        turns: Turns = {}
-        notes: list[str] = []
         for name, size in list(SIZES.items())[: 1 if setting.quick else None]:
             for length in LENGTHS[: 1 if setting.quick else None]:
-                paces = self._case(setting, size, f"{name}_{length}", length, text)
-                by_variant = paces.turns
-                turns |= {f"{case(name, length)}: {one}": taken for one, taken in by_variant.items()}
-                notes += paces.notes(f"{case(name, length)}: ")
-                figures += compared(case(name, length), by_variant)
-        return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
+                yield case(name, length), self._case(setting, size, f"{name}_{length}", length, text)
 
     def _case(self, setting: Setting, size: Size, name: str, length: int, text: dict[str, Path]) -> Paces:
         stages = Stages(setting, name, recipe(size, name, length, setting.quick), text)
@@ -147,8 +144,9 @@ def trainer(
     return Loop("benchmarks.peers.trainer", order, STEP_TOKENS, as_it_comes(setting))
 
 
-def compared(name: str, turns: Turns) -> list[Figure]:
-    """The ratios of a case, and the rate of each variant."""
+def compared(name: str, paces: Paces) -> list[Figure]:
+    """The ratios of a case."""
+    turns = paces.turns
     figures = [
         ratio(f"{name}: against {other}", turns[OURS], turns[other], other)
         for other in (USUAL, BEST)
@@ -156,4 +154,4 @@ def compared(name: str, turns: Turns) -> list[Figure]:
     ]
     if OURS in turns and FLOOR in turns:
         figures.append(ratio(f"{name}: of the {FLOOR}", turns[OURS], turns[FLOOR], FLOOR, unit=""))
-    return figures + [rate(f"{name}: {one}", taken, "tokens/s") for one, taken in turns.items()]
+    return figures

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from benchmarks.harness.benchmark import Benchmark, Setting
-from benchmarks.harness.paced import pace
-from benchmarks.harness.record import Figure, Goal, Measured
+from benchmarks.harness.cases import against, measured
+from benchmarks.harness.paced import Paces, pace
+from benchmarks.harness.record import Goal, Measured
 from benchmarks.harness.stages import Stages, tables
-from benchmarks.harness.turns import Turns, rate, ratio
 from benchmarks.masked_lm import SIZES, STEP_TOKENS, recipe
 
 MATRIX, DENSE = "a visible matrix", "dense attention"
@@ -34,20 +35,13 @@ class VisibleMatrixCost(Benchmark):
     goals: ClassVar[tuple[Goal, ...]] = tuple(Goal(figure=compared(name), at_least=0.97) for name in SIZES)
 
     def measure(self, setting: Setting) -> Measured:
+        return measured(self._cases(setting), against(MATRIX, DENSE, compared))
+
+    def _cases(self, setting: Setting) -> Iterator[tuple[str, Paces]]:
         text = tables(setting)
-        figures: list[Figure] = []
-        turns: Turns = {}
-        notes: list[str] = []
         for name, size in list(SIZES.items())[: 1 if setting.quick else None]:
             stages = Stages(setting, name, recipe(size, name, LENGTH, setting.quick) + PATTERN, text)
             stages.make("initial")
             loops = {one: stages.loop(stage, STEP_TOKENS)[0] for one, stage in ((MATRIX, "matrix"), (DENSE, "train"))}
             rounds, seconds = (2, 1.0) if setting.quick else (9, 4.0)
-            paces = pace(loops, stages.folder, rounds=rounds, seconds=seconds, steps=2)
-            by_variant = paces.turns
-            turns |= {f"{name}: {one}": taken for one, taken in by_variant.items()}
-            notes += paces.notes(f"{name}: ")
-            if not paces.failed:
-                figures.append(ratio(compared(name), by_variant[MATRIX], by_variant[DENSE], DENSE))
-            figures += [rate(f"{name}: {one}", taken, "tokens/s") for one, taken in by_variant.items()]
-        return Measured(figures=tuple(figures), turns=turns, notes=tuple(notes))
+            yield name, pace(loops, stages.folder, rounds=rounds, seconds=seconds, steps=2)
