@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from pipelines.errors import RecipeError
 from pipelines.recipe.problems import Setting
+from tests.pipelines.recipe.mistakes import Mistake, check_refusal, refusal
 from tests.steps import library_of
 
 GOOD = """\
@@ -38,14 +37,6 @@ stages:
   bytes: {like: general, tokenizer: byte_bpe}
 """
 SETTING = Setting(family="text_classification", language="en", corpora={}, tasks={"stsb": "pair_regression"})
-
-
-class Mistake(NamedTuple):
-    """A change to the good recipe, and what the one message must name."""
-
-    old: str
-    new: str
-    names: tuple[str, ...]
 
 
 MISTAKES = {
@@ -118,11 +109,4 @@ def test_the_good_recipe_is_good(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_names_its_line_and_what_would_fit(mistake: Mistake, tmp_path: Path) -> None:
-    assert mistake.old in GOOD
-    library = library_of(tmp_path, good=GOOD.replace(mistake.old, mistake.new, 1))
-    with pytest.raises(RecipeError) as raised:
-        library.load("good", setting=SETTING)
-    message = str(raised.value)
-    assert "\n" not in message and "good.yaml" in message
-    for part in mistake.names:
-        assert part in message, message
+    check_refusal(refusal(tmp_path, "good", mistake.made_in(GOOD), SETTING), mistake.says)

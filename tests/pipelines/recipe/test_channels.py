@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.recipe.problems import Setting
-from tests.pipelines.recipe.recipe_texts import GPT, labelled, written
+from tests.pipelines.recipe.mistakes import check_refusal, refusal
+from tests.pipelines.recipe.recipe_texts import GPT, Refused, labelled, written
 from tests.steps import library_of
 
 LEXICON = "    annotations: {{name: lexicon, channel: polarity, file: {}, values: [negative, positive]}}"
 LANGUAGES = "{name: languages, order: [en, zh], of: en}"
-
-
-class Refused(NamedTuple):
-    """A recipe, and what its one message must say."""
-
-    recipe: str
-    says: tuple[str, ...]
-    family: str | None = None
 
 
 CASES = {
@@ -106,11 +98,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_is_refused_in_one_sentence(case: str, tmp_path: Path) -> None:
     wrong = CASES[case]
-    with pytest.raises(RecipeError) as told:
-        library_of(tmp_path, meeting=wrong.recipe).load("meeting", setting=Setting(wrong.family))
-    message = str(told.value)
-    assert str(tmp_path) in message and "\n" not in message, message
-    assert all(part in message for part in wrong.says), message
+    message = refusal(tmp_path, "meeting", wrong.recipe, Setting(wrong.family))
+    check_refusal(message, (str(tmp_path), *wrong.says))
 
 
 def test_a_damaged_lexicon_is_named_with_its_line(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from pipelines.recipe.problems import Setting
-from tests.pipelines.recipe.test_parts_that_cannot_meet import GPT, refusal, written
+from tests.pipelines.recipe.test_parts_that_cannot_meet import GPT, refused, written
 from tests.steps import library_of
 
 BERT: dict[str, Any] = {"model_type": "bert", "vocab_size": 40, "hidden_size": 8, "max_position_embeddings": 64}
@@ -65,22 +65,22 @@ def test_a_checkpoint_of_another_shape_is_refused(
     config: dict[str, Any], rows: int, parts: dict[str, str], says: tuple[str, ...], tmp_path: Path
 ) -> None:
     recipe = from_checkpoint(checkpoint(tmp_path / "theirs", config, rows), **parts)
-    message = refusal(tmp_path, recipe, Setting())
+    message = refused(tmp_path, recipe, Setting())
     for part in says:
         assert part in message
 
 
 def test_a_checkpoint_that_is_pickled_or_damaged_is_refused(tmp_path: Path) -> None:
     pickled = checkpoint(tmp_path / "pickled", BERT, weights="pytorch_model.bin")
-    message = refusal(tmp_path, from_checkpoint(pickled), Setting())
+    message = refused(tmp_path, from_checkpoint(pickled), Setting())
     assert "pytorch_model.bin: a pickle, which can execute code when it is read" in message
     assert "Convert the model with save_pretrained first" in message
     (pickled / "pytorch_model.bin").unlink()
-    assert "no model.safetensors" in refusal(tmp_path, from_checkpoint(pickled), Setting())
+    assert "no model.safetensors" in refused(tmp_path, from_checkpoint(pickled), Setting())
     damaged = checkpoint(tmp_path / "damaged", BERT)
     (damaged / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header at all")
-    assert "is damaged or not a safetensors file" in refusal(tmp_path, from_checkpoint(damaged), Setting())
+    assert "is damaged or not a safetensors file" in refused(tmp_path, from_checkpoint(damaged), Setting())
     (damaged / "config.json").write_text("{", encoding="utf-8")
-    assert "config.json: not readable as JSON" in refusal(tmp_path, from_checkpoint(damaged), Setting())
-    absent = refusal(tmp_path, from_checkpoint(tmp_path / "nowhere"), Setting())
+    assert "config.json: not readable as JSON" in refused(tmp_path, from_checkpoint(damaged), Setting())
+    absent = refused(tmp_path, from_checkpoint(tmp_path / "nowhere"), Setting())
     assert "no config.json" in absent and ":6: stages.general.start.checkpoint" in absent

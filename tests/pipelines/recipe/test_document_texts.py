@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.recipe.problems import Setting
+from tests.pipelines.recipe.mistakes import Mistake, check_refusal, refusal
 from tests.steps import library_of
 
 GOOD = """\
@@ -42,14 +42,6 @@ SETTING = Setting(
     corpora={"parallel": {"translation": "string"}, "pages": {"boxes": "list<list<int64>>"}, "short": {}},
     tasks={},
 )
-
-
-class Mistake(NamedTuple):
-    """A change to the good recipe, and what the one message must name."""
-
-    old: str
-    new: str
-    says: tuple[str, ...]
 
 
 MISTAKES = {
@@ -101,14 +93,7 @@ def test_the_good_recipe_is_good(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_names_its_line_and_what_would_fit(mistake: Mistake, tmp_path: Path) -> None:
-    assert mistake.old in GOOD
-    library = library_of(tmp_path, good=GOOD.replace(mistake.old, mistake.new, 1))
-    with pytest.raises(RecipeError) as raised:
-        library.load("good", setting=SETTING)
-    message = str(raised.value)
-    assert "\n" not in message and "good.yaml" in message
-    for part in mistake.says:
-        assert part in message, message
+    check_refusal(refusal(tmp_path, "good", mistake.made_in(GOOD), SETTING), mistake.says)
 
 
 def test_labelled_examples_join_no_columns(tmp_path: Path) -> None:

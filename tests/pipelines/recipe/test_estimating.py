@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.entries import COUNTING
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.profiles import smoke
 from pipelines.recipe.schema import Stage
+from tests.pipelines.recipe.mistakes import Mistake, check_refusal, refusal
 from tests.steps import RECIPES, library_of, plan_of
 
 COUNTED = """\
@@ -37,14 +36,6 @@ stages:
     budget: {tokens: 8192}
   report: {kind: evaluate, start: [general, domain], corpus: task, suite: perplexity}
 """
-
-
-class Mistake(NamedTuple):
-    """A change to the good recipe, and what the one message must say."""
-
-    old: str
-    new: str
-    says: tuple[str, ...]
 
 
 MISTAKES = {
@@ -127,12 +118,7 @@ MISTAKES = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_one_sentence_with_its_line(name: str, tmp_path: Path) -> None:
     mistake = MISTAKES[name]
-    assert mistake.old in COUNTED
-    with pytest.raises(RecipeError) as raised:
-        library_of(tmp_path, counted=COUNTED.replace(mistake.old, mistake.new)).load("counted")
-    for part in mistake.says:
-        assert part in str(raised.value), f"{part!r} is not in: {raised.value}"
-    assert "\n" not in str(raised.value)
+    check_refusal(refusal(tmp_path, "counted", mistake.made_in(COUNTED)), mistake.says)
 
 
 def test_a_counted_stage_is_one_model_of_its_own_code(tmp_path: Path, sources: dict[str, DataSource]) -> None:
