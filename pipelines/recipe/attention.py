@@ -74,7 +74,7 @@ def _check_teacher(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | N
 
 
 def _check_features(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
-    for source in stage.features:
+    for source in (one for one in stage.features if one.from_):
         read = resolve(source.from_)
         if read.attention is not None and read.attention.needs_abilities:
             return (
