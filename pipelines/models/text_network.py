@@ -42,6 +42,12 @@ class OutputKind(StrEnum):
     """[B, H] the mean of the last hidden states over the tokens (Reimers & Gurevych 2019, §3)."""
 
 
+def reads_more_than_tokens(folder: Path) -> bool:
+    """Whether the network in `folder` reads channels or an attention pattern, which runtimes do not pass on."""
+    record = read_json(folder / "config.json").get(CONFIG_KEY) or {}
+    return bool(record.get("embeddings")) or record.get("attention") is not None
+
+
 def output_kind(folder: Path) -> OutputKind:
     """Kind of output of the model in `folder`. DataError, with the reason, if it has no single output array per
     text."""

@@ -19,6 +19,7 @@ from pipelines.models.text_network import ServedNetwork
 from pipelines.networks.folder import ONNX
 from pipelines.serving.answering.inference import load_predictor, open_compute
 from pipelines.serving.exported import EXPORT
+from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,6 +81,24 @@ class Answerer:
             return [self._served.labels[index] for index in chosen]
         import torch
 
+        opened, encoded = self._opened, self._encoded(rows)
+        with torch.inference_mode():
+            outputs = self._outputs(encoded, opened.record.head.answers_from)
+            return opened.record.head.answer(opened.network, encoded, outputs, self.task, opened.tokenizer)
+
+    def class_logits(self, rows: Sequence[Row], batch_size: int = BATCH) -> NDArray[np.float32]:
+        """float32 [N, C]: the logits of the classes `task.labels` for `rows`, by a classifier that torch computes."""
+        import torch
+
+        result = np.zeros((len(rows), len(self.task.labels)), dtype=np.float32)
+        with torch.inference_mode():
+            for chosen, _, signals in self._outputs(self._encoded(rows), frozenset({Signal.LOGITS}), batch_size):
+                result[chosen] = signals[Signal.LOGITS].float().numpy()
+        return result
+
+    def _encoded(self, rows: Sequence[Row]) -> EncodedExamples:
+        import torch
+
         torch.set_num_threads(self._threads)
         opened = self._opened
         length = int(opened.tokenizer.model_max_length)
@@ -87,20 +106,20 @@ class Answerer:
             opened.record.head, rows, self.task, opened.tokenizer, length, opened.features, answers=False
         )
         complete_batches(encoded, opened.record, opened.tokenizer, length)
-        with torch.inference_mode():
-            outputs = self._outputs(encoded)
-            return opened.record.head.answer(opened.network, encoded, outputs, self.task, opened.tokenizer)
+        return encoded
 
-    def _outputs(self, encoded: EncodedExamples) -> Iterator[tuple[NDArray[np.int64], Batch, Signals]]:
-        """Row indices, batch and signals of the network, by ascending length."""
+    def _outputs(
+        self, encoded: EncodedExamples, requested: frozenset[Signal], size: int = BATCH
+    ) -> Iterator[tuple[NDArray[np.int64], Batch, Signals]]:
+        """Row indices, batch and `requested` signals of the network, by ascending length."""
         import torch
 
         head, network = self._opened.record.head, self._opened.network
         order = np.argsort(encoded.lengths, kind="stable")
-        for begin in range(0, len(order), BATCH):
-            chosen = order[begin : begin + BATCH]
+        for begin in range(0, len(order), size):
+            chosen = order[begin : begin + size]
             batch = {name: torch.from_numpy(value) for name, value in encoded.batch(chosen).items()}
-            yield chosen, batch, head.signals(network, batch, head.answers_from) if head.answers_from else {}
+            yield chosen, batch, head.signals(network, batch, requested) if requested else {}
 
 
 def _with_compute(compute: Compute, folder: Path) -> OpenedModel:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import DataError
-from pipelines.models.text_network import OutputKind, output_kind
+from pipelines.models.text_network import OutputKind, output_kind, reads_more_than_tokens
 from pipelines.networks.folder import ONNX, SAFETENSORS, read_json
 from pipelines.networks.text_encoder import TextEncoder
 from pipelines.serving.exported import EXPORT, open_export
@@ -38,12 +38,16 @@ class Predictor(Protocol):
 
 
 def load_predictor(folder: Path, threads: int = 1) -> Predictor:
-    """The classifier in `folder`, computed on `threads` CPU threads.
+    """The classifier in `folder`, computed on `threads` CPU threads; by its head, where no runtime can serve it.
 
     Raises DataError when the folder lacks its configuration, its tokenizer, or weights that can be read safely, and
     when it was exported for a runtime that is not installed here.
     """
     encoder, labels = TextEncoder(folder), _labels(folder)
+    if reads_more_than_tokens(folder):
+        from pipelines.serving.answering.head_classifier import HeadClassifier
+
+        return HeadClassifier(folder, threads)
     if output_kind(folder) is OutputKind.VECTOR:
         raise DataError(f"{folder}: an encoder that returns vectors; open it with load_vectors")
     return ServedClassifier(encoder, labels, open_compute(folder, threads))
