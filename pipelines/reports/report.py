@@ -177,14 +177,35 @@ def _data(summary: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, A
         "family": family.name.replace("_", " "),
         "labels": summary.get("labels", []),
         "classes": bool(summary.get("examples_of_label", {}).get("train")),
-        "tables": [(name, tables[name], checks.get(name)) for name in order if name in tables],
-        "shown": [_example(family, example) for example in summary.get("shown", [])[:3]],
+        "tasks": _named_tasks(summary),
+        "tables": [
+            (name, tables[name], checks.get(name))
+            for name in (*order, *(name for name in tables if name not in order))
+            if name in tables
+        ],
+        "shown": [_example(family, example) for example in summary.get("shown", [])[:3]]
+        + [
+            _example(TaskFamily.model_validate(one["family"]), example)
+            for one in summary.get("tasks", {}).values()
+            for example in one.get("shown", [])[:1]
+        ],
         "drops": drops,
         "success": verdict.get("success"),
         "checked": sum(table["checked"] for table in checks.values()),
         "failed": [(table, entry) for table, result in checks.items() for entry in result["failed"]],
         "data_docs": verdict.get("data_docs"),
     }
+
+
+def _named_tasks(summary: Mapping[str, Any]) -> list[str]:
+    """The further tasks of a dataset that has several, each with its family and its classes or labels, if any."""
+    described = []
+    for name, task in summary.get("tasks", {}).items():
+        labels = task.get("labels", [])
+        kind = "classes" if task.get("examples_of_label", {}).get("train") else "labels"
+        of = f", {len(labels)} {kind}: {', '.join(labels)}" if labels else ""
+        described.append(f"{name}: {task['family'].replace('_', ' ')}{of}")
+    return described
 
 
 def _example(family: TaskFamily, example: Mapping[str, Any]) -> dict[str, str]:

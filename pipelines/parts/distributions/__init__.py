@@ -7,7 +7,8 @@ kept. Chosen in params.yaml, never in a recipe: results do not depend on it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from pipelines.components import Component
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed.device_mesh import DeviceMesh
     from transformers import PreTrainedModel
+
+T = TypeVar("T")
 
 
 class Distribution(Component):
@@ -31,6 +34,10 @@ class Distribution(Component):
 
     def shard(self, network: PreTrainedModel, ranks: DeviceMesh) -> None:
         """Shard the weights of `network` over `ranks`, in place. Called once, before the optimizer is created."""
+
+    def compute(self, network: PreTrainedModel, call: Callable[[], T]) -> T:
+        """Return `call()`, which computes with any part of `network` and not only with the whole of it."""
+        return call()
 
     def full_state_dict(self, network: PreTrainedModel) -> dict[str, Tensor]:
         """The unsharded weights of `network`, by name, on rank 0. A collective: every rank must call it."""

@@ -126,7 +126,9 @@ class StageModule(lightning.LightningModule):
         if step.batch is not fields:  # rewritten rows no longer correspond to items
             step.batch = {name: value for name, value in step.batch.items() if name is not Field.ITEMS}
         needed = line.needed_signals | {Signal.MEMORY} if line.has_memory else line.needed_signals
-        step.signals = line.head.signals(line.network, step.batch, needed)
+        step.signals = self.distribution.compute(
+            self.network, lambda: line.head.signals(line.network, step.batch, needed)
+        )
         if line.has_memory:
             self._memory[at_line, number] = step.signals[Signal.MEMORY]
         total, terms = self._loss(line, step, self._shares(micro_batch))
@@ -203,7 +205,9 @@ class StageModule(lightning.LightningModule):
         given = {Field(field): value for field, value in batch.items()}
         fields = self.validation.lines[name].with_features(number, given, line.network)
         needed = line.needed_signals | line.head.answers_from
-        signals = line.head.signals(line.network, fields, needed) if needed else {}
+        signals = {}
+        if needed:
+            signals = self.distribution.compute(self.network, lambda: line.head.signals(line.network, fields, needed))
         step = TrainingStep(
             fields, signals, line.network, line.call_companion, line.needed_signals, modules=line.modules
         )

@@ -1,50 +1,56 @@
-"""Ranks train one line in each step, and leave the heads of the others alone: any number has the losses of one.
-
-Dropout is off, and sums are taken in another order, as in test_ranks.
-"""
+"""Several heads on one backbone over two ranks with sharded weights: the losses and the weights of one rank."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, Result
 from pipelines.recipe.job import Job, Runtime
-from pipelines.training.metrics_log import read_metrics
+from pipelines.training.ranks.run import run
 from tasks.launchers.local import LocalLauncher
 from tests.pipelines.training.lines_recipe import RECIPE
 from tests.steps import ROOT, job_of, library_of, plan_of
 
 
-class Unobserved:
-    """Ignores progress and results."""
+class Silent:
+    """Hears nothing."""
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None: ...
 
     def finished(self, job: Job, result: Result) -> None: ...
 
 
-def test_any_number_of_ranks_has_the_losses_of_one(
+def test_sharded_weights_train_several_heads_as_whole_ones_do(
     sources: dict[str, DataSource], tables: dict[str, Path], tmp_path: Path
 ) -> None:
-    plan = plan_of(library_of(tmp_path, lines=RECIPE), "lines", sources)
-    general, share = plan.steps[:2]
-    curves = []
-    with LocalLauncher(restarts=0).open(ROOT, tmp_path / "log") as launcher:
-        start = job_of(general, {}, tables, tmp_path / "general")
-        launcher.run(start, Unobserved())
-        for devices in (1, 2, 4):
-            runtime = Runtime(log_every=7, checkpoint_every=10**6, devices=devices)
-            job = job_of(share, {general.fingerprint: start.out}, tables, tmp_path / str(devices), runtime)
-            job = job.model_copy(update={"stage": job.stage.model_copy(update={"dropout": 0.0})})
-            launcher.run(job, Unobserved())
-            curves.append(read_metrics(job.out / METRICS))
-    one, *others = curves
-    assert len({line["train/loss"] for line in one if "train/loss" in line}) >= 3, "nothing was learned"
-    for other in others:
-        assert [line.keys() for line in other] == [line.keys() for line in one]
-        for mine, theirs in zip(one, other, strict=True):
-            assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
+    """Dropout is off: each rank draws its own masks. Weights of which a rank holds half are saved whole."""
+    recipe = RECIPE.replace("dropout: 0.1", "dropout: 0.0").replace("{epochs: 2,", "{epochs: 0.5,")
+    steps = {step.name: step for step in plan_of(library_of(tmp_path, lines=recipe), "lines", sources).steps}
+    general = job_of(steps["general"], {}, tables, tmp_path / "general")
+    run(general)
+    folders = {steps["general"].fingerprint: general.out}
+    one, two = (
+        job_of(steps["share"], folders, tables, tmp_path / name, runtime)
+        for name, runtime in (
+            ("one", Runtime(log_every=3)),
+            ("two", Runtime(log_every=3, devices=2, distribution="fsdp")),
+        )
+    )
+    run(one)
+    with LocalLauncher(restarts=0).open(ROOT, tmp_path / "log") as launching:
+        launching.run(two, Silent())
+    logged = [[json.loads(line) for line in (job.out / METRICS).read_text().splitlines()] for job in (one, two)]
+    assert {"train/topic/cross_entropy", "train/mlm/masked_lm"} <= {key for line in logged[0] for key in line}
+    for mine, theirs in zip(*logged, strict=True):
+        assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
+    whole, sharded = (load_file(job.out / "model.safetensors") for job in (one, two))
+    assert whole.keys() == sharded.keys()
+    for key, value in whole.items():
+        torch.testing.assert_close(sharded[key], value, rtol=1e-3, atol=1e-4, msg=key)
