@@ -101,7 +101,8 @@ def show_scores(console: Console, store: Store, plan: Plan) -> None:
 
     for scores in score_tables(store, plan):
         what = "answers to prompts" if scores.prompted else "test scores"
-        title = f"{scores.stage}: {what} with 95 % intervals, {scores.record['examples']} examples"
+        of = f" of {scores.task}" if scores.task else ""
+        title = f"{scores.stage}: {what} with 95 % intervals, {scores.record['examples']} examples{of}"
         table = Table("model", *map(metric_name, scores.metrics), title=Text(title), title_justify="left")
         for row in scores.rows:
             cells = [_estimate(row.scores[metric]) if metric in row.scores else "" for metric in scores.metrics]
@@ -116,15 +117,18 @@ def _estimate(score: Mapping[str, Any]) -> str:
 def show_next(console: Console, plan: Plan, models: Mapping[str, str]) -> None:
     """Print the next commands for the results of `plan`; `models` are those that this run registered."""
     from pipelines.recipe.final_models import final_model, lineage_steps
+    from pipelines.task_families.labelled_tables import tasks_in
 
     final = final_model(lineage_steps(plan))
     known = next(iter(models), final.stage if final else plan.steps[-1].name)
     commands = ["cursus up", f"cursus lineage {known}"]
     if final is not None:
-        family = next(step.family for step in plan.steps if step.fingerprint == final.fingerprint)
-        commands.append(
-            "cursus predict 'a text'" if family.is_single_text else "cursus predict --json < examples.jsonl"
-        )
+        step = next(step for step in plan.steps if step.fingerprint == final.fingerprint)
+        tasks = tasks_in(step.data)
+        task = f" --task {tasks[0]}" if len(tasks) > 1 else ""
+        family = step.families.get(tasks[0], step.family) if tasks else step.family
+        given = "'a text'" if family.is_single_text else "--json < examples.jsonl"
+        commands.append(f"cursus predict{task} {given}")
     console.print(f"next     {'   ·   '.join(commands)}", soft_wrap=True)
 
 

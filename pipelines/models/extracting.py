@@ -47,6 +47,9 @@ def extract_task(folder: Path, task: str | None, out: Path) -> Path:
     line = None if record is None else record.line_for(task, folder)
     if record is None or line is None:
         return folder
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
     prefix = f"heads.{line}_head." if record.several_heads else ""
     network = build_network(record.of_line(line), open_config(folder))
     weights = {

@@ -106,7 +106,7 @@ def sentences(comparison: Mapping[str, Any]) -> list[str]:
     models = [row for row in comparison["rows"] if not row.baseline]
     best = max(models, key=lambda row: float(row.scores[metric]["mean"]))
     reached = best.scores[metric]
-    where = f"{comparison['examples']} test examples"
+    where = f"{comparison['examples']} test examples" + (f" of {comparison['task']}" if comparison["task"] else "")
     # accuracy is the share of correct answers, so the sentence needs no name for it
     result = "answers {} of {} correctly" if metric == "accuracy" else f"reaches {{}} {metric_name(metric)} on {{}}"
     groups: dict[str, list[str]] = {}
