@@ -125,7 +125,8 @@ def show_next(console: Console, plan: Plan, models: Mapping[str, str]) -> None:
     if final is not None:
         step = next(step for step in plan.steps if step.fingerprint == final.fingerprint)
         tasks = tasks_in(step.data)
-        task = f" --task {tasks[0]}" if len(tasks) > 1 else ""
+        line = next((name for name, line in step.stage.lines.items() if line.corpus == (tasks[0],)), None)
+        task = f" --task {line}" if line is not None and len(tasks) > 1 else ""
         family = step.families.get(tasks[0], step.family) if tasks else step.family
         given = "'a text'" if family.is_single_text else "--json < examples.jsonl"
         commands.append(f"cursus predict{task} {given}")
