@@ -15,8 +15,14 @@ from pipelines.recipe.tables import PLAIN
 from tests.shared_folders import shared_folder
 from tests.small_corpus import documents
 
-VALUES: dict[str, Callable[[str], Any]] = {"string": str.upper}
-"""Type of a column → its value for a text."""
+VALUES: dict[str, Callable[[str], Any]] = {
+    "string": str.upper,
+    "list<string>": str.split,
+    "list<list<int64>>": lambda text: [
+        [9 * (n % 8), n // 8, 9 * (n % 8) + 8, n // 8 + 1] for n in range(text.count(" ") + 1)
+    ],
+}
+"""Type of a column → its value for a text: its words, eight in a line, and a box for each."""
 
 
 def corpora_of(views: Iterable[Stage]) -> dict[str, dict[str, str]]:
@@ -36,7 +42,7 @@ def corpora_of(views: Iterable[Stage]) -> dict[str, dict[str, str]]:
 @cache
 def corpus_table(columns: tuple[tuple[str, str], ...]) -> Path:
     """A table of texts with `columns` and values of their types."""
-    texts = documents("json", "argparse", "email")
+    texts = [" ".join(text.split()) for text in documents("json", "argparse", "email")]
     path = shared_folder("corpus") / "corpus.parquet"
     values = {"text": texts} | {name: [VALUES[kind](text) for text in texts] for name, kind in columns}
     pyarrow.parquet.write_table(pyarrow.table(values), path)
