@@ -160,9 +160,7 @@ def _start_missing(root: Path, services: Services, account: Account) -> None:
     with prefect_application.starting(Path(environment["PREFECT_HOME"])):
         ensure("prefect", *prefect_application.command(services.host, port))
         migrate_tracking_store(root, environment["MLFLOW_TRACKING_URI"])
-        ensure(
-            "mlflow", "-m", "mlflow", "server", *_mlflow_options(root, services), "--app-name", mlflow_application.APP
-        )
+        ensure("mlflow", "-m", "mlflow", "server", *_mlflow_options(root, services))
         _wait(root, services, "prefect", f"{api}/health")
     auth = account.line
     deployments.register(root, api, auth=auth, environment=environment, log=logs / "deploy.log")
