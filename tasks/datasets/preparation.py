@@ -12,6 +12,7 @@ from prefect.cache_policies import NO_CACHE
 from pipelines.corpora.shards.writing import read_json
 from pipelines.corpora.steps.step import prepared
 from pipelines.errors import QualityError
+from pipelines.safety.markdown import inert
 from tasks.datasets.damage import damaged, discard
 from tasks.datasets.prepared import Prepared, open_prepared, refresh_pin, reproduce
 from tasks.display.artifacts import ARTIFACTS
@@ -39,7 +40,7 @@ def reproduce_dataset(dataset: str, root: Path, on_step: Callable[[str], None] |
         reproduce(dataset, root, log_step)
     except QualityError as refused:
         verdict = read_json(prepared(dataset, root) / "verdict.json")
-        page = f"{verdict_page(verdict, root)}\n\n```\n{refused}\n```"
+        page = f"{verdict_page(verdict, root)}\n\n{inert(refused)}"
         ARTIFACTS.text(_key(dataset, "refused"), page, "Failed expectations")
         ARTIFACTS.flush()
         raise
@@ -94,13 +95,13 @@ def verdict_page(verdict: dict[str, Any], root: Path) -> str:
     for name, table in verdict["tables"].items():
         for entry in table["expectations"]:
             if not entry["success"]:
-                about = f" on `{entry['column']}`" if entry["column"] else ""
+                about = f" on {inert(entry['column'])}" if entry["column"] else ""
                 seen = entry["trouble"] or f"{entry['unexpected_count']:,} documents, value {entry['observed']}"
                 lines += [
                     "",
                     f"**{name}: {entry['expectation']}**{about}: {entry['meaning']}",
                     "",
-                    f"Observed: {seen}",
+                    f"Observed: {inert(seen)}",
                     "",
                 ]
                 lines += [_shown(row, entry["column"]) for row in entry["rows"]]
@@ -111,9 +112,8 @@ def verdict_page(verdict: dict[str, Any], root: Path) -> str:
 
 def _shown(row: dict[str, Any], column: str) -> str:
     """A row as a line of Markdown: its location, the observed value, and the beginning of its text."""
-    value = "" if column == "text" else f", {column} = {row.get(column)}"
-    text = str(row.get("text")).replace("`", "'")
-    return f"- {row.get('stands_at')}{value}: `{text}`"
+    value = "" if column == "text" else f", {inert(column)} = {inert(row.get(column))}"
+    return f"- {inert(row.get('stands_at'))}{value}: {inert(row.get('text'))}"
 
 
 def card_page(card: Path) -> str:

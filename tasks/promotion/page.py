@@ -8,6 +8,7 @@ from pipelines.judging.gate import CriterionOutcome
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from pipelines.reports.sections.gate import GateSection
+from pipelines.safety.markdown import inert
 from tasks.datasets.prepared import Prepared
 from tasks.decisions.record import Promotion
 from tasks.display.artifacts import ARTIFACTS
@@ -33,7 +34,7 @@ def promotion_markdown(promotion: Promotion, page: Path | None) -> str:
         "",
     ]
     if (decided := promotion.decision) is not None:
-        lines += [f"**{decided.action}** by {decided.decided_by} at {decided.at}: {decided.reason}", ""]
+        lines += [f"**{decided.action}** by {inert(decided.decided_by)} at {decided.at}: {inert(decided.reason)}", ""]
     if page is not None:
         steps = ", ".join(one[:12] for one in promotion.all_evidence)
         lines.append(f"[The page of this promotion]({page.resolve().as_uri()}), measured by {steps}")

@@ -16,6 +16,7 @@ from pipelines.reports.cards import ledger_page
 from pipelines.reports.cards.facts import facts
 from pipelines.reports.cards.ledger_page import LEDGER_PAGE
 from pipelines.reports.style import STYLE
+from pipelines.safety.markdown import inert
 
 PAGES = Path(__file__).parent / "templates"
 
@@ -35,17 +36,12 @@ def card(dataset: str, root: Path) -> None:
             lstrip_blocks=True,
             keep_trailing_newline=True,
         )
-        pages.filters["cell"] = _cell
+        pages.filters["cell"] = inert
         text = pages.get_template(name).render(**values, style=STYLE)
         write_text_atomically(home / name, text)
     ledger = home / "decontaminated" / LEDGER
     if ledger.is_file():
         write_text_atomically(home / LEDGER_PAGE, ledger_page.page(dataset, read_rows(ledger)))
-
-
-def _cell(text: object) -> str:
-    """Escape any text for one cell of a Markdown table."""
-    return " ".join(str(text).split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
 
 
 if __name__ == "__main__":
