@@ -7,13 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from transformers import PreTrainedTokenizerFast
 
 from pipelines.parts.corruptions import Arrays
 from pipelines.parts.corruptions.next_sentence import NextSentence
 from pipelines.parts.corruptions.segment_pairs import UNDIVIDED
 from pipelines.parts.corruptions.token_mask import TokenMask
+from pipelines.parts.layouts.windows import Windows
+from pipelines.training.batches.plain_text import PlainBatches
 from pipelines.vocabulary import WORD_STARTS, Field
 from tests.pipelines.parts.corruptions.rows import END, MASK, SPECIAL, batches, token_ids
+from tests.small_corpus import documents
+from tests.streams import stream_of
 
 ROWS, LENGTH, SIZE = 64, 34, 1000
 
@@ -85,6 +90,21 @@ def test_half_of_the_pairs_are_random_and_masks_are_fifteen_per_cent() -> None:
     for count, of, share in ((replaced, pairs, 0.5), (masked, chosen, 0.8), (randomised, chosen, 0.1)):
         assert binomtest(count, of, share).pvalue > 0.001, f"{count / of:.3f} instead of {share}"
     assert chosen / ordinary == pytest.approx(0.15, abs=0.01), "a row's number is rounded"
+
+
+def test_ranks_read_the_pairs_of_the_whole_batch(tokenizer: PreTrainedTokenizerFast) -> None:
+    """A batch is a function of seed and step, and four micro-batches of one shard each make it up."""
+    stream = stream_of(documents("logging", "json"), tokenizer)
+    options = {"rows": 32, "length": 32, "steps": 9, "corruption_shards": 4}
+    one, again, other = (
+        PlainBatches(stream, tokenizer, Windows(), (NextSentence(),), seed=seed, **options) for seed in (5, 5, 6)
+    )
+    whole = one.batch(7)
+    assert {0, 1} <= set(whole[Field.SEGMENT_LABELS].tolist())
+    parts = [again.batch(7, number, 4) for number in range(4)]
+    for name in (Field.INPUT_IDS, Field.TOKEN_TYPE_IDS, Field.SEGMENT_LABELS, Field.DOCUMENTS):
+        assert np.array_equal(np.concatenate([part[name] for part in parts]), whole[name])
+    assert not np.array_equal(other.batch(7)[Field.TOKEN_TYPE_IDS], whole[Field.TOKEN_TYPE_IDS])
 
 
 @given(batch=batches(), seed=st.integers(0, 2**32))
