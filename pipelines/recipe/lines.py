@@ -11,7 +11,7 @@ of a stage with several: checks and training therefore read `line_views`, one st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, SerializeAsAny, field_validator
 
@@ -44,6 +44,7 @@ class Line(StrictModel):
     head: SerializeAsAny[Head] | None = Field(None, exclude_if=lambda value: value is None)
     objective: tuple[SerializeAsAny[Objective], ...] | None = Field(None, exclude_if=lambda value: value is None)
     teacher: str | None = Field(None, exclude_if=lambda value: value is None)
+    teacher_vocabulary: Literal["shared_tokens"] | None = Field(None, exclude_if=lambda value: value is None)
     weight: float = Field(1.0, gt=0)
     """Factor of this line's loss."""
 

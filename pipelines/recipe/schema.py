@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveInt, SerializeAsAny, field_validator, model_validator
 
@@ -94,6 +94,8 @@ class Stage(StrictModel):
     measure."""
     teacher: str | None = None
     """Stage whose result is the teacher, for distillation."""
+    teacher_vocabulary: Literal["shared_tokens"] | None = Field(None, exclude_if=lambda value: value is None)
+    """How a teacher of another vocabulary is read: over the tokens that both have; None: it must have the same one."""
     like: str | None = None
     """Stage from which every key that is not given here is inherited."""
     corpus: tuple[str, ...] = ()

@@ -33,17 +33,23 @@ class LearnedVocabulary(NamedTuple):
 def check_teacher(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
     """Check that every teacher of a stage has its vocabulary; what a recipe cannot know is compared before training."""
     for name, view in line_views(stage).items():
-        if view.teacher is None:
+        line = f"lines.{name}." if name else ""
+        if view.teacher is None and view.teacher_vocabulary is not None:
+            return (
+                f"{line if name and stage.lines[name].teacher_vocabulary else ''}teacher_vocabulary",
+                "this maps the tokens of a teacher, and there is none; name the teacher stage, or remove it",
+            )
+        if view.teacher is None or view.teacher_vocabulary is not None:
             continue
         if (problem := _check_signals(view, resolve(view.teacher))) is not None:
             return problem
         own, other = _vocabulary(stage, resolve), _vocabulary(resolve(view.teacher), resolve, view.teacher)
         if own is not None and other is not None and own != other:
-            of_line = name and stage.lines[name].teacher is not None
             return (
-                f"lines.{name}.teacher" if of_line else "teacher",
+                f"{line if name and stage.lines[name].teacher else ''}teacher",
                 f"{view.teacher} reads tokens of {other}, and this stage those of {own}: the same ids are other words; "
-                f"let both start from one stage, or learn one tokenizer from the same corpus",
+                "let both start from one stage, or learn one tokenizer from the same corpus, or set "
+                "teacher_vocabulary: shared_tokens",
             )
     return None
 

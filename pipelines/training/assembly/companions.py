@@ -16,14 +16,20 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
 
     from pipelines.recipe.job import Job
+    from pipelines.training.assembly.shared_tokens import SharedTokens
 
 
 class CompanionFactory:
-    """Creates the companions of the objectives of one line of a stage; "" where it has no others."""
+    """Creates the companions of the objectives of one line of a stage; "" where it has no others.
 
-    def __init__(self, job: Job, network: PreTrainedModel, line: str = "") -> None:
+    `shared_tokens` are those of a teacher that has another vocabulary than `network`.
+    """
+
+    def __init__(
+        self, job: Job, network: PreTrainedModel, line: str = "", shared_tokens: SharedTokens | None = None
+    ) -> None:
         self.network = network
-        self._job, self._line = job, line
+        self._job, self._line, self._shared_tokens = job, line, shared_tokens
 
     def teacher(self) -> Companion:
         """The stage's teacher, frozen, with the head it was trained with."""
@@ -39,7 +45,10 @@ class CompanionFactory:
 
         @torch.no_grad()
         def forward(batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-            return opened.record.head.signals(opened.network, batch, requested)
+            if (shared := self._shared_tokens) is None:
+                return opened.record.head.signals(opened.network, batch, requested)
+            signals = opened.record.head.signals(opened.network, shared.read(batch), requested)
+            return shared.output(signals, self.network.config.vocab_size)
 
         return Companion(opened.network, forward)
 

@@ -12,18 +12,33 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
     from pipelines.recipe.job import Job
+    from pipelines.training.assembly.shared_tokens import SharedTokens
 
 
-def check_teachers(job: Job, tokenizer: PreTrainedTokenizerFast) -> None:
-    """Raise RecipeError if a teacher of the stage has another vocabulary than `tokenizer`."""
+def shared_tokens_of(job: Job, tokenizer: PreTrainedTokenizerFast) -> dict[str, SharedTokens]:
+    """Line → the tokens that its teacher shares with `tokenizer`, for the lines whose teacher has another vocabulary.
+
+    Raises RecipeError if such a stage does not map the teacher's tokens, or cannot.
+    """
+    from pipelines.training.assembly.shared_tokens import SharedTokens
+
     views, own = line_views(job.stage), tokenizer.get_vocab()
+    result = {}
     for line, folder in job.teachers.items():
-        vocabulary = open_tokenizer(folder).get_vocab()
+        teacher = open_tokenizer(folder)
+        vocabulary = teacher.get_vocab()
         if vocabulary == own:
             continue
-        other, same = len(vocabulary), len(own.items() & vocabulary.items())
         where = f"{job.stage_name}, line {line}" if line else job.stage_name
-        raise RecipeError(
-            f"stage {where}: teacher: {views[line].teacher} has {other:,} tokens and this stage has {len(own):,}, of "
-            f"which {same:,} are the same word with the same id; let both start from one stage or checkpoint"
-        )
+        if views[line].teacher_vocabulary is None:
+            other, same = len(vocabulary), len(own.items() & vocabulary.items())
+            raise RecipeError(
+                f"stage {where}: teacher: {views[line].teacher} has {other:,} tokens and this stage has {len(own):,}, "
+                f"of which {same:,} are the same word with the same id; let both start from one stage or checkpoint, "
+                "or set teacher_vocabulary: shared_tokens"
+            )
+        try:
+            result[line] = SharedTokens(tokenizer, teacher)
+        except RecipeError as error:
+            raise RecipeError(f"stage {where}: teacher_vocabulary: {views[line].teacher}: {error}") from None
+    return result

@@ -25,7 +25,7 @@ from pipelines.training.assembly.export import export, final_network
 from pipelines.training.assembly.features import feature_tokenizers_of, mixed_layers
 from pipelines.training.assembly.fertility import check_tokenizer
 from pipelines.training.assembly.objective_modules import build_modules, save_modules
-from pipelines.training.assembly.teacher_vocabulary import check_teachers
+from pipelines.training.assembly.teacher_vocabulary import shared_tokens_of
 from pipelines.training.batches.micro_batches import MicroBatches, partition_for
 from pipelines.training.checkpoints.folder import Checkpoints
 from pipelines.training.loop.calibration import StageCalibration
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from pipelines.recipe.job import Job
     from pipelines.recipe.schema import Stage
+    from pipelines.training.assembly.shared_tokens import SharedTokens
     from pipelines.training.checkpoints.best_weights import BestWeights
 
 
@@ -57,7 +58,7 @@ def fit(job: Job) -> Result:
 
     stage = job.stage
     tokenizer = tokenizer_of(job)
-    check_teachers(job, tokenizer)
+    shared_tokens = shared_tokens_of(job, tokenizer)
     tasks = tasks_of(job)
     lightning.seed_everything(job.seed, verbose=False)
     measured = check_tokenizer(stage, job.stage_name, tables_of(job), tokenizer, job.language) if stage.trains else {}
@@ -68,7 +69,7 @@ def fit(job: Job) -> Result:
     result, companions, accelerators = Result(), dict[str, dict[str, Companion]](), list[Accelerator]()
     modules: dict[str, dict[str, nn.Module]] = {}
     if stage.trains:
-        companions = _companions(job, network)
+        companions = _companions(job, network, shared_tokens)
         others = [one for line in companions.values() for one in line.values()]
         modules = build_modules(job, network, companions)
         for trained in (network, *(one.network for one in others if one.trains)):
@@ -95,11 +96,13 @@ def fit(job: Job) -> Result:
     return result.model_copy(update={"parameters": parameters, "metrics": metrics, "compiled": bool(accelerators)})
 
 
-def _companions(job: Job, network: PreTrainedModel) -> dict[str, dict[str, Companion]]:
+def _companions(
+    job: Job, network: PreTrainedModel, shared_tokens: Mapping[str, SharedTokens]
+) -> dict[str, dict[str, Companion]]:
     """Line → its companions by name."""
     made = {}
     for line, view in line_views(job.stage).items():
-        factory = CompanionFactory(job, line_network(network, line), line)
+        factory = CompanionFactory(job, line_network(network, line), line, shared_tokens.get(line))
         made[line] = {name: one for objective in view.objective for name, one in objective.companions(factory).items()}
     return made
 

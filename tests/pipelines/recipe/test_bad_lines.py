@@ -93,7 +93,13 @@ MISTAKES = {
             ":21: stages.share.lines.pairs.teacher: bytes reads tokens of {name: byte_bpe} learned from general",
             "those of {name: wordpiece, vocab_size: 512} learned from general",
             "let both start from one stage, or learn one tokenizer from the same corpus",
+            "teacher_vocabulary: shared_tokens",
         ),
+    ),
+    "a vocabulary of no teacher": Mistake(
+        "objective: squared_error}",
+        "objective: squared_error, teacher_vocabulary: shared_tokens}",
+        (":21: stages.share.lines.pairs.teacher_vocabulary: this maps the tokens of a teacher, and there is none",),
     ),
     "a report on no task of several": Mistake("corpus: stsb, suite", "corpus: domain, suite", (":23", "stsb", "task")),
     "a weight of nothing": Mistake(
