@@ -14,6 +14,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "token_types": {"types": [4, 5]},
     "triples": {"file": "recipes/knowledge/scientific_terms.tsv"},
     "annotations.languages": {"order": ["en", "zh"], "of": "en"},
+    "languages_by_script": {"order": ["en", "zh"], "scripts": {"latin": "en", "han": "zh"}},
     "lexicon": {"channel": "polarity", "file": "polarity.tsv", "values": ["negative", "positive"]},
     "word_column": {"channel": "columns", "column": "columns", "largest": 31},
     "classification": {"ladder": ["scratch", "classify"]},
