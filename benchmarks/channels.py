@@ -28,7 +28,7 @@ VARIANTS = {PLAIN: "train", **{channel: channel for channel in CHANNELS}}
 """Variant → its stage."""
 DOCUMENTS, WORDS, LINE = 8_000, 200, 8
 """Documents of the corpus; words of a document, and of one of its lines."""
-STEPS = {"tiny": 40, "mini": 16, "small": 6}
+STEPS = {"tiny": 32, "mini": 10, "small": 4}
 """Steps in a turn, by network: about two seconds."""
 ROUNDS = 15
 

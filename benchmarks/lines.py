@@ -20,9 +20,9 @@ LINES, FIRST, SECOND, SEPARATE = "two lines", "the first alone", "the second alo
 VARIANTS = {LINES: "pair", FIRST: "first", SECOND: "second"}
 """Variant → its stage."""
 LENGTH = 128
-STEPS = {"tiny": 40, "small": 8}
-"""Steps in a turn, by network: even, so that both lines take as many; two to three seconds."""
-ROUNDS = 15
+STEPS = {"tiny": 24, "small": 4}
+"""Steps in a turn, by network: even, so that both lines take as many; about two seconds."""
+ROUNDS = 11
 LONG = 4000
 """Steps of a stage; no run gets that far."""
 CORPORA = f"""\

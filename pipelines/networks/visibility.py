@@ -24,6 +24,6 @@ def with_mask(inputs: dict[str, Any], config: PretrainedConfig) -> dict[str, Any
         return inputs
     mask = visible[:, None]
     if config._attn_implementation != "sdpa":
-        hidden = torch.finfo(torch.float32).min
-        mask = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, hidden)
+        # one pass: filling zeros by the inverse takes three
+        mask = torch.where(mask, 0.0, torch.finfo(torch.float32).min).float()
     return {**{name: value for name, value in inputs.items() if name != VISIBLE}, "attention_mask": mask}

@@ -1,4 +1,4 @@
-"""Two ranks that read frozen networks, and two that train one, have the losses of one rank.
+"""Two ranks that read frozen networks, and two or four that train one, have the losses of one rank.
 
 Dropout is off, and the tolerance is that of test_ranks.py.
 """
@@ -28,8 +28,10 @@ def without_dropout(job: Job, ranks: int) -> Job:
     return job.model_copy(update={"stage": stage, "runtime": RUNTIME.model_copy(update={"devices": ranks})})
 
 
-@pytest.mark.parametrize(("stage", "read"), [("tag", ("elmo", "vectors")), ("tuned", ("bert",))])
-def test_two_ranks_agree_with_one(stage: str, read: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stage", "read", "numbers"), [("tag", ("elmo", "vectors"), (1, 2)), ("tuned", ("bert",), (1, 2, 4))]
+)
+def test_ranks_agree_with_one(stage: str, read: tuple[str, ...], numbers: tuple[int, ...], tmp_path: Path) -> None:
     plan, tables = reading_plan(tmp_path)
     folders: dict[str, Path] = {}
     steps = {step.name: step for step in plan.steps}
@@ -38,10 +40,11 @@ def test_two_ranks_agree_with_one(stage: str, read: tuple[str, ...], tmp_path: P
         run(job)
         folders[steps[name].fingerprint] = job.out
     with LocalLauncher(restarts=0).open(ROOT, tmp_path / "log") as launcher:
-        for ranks in (1, 2):
+        for ranks in numbers:
             job = job_of(steps[stage], folders, tables, tmp_path / f"on-{ranks}", RUNTIME)
             launcher.run(without_dropout(job, ranks), Silent())
-    one, two = lines(tmp_path / "on-1"), lines(tmp_path / "on-2")
-    assert len(one) == len(two) > 3
-    for alone, together in zip(one, two, strict=True):
-        assert together == pytest.approx(alone, rel=1e-4, abs=1e-5)
+    one, *others = [lines(tmp_path / f"on-{ranks}") for ranks in numbers]
+    assert len(one) > 3
+    for other in others:
+        for alone, together in zip(one, other, strict=True):
+            assert together == pytest.approx(alone, rel=1e-4, abs=1e-5)
