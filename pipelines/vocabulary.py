@@ -9,7 +9,9 @@ backbone.
 | `Ability` | a property of an architecture | backbones | heads, layouts, probes |
 
 Parts never refer to each other, only to these words: a recipe is valid when whatever one of its parts needs is provided
-by another (`pipelines.recipe.check`). A new word is therefore an architectural decision, not a convenience.
+by another (`pipelines.recipe.check`). A new word here is therefore an architectural decision, not a convenience. What
+only the parts of one system exchange is a word of theirs, which each of them names in its own file (`Field.of_rows`,
+`Field.of_masked_positions`, `Field.of_windows`, `Field.of_channel`, `Signal.of_head`).
 
 Shapes: B rows in a batch, L tokens in a row, M predicted positions in the whole batch, T tokens in a target sequence, V
 vocabulary size, H hidden size, C classes, K choices; in word-vector training, N windows in the batch, W context words
@@ -22,8 +24,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pipelines.words import EACH_MASKED_POSITION, EACH_WINDOW, FIELDS_OF_PARTS, FieldWord, VocabularyWord
 
-class Field(StrEnum):
+
+class Field(FieldWord):
     """A named tensor in a batch."""
 
     INPUT_IDS = "input_ids"
@@ -117,19 +121,24 @@ class Field(StrEnum):
     @classmethod
     def of_channel(cls, name: str) -> Field:
         """The field in which a batch holds the channel `name`: int64 [B, L, …]. From then on `Field(name)` is it."""
-        known = cls._value2member_map_.get(name)
-        if known is None:
-            # as enum.Flag makes its combinations: a member that iteration does not list
-            known = str.__new__(cls, name)
-            known._name_, known._value_ = name.upper(), name
-            cls._value2member_map_[name] = known
-        assert isinstance(known, Field)
-        return known
+        if name in FIELDS_OF_PARTS:
+            raise ValueError(f"{name!r} is a field of parts, with values {FIELDS_OF_PARTS[name]}, and no channel")
+        return cls._added(name)
 
     @property
     def is_channel(self) -> bool:
         """Whether the field has values alongside every token of a row, which move and disappear with the tokens."""
-        return self in KNOWN_CHANNELS or self._name_ not in Field._member_map_
+        return self in KNOWN_CHANNELS or not (self.is_listed or self in FIELDS_OF_PARTS)
+
+    @property
+    def is_per_masked_position(self) -> bool:
+        """Whether the field has one value for each predicted position."""
+        return self in PER_MASKED_POSITION or FIELDS_OF_PARTS.get(self) == EACH_MASKED_POSITION
+
+    @property
+    def is_per_window(self) -> bool:
+        """Whether the field has one value for each word window."""
+        return self in PER_WINDOW or FIELDS_OF_PARTS.get(self) == EACH_WINDOW
 
 
 KNOWN_CHANNELS = frozenset({Field.WORD_STARTS, Field.TEXTS})
@@ -179,14 +188,14 @@ TOKEN_INDICES = frozenset({Field.MASKED_POSITIONS, Field.SPAN_EDGES})
 ROW_INDICES = frozenset({Field.PARTNER})
 """Fields whose values are indices of rows of the batch; −1 is no row."""
 PER_MASKED_POSITION = frozenset({Field.MASKED_POSITIONS, Field.MASKED_LABELS, Field.SPAN_EDGES, Field.SPAN_OFFSETS})
-"""Fields with one value for each predicted position. In a batch without `MASKED_POSITIONS`, every row has equally
-many."""
+"""Listed fields with one value for each predicted position. In a batch without `MASKED_POSITIONS`, every row has
+equally many."""
 PER_WINDOW = frozenset({Field.CENTERS, Field.CONTEXTS, Field.NEGATIVES})
-"""Fields with one value for each word window; their number varies from batch to batch. All other fields have one value
-for each row."""
+"""Listed fields with one value for each word window; their number varies from batch to batch. All other fields have
+one value for each row, but for those of parts (`Field.is_per_window`, `Field.is_per_masked_position`)."""
 
 
-class Signal(StrEnum):
+class Signal(VocabularyWord):
     """A named tensor that a head computes from a batch."""
 
     MASKED_LOGITS = "masked_logits"
@@ -231,6 +240,12 @@ class Signal(StrEnum):
     """tuple of tensors, detached: the state to pass to the batch that continues this batch's rows."""
     ACTIVATIONS = "activations"
     """tuple of two tensors [B, L, H]: a recurrent backbone's top output with and without output dropout."""
+
+    @classmethod
+    def of_head(cls, name: str) -> Signal:
+        """The signal `name` that a head computes and an objective of the same system reads, if it is none of those
+        above."""
+        return cls._added(name)
 
 
 class Ability(StrEnum):

@@ -17,7 +17,7 @@ from pipelines.models.opening import ModelRecord, build_network, open_tokenizer
 from pipelines.parts.estimates import CountingUnit, TokenFile, Workspace
 from pipelines.training.assembly.fertility import check_tokenizer
 from pipelines.training.batches.reading_texts import read_beginning
-from pipelines.training.batches.special_tokens import end_of_document
+from pipelines.training.batches.special_tokens import end_of_document, texts_of
 from pipelines.training.batches.token_shards import token_stream
 from pipelines.training.batches.token_stream import TOKENS
 from pipelines.training.ranks import process_group
@@ -53,6 +53,7 @@ def estimate(job: Job) -> Result:
         counts=tuple(stream.counts.tolist()),
         end=end_of_document(tokenizer),
         special=tuple(sorted(tokenizer.all_special_ids)),
+        texts=texts_of(tokenizer),
     )
     config = stage.backbone.config(tokenizer, stage.budget.length)
 

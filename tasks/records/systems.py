@@ -140,7 +140,7 @@ def render_page(root: Path) -> str:
         "the tokens are those that the compared stages read.",
         "`cursus systems` prints this list, `cursus systems electra` one entry. The plan of a system without a recipe",
         "is the axes that it uses and its new files below `pipelines/`; what each of them does is in",
-        "[decision 50](decisions/0050-every-remaining-row.md).",
+        "[decision 53](decisions/0053-every-remaining-row.md).",
     ]
     sections: dict[str, list[MappedSystem]] = {}
     for one in mapped:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -58,18 +59,18 @@ from pathlib import Path
 import pipelines
 from pipelines.lineage.results import METRICS
 from pipelines.lineage.provenance import DataSource
+from pipelines.models.opening import open_lines
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from tests.steps import job_of, library_of, plan_of
-folder, *tables = map(Path, sys.argv[2:])
+folder, *tables = map(Path, sys.argv[1:])
 assert Path(pipelines.__file__).is_relative_to(folder)
 tables = {path.stem: path for path in tables}
 sources = {name: DataSource(digest=name, path=str(path)) for name, path in tables.items()}
 step = plan_of(library_of(folder, small=(folder / "small.yaml").read_text()), "small", sources, tiny=True).steps[0]
-result = run(job_of(step, {}, tables, folder / "out"))
-lines = read_metrics(folder / "out" / METRICS)
-term = sys.argv[1]
-print(json.dumps([line[term] for line in lines if term in line]))
+run(job_of(step, {}, tables, folder / "out"))
+open_lines(folder / "out", "cpu")
+print(json.dumps(list(read_metrics(folder / "out" / METRICS))))
 """
 WITH_FOCAL = RECIPE.replace("[masked_lm, contrastive]", "[{name: focal_masked_lm, gamma: 1.5}, contrastive]")
 
@@ -113,18 +114,29 @@ WITH_DISTILBERT = GENERAL.replace(
 )
 
 
-def terms_of(folder: Path, file: str, source: str, recipe: str, term: str, tables: dict[str, Path]) -> list[float]:
-    """The values of a loss term in the first stage of `recipe`, trained in a copy of the project with one more file."""
+def trained_with(
+    folder: Path, files: Mapping[str, str], recipe: str, tables: dict[str, Path]
+) -> list[dict[str, float]]:
+    """The metrics of the first stage of `recipe`, trained in a copy of the project with more files below `pipelines`,
+    path → source."""
     shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
-    added = folder / "pipelines" / "parts" / file
-    assert not added.exists()
-    added.write_text(source, encoding="utf-8")
+    for file, source in files.items():
+        added = folder / "pipelines" / file
+        assert not added.exists()
+        added.write_text(source, encoding="utf-8")
     (folder / "small.yaml").write_text(recipe, encoding="utf-8")
-    command = [sys.executable, "-c", TRAIN, term, str(folder), *map(str, tables.values())]
+    command = [sys.executable, "-c", TRAIN, str(folder), *map(str, tables.values())]
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    return [float(value) for value in json.loads(done.stdout.splitlines()[-1])]
+    lines: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return lines
+
+
+def terms_of(folder: Path, file: str, source: str, recipe: str, term: str, tables: dict[str, Path]) -> list[float]:
+    """The values of a loss term in the first stage of `recipe`, with one more file of a part."""
+    lines = trained_with(folder, {f"parts/{file}": source}, recipe, tables)
+    return [line[term] for line in lines if term in line]
 
 
 def test_a_stage_trains_on_an_objective_that_is_one_file(tmp_path: Path, tables: dict[str, Path]) -> None:

@@ -1,7 +1,8 @@
 """Architectures of transformers: everything that this project knows of one of them, in a file of its own.
 
-A member is called by its `model_type`. Backbones, heads, strategies and compressions read what they need here; nothing
-else names an architecture, its modules or the keys of its configuration. Another architecture is one more file.
+A member is called by its `model_type`; its network is that of transformers, or one of `pipelines.networks`. Backbones,
+heads, strategies and compressions read what they need here; nothing else names an architecture, its modules or the keys
+of its configuration. Another architecture is one more file, with its network where transformers has none.
 """
 
 from __future__ import annotations
@@ -99,6 +100,13 @@ class Architecture(Component):
         """Every architecture, by name."""
         discover(__name__)
         return [cast("type[Self]", member)() for _, member in sorted(cls.members.items())]
+
+    def register(self) -> None:
+        """Register a network of `pipelines.networks` with the Auto classes of transformers; nothing to do for others.
+
+        A member imports its module here and calls its `register_auto_classes`: so the code of the network is part of
+        the fingerprint of the stages that use it, and planning imports no torch.
+        """
 
     def first_position(self, config: PretrainedConfig | Mapping[str, object]) -> int:
         """Row of the position table that the first token of a text uses, of a network with `config`."""

@@ -130,6 +130,7 @@ class Transformer(Backbone, name="transformer"):
                 "backbone.positions or lower budget.length"
             )
         kind = self.architecture
+        kind.register()
         reserved = {*RESERVED, *kind.ids, kind.positions}
         known = set(AutoConfig.for_model(kind.name).to_dict()) - set(PretrainedConfig().to_dict()) - reserved
         for key in self.dims:

@@ -37,6 +37,8 @@ class TokenIds:
     """Ids of the tokens that replace removed spans, in the order of use (Raffel et al. 2019, §3.1.4)."""
     counts: NDArray[np.int64] | None = None
     """int64 [size]: frequency of each token in the stage's text; None if not counted."""
+    texts: tuple[str, ...] = ()
+    """The string of each token by its id, as the tokenizer writes it: with its marks of spaces and continued words."""
 
 
 class Corruption(Component):

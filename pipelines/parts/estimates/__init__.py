@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -35,6 +35,8 @@ class TokenFile:
     """Id of the end of a document."""
     special: tuple[int, ...] = ()
     """Ids of the tokenizer's special tokens, the end among them; no words."""
+    texts: tuple[str, ...] = field(default=(), repr=False)
+    """The string of each id, as the tokenizer writes it."""
 
     @property
     def tokens(self) -> NDArray[np.unsignedinteger]:

@@ -66,6 +66,9 @@ class TrainingStep:
     """The signals among `requested` that a single objective reads and nothing else: it may overwrite them in place."""
     modules: Mapping[str, nn.Module] = field(default_factory=dict)
     """The modules that objectives own, by the objective's name."""
+    progress: float = 0.0
+    """Share of the stage's optimizer steps that are done, from 0 to less than 1, for a loss that changes in the course
+    of the stage."""
     all_gather: Callable[[Tensor], Tensor] = field(default=lambda rows: rows)
     """`all_gather(rows)`: the rows of every rank, concatenated in the order of ranks. A collective: every rank must
     call it. The gradient of a rank flows to its own rows."""

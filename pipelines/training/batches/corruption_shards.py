@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipelines.parts.corruptions import Arrays
-from pipelines.vocabulary import PER_MASKED_POSITION, PER_WINDOW, ROW_INDICES, TOKEN_INDICES, Field
+from pipelines.vocabulary import ROW_INDICES, TOKEN_INDICES, Field
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,14 +48,14 @@ def join_shards(shards: Sequence[Arrays], segments: int) -> Arrays:
     result: Arrays = {}
     for name in shards[0]:
         values = [shard[name] for shard in shards]
-        if name in PER_WINDOW:
+        if name.is_per_window:
             result[name] = np.concatenate(values)
             continue
         if name in ROW_INDICES:
             values = [np.where(value >= 0, row[value], -1) for value, row in zip(values, rows, strict=True)]
         elif name in TOKEN_INDICES:
             values = [row[value // length] * length + value % length for value, row in zip(values, rows, strict=True)]
-        if name not in PER_MASKED_POSITION:
+        if not name.is_per_masked_position:
             result[name] = np.concatenate(values)[order]
         elif Field.MASKED_POSITIONS in shards[0]:
             result[name] = np.concatenate(values)
@@ -70,4 +70,4 @@ def _with_sorted_positions(batch: Arrays) -> Arrays:
     if Field.MASKED_POSITIONS not in batch:
         return batch
     order: NDArray[np.int64] = np.argsort(batch[Field.MASKED_POSITIONS], kind="stable")
-    return {name: value[order] if name in PER_MASKED_POSITION else value for name, value in batch.items()}
+    return {name: value[order] if name.is_per_masked_position else value for name, value in batch.items()}

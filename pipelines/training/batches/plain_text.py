@@ -17,7 +17,7 @@ from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
 from pipelines.parts.layouts import StreamShape
 from pipelines.training.batches.corruption_shards import join_shards, split_into_shards
 from pipelines.training.batches.packed_rows import packed_rows
-from pipelines.training.batches.special_tokens import end_of_document, frame
+from pipelines.training.batches.special_tokens import end_of_document, frame, texts_of
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def token_ids(tokenizer: PreTrainedTokenizerFast, counts: NDArray[np.int64]) -> 
         end=end_of_document(tokenizer),
         sentinels=tuple(sentinels),
         counts=counts,
+        texts=texts_of(tokenizer),
     )
 
 

@@ -32,6 +32,14 @@ def end_of_document(tokenizer: PreTrainedTokenizerFast) -> int:
     return int(end)
 
 
+def texts_of(tokenizer: PreTrainedTokenizerFast) -> tuple[str, ...]:
+    """The string of each token by its id, as the tokenizer writes it; empty for an id without a token."""
+    texts = [""] * len(tokenizer)
+    for text, number in tokenizer.get_vocab().items():
+        texts[number] = text
+    return tuple(texts)
+
+
 def document_texts(tokenizer: PreTrainedTokenizerFast, columns: Sequence[str] = ()) -> DocumentTexts:
     """How the texts in `columns` make up a document; where a tokenizer ends no text, the end of a document does."""
     end = end_of_document(tokenizer)

@@ -100,6 +100,11 @@ class StageModule(lightning.LightningModule):
         trained = sum(parameter.numel() for group in self._groups for _, parameter in group.parameters)
         return trained / self.network.num_parameters()
 
+    @property
+    def _progress(self) -> float:
+        """Share of the stage's steps that were done before this one; of the last step, after the end."""
+        return min(self.global_step, len(self.batches) - 1) / len(self.batches)
+
     def on_fit_start(self) -> None:
         for line in self.lines:
             for companion in line.companions.values():
@@ -119,6 +124,7 @@ class StageModule(lightning.LightningModule):
         step = TrainingStep(
             fields, {}, line.network, line.call_companion, line.needed_signals, line.overwritable_signals, line.modules
         )
+        step.progress = self._progress
         if self.partition.ranks > 1:
             step.all_gather = lambda rows: process_group.all_gather_rows(rows if micro_batch.counted else rows[:0])
         for objective in line.objectives:
@@ -211,6 +217,7 @@ class StageModule(lightning.LightningModule):
         step = TrainingStep(
             fields, signals, line.network, line.call_companion, line.needed_signals, modules=line.modules
         )
+        step.progress = self._progress
         total, terms = self._loss(line, step, held_out=True)
         self.validation.lines[name].add_batch(number, given, signals, float(total) if terms else None)
 

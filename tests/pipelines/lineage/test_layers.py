@@ -43,7 +43,7 @@ training.batches.word_cache training.checkpoints training.checkpoints.best_weigh
 training.checkpoints.local_files training.loop training.loop.calibration training.loop.clipping training.loop.fit
 training.loop.inputs training.loop.module training.loop.no_op_profiler training.loop.resume training.loop.seeding
 training.loop.stopping training.loop.trained_line training.loop.validation training.metrics_log training.ranks
-training.ranks.process_group vocabulary
+training.ranks.process_group vocabulary words
 """
 """The modules that compute every training stage: a change of any of them computes every model anew."""
 
