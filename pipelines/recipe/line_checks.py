@@ -28,10 +28,25 @@ def check_lines(stage: Stage) -> Problem | None:
     for name in stage.lines:
         if not _NAME.fullmatch(name):
             return "lines", f"{name!r} is no name of a line: use letters, digits, '_' and '-', a letter first"
+    if problem := _check_names(stage):
+        return problem
     mixing = stage.mixing or Mixing.default()
     if problem := mixing.conflict(tuple(stage.lines), in_epochs=stage.budget.epochs is not None):
         return "mixing", f"{mixing.name} {problem}"
     return _check_kinds(stage) or _check_heads(stage)
+
+
+def _check_names(stage: Stage) -> Problem | None:
+    """Check that no line has the name of another line's task: a task is asked for by either."""
+    for name, view in line_views(stage).items():
+        others = [other for other in stage.lines if other != name and view.corpus == (other,)]
+        if others and view.corpus != (name,):
+            return (
+                f"lines.{name}.corpus",
+                f"is {others[0]!r}, which is also the name of another line, so that --task {others[0]} could mean "
+                f"either; name this line {others[0]}, or that one after its own corpus",
+            )
+    return None
 
 
 def _check_kinds(stage: Stage) -> Problem | None:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
@@ -45,6 +46,10 @@ def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[KeyPat
         loaded = YAML(typ="rt").load(_text(path))
     except RecursionError:
         raise RecipeError(f"{path}: values are nested too deeply for a recipe") from None
+    except DuplicateKeyError as error:
+        assert error.problem_mark is not None and error.problem is not None
+        line, name = error.problem_mark.line + 1, error.problem.split('"')[1]
+        raise RecipeError(f"{path}:{line}: the key {name!r} is given twice; rename or remove one of the two") from None
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise RecipeError(f"{path}:{line}: not valid YAML: {error.problem}") from None

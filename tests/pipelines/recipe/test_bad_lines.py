@@ -42,8 +42,9 @@ SETTING = Setting(family="text_classification", language="en", corpora={}, tasks
 MISTAKES = {
     "a task that the dataset has not": Mistake("corpus: stsb, head", "corpus: stbs, head", (":21", "'stbs'", "'stsb'")),
     "a corpus that the dataset has not": Mistake("corpus: task_text,", "corpus: task_txt,", (":22", "'task_text'")),
-    "two lines of one name": Mistake("      mlm:", "      topic:", (":22", "not valid YAML", "duplicate")),
+    "two lines of one name": Mistake("      mlm:", "      topic:", (":22", "'topic' is given twice", "rename")),
     "a name that is none": Mistake("      mlm:", "      m.l.m:", (":19", "'m.l.m'", "letters, digits")),
+    "a line with the name of another's task": Mistake("      topic:", "      stsb:", (":21", "'stsb'", "line stsb")),
     "an unknown key": Mistake("corpus: stsb, head", "corups: stsb, head", (":21", "corups", "'corpus'")),
     "a key of the stage": Mistake("corpus: stsb, head", "budget: {}, head", (":21", "'budget'", "Known:")),
     "a mixing that names no line": Mistake("[topic, topic,", "[topc, topic,", (":18", "'topic'")),

@@ -132,7 +132,7 @@ MISTAKES = {
     "suite missing": Mistake(", suite: baselines", "", (":32", "suite")),
     "not YAML": Mistake("    kind: pretrain", "    kind: [pretrain", ("not valid YAML",)),
     "key given twice": Mistake(
-        "kind: pretrain", "kind: pretrain\n    kind: finetune", (":6", "not valid YAML", "duplicate")
+        "kind: pretrain", "kind: pretrain\n    kind: finetune", (":6", "'kind' is given twice", "remove")
     ),
     "a stage that is a word": Mistake(
         "  report: {kind: evaluate, start: [classify, small], corpus: task, suite: baselines}",

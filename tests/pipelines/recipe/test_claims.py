@@ -117,7 +117,7 @@ def test_what_transfers_is_trained_here_and_judged_there(tmp_path: Path) -> None
     assert [one.fingerprint for one in same.steps][:-1] == [one.fingerprint for one in found.steps][:-1]
 
 
-MT_DNN = (RECIPES / "mt_dnn.yaml").read_text(encoding="utf-8").partition("variants:")[0]
+MT_DNN = (RECIPES / "mt_dnn.yaml").read_text(encoding="utf-8").partition("claims:")[0]
 
 
 def test_a_stage_of_several_tasks_is_judged_on_that_of_the_others(tmp_path: Path) -> None:
