@@ -28,8 +28,8 @@ def check_lines(stage: Stage) -> Problem | None:
     for name in stage.lines:
         if not _NAME.fullmatch(name):
             return "lines", f"{name!r} is no name of a line: use letters, digits, '_' and '-', a letter first"
-    if problem := _check_names(stage):
-        return problem
+    if (unclear := _check_names(stage)) is not None:
+        return unclear
     mixing = stage.mixing or Mixing.default()
     if problem := mixing.conflict(tuple(stage.lines), in_epochs=stage.budget.epochs is not None):
         return "mixing", f"{mixing.name} {problem}"
