@@ -37,7 +37,7 @@ def check_lines(stage: Stage) -> Problem | None:
 
 
 def _check_names(stage: Stage) -> Problem | None:
-    """Check that no line has the name of another line's task: a task is asked for by either."""
+    """Check that no line has the name of another line's task: either may select a task."""
     for name, view in line_views(stage).items():
         others = [other for other in stage.lines if other != name and view.corpus == (other,)]
         if others and view.corpus != (name,):
