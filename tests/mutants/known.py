@@ -16,6 +16,8 @@ VOUCHES = f"{PUBLISHING}::test_a_record_vouches_for_nothing_that_is_not_on_the_d
 BEST = f"{EXPORT}::test_the_weights_of_the_best_validation_are_left_and_of_two_the_earlier"
 FORMS = "tests/pipelines/judging/claims/test_forms.py::test_greater_is_the_paired_difference_number_for_number"
 SIDES = f"{CLAIMS}::test_a_record_says_which_side_is_which_and_who_won"
+PAIRS = "tests/pipelines/parts/corruptions/test_next_sentence.py"
+PAIRS_LOSS = "tests/reference/test_next_sentence.py::test_the_pairs_loss_in_float64"
 
 
 @dataclass(frozen=True)
@@ -163,5 +165,16 @@ KNOWN = {
         "    network.config.tie_word_embeddings = False\n    network.save_pretrained(out)\n",
         (f"{EXPORT}::test_tied_weights_are_one_tensor_before_and_after",),
     ),
+    "a random segment of the same document": Mutant(
+        "pipelines/parts/corruptions/next_sentence.py",
+        "        others = (begins > last) | (ends < first)\n",
+        "        others = ~np.eye(len(rows), dtype=np.bool_)\n",
+        (f"{PAIRS}::test_a_second_segment_continues_the_first_or_is_another_documents",),
+    ),
+    "rows without a pair counted": Mutant(
+        "pipelines/parts/objectives/next_sentence.py",
+        '        return {"next_sentence": int((batch[Field.SEGMENT_LABELS] >= 0).sum())}\n',
+        '        return {"next_sentence": len(batch[Field.SEGMENT_LABELS])}\n',
+        (PAIRS_LOSS,),
+    ),
 }
-"""What it is → the mistake."""

@@ -20,13 +20,13 @@ from tests.pipelines.parts.corruptions.rows import END, MASK, SPECIAL, batches, 
 from tests.small_corpus import documents
 from tests.streams import stream_of
 
-ROWS, LENGTH, SIZE = 64, 34, 1000
+ROWS, LENGTH = 64, 34
 
 
 def corpus_rows(seed: int = 0, rows: int = ROWS) -> Arrays:
-    """Windows of documents of 12 to 80 tokens, each token once in all of the text: id 5 + its position in it."""
+    """Windows of eight documents of 30 to 200 tokens, each token once in the text: id 5 + its position in it."""
     random = np.random.default_rng(seed)
-    ends = np.cumsum(random.integers(12, 80, size=rows * LENGTH // 20))
+    ends = np.cumsum(random.integers(30, 200, size=8))
     begins = random.choice(ends[-1] - LENGTH, size=rows, replace=False)[:, None] + np.arange(LENGTH)
     documents = np.searchsorted(ends, begins, side="right")
     ids = np.where(np.isin(begins + 1, ends), END, begins + len(SPECIAL))
