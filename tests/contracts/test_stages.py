@@ -23,6 +23,8 @@ OF_EVALUATIONS = "attacks"
 """The family that an evaluation is made of; tests/pipelines/judging/attacks makes every one of them."""
 OF_PROMOTIONS = "gate"
 """The family that params.yaml asks a promotion for; tests/pipelines/judging/gate has each of them both ways."""
+OF_RECIPES = "claims"
+"""The family that a recipe names for itself, and no stage; tests/pipelines/judging/claims judges each of them."""
 ELSEWHERE: dict[Part, str] = {
     **{
         ("attention", name): "tests/reference/test_attention_patterns.py"
@@ -32,10 +34,10 @@ ELSEWHERE: dict[Part, str] = {
         ("mixing", name): "tests/pipelines/parts/mixing/test_mixing.py"
         for name in ("annealed", "continual", "proportional", "round_robin")
     },
-    ("annotations", "boxes"): "tests/pipelines/training/test_channel_embeddings.py",
     ("annotations", "languages"): "tests/pipelines/training/test_channels.py",
     ("annotations", "lexicon"): "tests/pipelines/training/test_ranks.py",
     ("annotations", "word_column"): "tests/contracts/test_one_new_embedding.py",
+    ("corruptions", "restart_positions"): "tests/pipelines/training/test_document_texts.py",
     ("embeddings", "boxes"): "tests/pipelines/training/test_channel_embeddings.py",
     ("embeddings", "languages"): "tests/pipelines/training/test_ranks.py",
     ("evaluations", "stage_effects"): "tests/pipelines/judging/evaluations/test_stage_effects.py",
@@ -60,7 +62,7 @@ TRIED = stages_that_try({part for part in where_used() if part[0] not in ("evalu
 
 def test_every_part_is_run_by_a_recipe_or_by_a_test_that_is_named_here() -> None:
     # an architecture is what a backbone names, and its own tests read every one
-    elsewhere = ("architectures", *OF_DATASETS, OF_EXPORTS, OF_EVALUATIONS, OF_PROMOTIONS)
+    elsewhere = ("architectures", *OF_DATASETS, OF_EXPORTS, OF_EVALUATIONS, OF_PROMOTIONS, OF_RECIPES)
     unused = {part for part in EVERY if part[0] not in elsewhere} - set(where_used())
     assert unused == set(ELSEWHERE), "a part of no recipe is listed with the test that runs it, and no other part is"
     for (_, name), test in ELSEWHERE.items():
