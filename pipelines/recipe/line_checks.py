@@ -38,9 +38,10 @@ def check_lines(stage: Stage) -> Problem | None:
 
 def _check_names(stage: Stage) -> Problem | None:
     """Check that no line has the name of another line's task: either may select a task."""
-    for name, view in line_views(stage).items():
-        others = [other for other in stage.lines if other != name and view.corpus == (other,)]
-        if others and view.corpus != (name,):
+    corpora = {name: view.corpus for name, view in line_views(stage).items()}
+    for name, corpus in corpora.items():
+        others = [other for other in corpora if corpus == (other,) and corpora[other] != corpus]
+        if others:
             return (
                 f"lines.{name}.corpus",
                 f"is {others[0]!r}, which is also the name of another line, so that --task {others[0]} could mean "
