@@ -22,7 +22,7 @@ ATTENTION = {
         (
             ":16: stages.general.attention",
             "sequence_to_sequence needs token_type_ids, which no part of this stage provides",
-            "parts that do: token_types",
+            "parts that do: next_sentence, token_types",
         ),
     ),
     "a visible matrix without knowledge": Refused(
