@@ -84,8 +84,8 @@ def guarded(project: Path) -> Iterator[tuple[Path, Services]]:
             assert processes_of(root) == []
 
 
-def status(url: str, credentials: str | None = None) -> int:
-    request = urllib.request.Request(url, data=b"{}", headers={"Content-Type": "application/json"})
+def status(url: str, credentials: str | None = None, body: bytes | None = b"{}") -> int:
+    request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})
     if credentials is not None:
         request.add_header("Authorization", f"Basic {base64.b64encode(credentials.encode()).decode()}")
     try:
@@ -100,11 +100,13 @@ def test_both_servers_demand_the_account_and_our_own_clients_give_it(
     guarded: tuple[Path, Services], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, services = guarded
-    prefect = f"{services.prefect_url}/api/flow_runs/filter"
+    prefect = f"{services.prefect_url}/api/admin/version"
     mlflow = f"{services.mlflow_url}/api/2.0/mlflow/experiments/create"
-    assert status(prefect) == status(mlflow) == 401
-    assert status(prefect, "ada:wrong-password") == status(mlflow, "ada:wrong-password") == 401
-    assert status(prefect, f"ada:{PASSWORD}") == 403, "no token against cross-site requests"
+    assert status(prefect, body=None) == status(mlflow) == 401
+    assert status(prefect, "ada:wrong-password", body=None) == status(mlflow, "ada:wrong-password") == 401
+    assert status(prefect, f"ada:{PASSWORD}", body=None) == 200
+    changing = f"{services.prefect_url}/api/flow_runs/filter"
+    assert status(changing, f"ada:{PASSWORD}") == 403, "no token against cross-site requests"
     # registering the deployments and seeing the worker's heartbeat was `up` itself
     found = account(root)
     assert found is not None
