@@ -25,6 +25,7 @@ from pipelines.recipe.tables import PLAIN
 from pipelines.task_families import Task, TaskFamily
 from pipelines.task_families.labelled_tables import MAIN
 from pipelines.training.assembly.assemble import assemble
+from pipelines.training.loop.calibration import StageCalibration
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from tests.shared_folders import share_compiled, shared_folder
@@ -177,9 +178,13 @@ def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
 
 def start_of(job: Job) -> dict[str, Tensor]:
     """The weights from which the stage of `job` began."""
-    task = None
-    if not job.stage.kind.reads_plain_text:
-        rows = parquet.read_table(job.tables["train"]).to_pylist()
-        task = Task(job.family, tuple(job.family.labels(rows)))
+    tasks: dict[str, Task | None] = {}
+    for name, view in line_views(job.stage).items():
+        plain = view.kind.reads_plain_text
+        rows = [] if plain else parquet.read_table(job.tables["train"]).to_pylist()
+        tasks[name] = None if plain else Task(job.family, tuple(job.family.labels(rows)))
+    tokenizer = open_tokenizer(job.out)
+    calibration = StageCalibration(job, tasks, tokenizer) if job.stage.compression else None
     lightning.seed_everything(job.seed, verbose=False)
-    return dict(assemble(job.stage, job.start, open_tokenizer(job.out), {"": task}, "cpu", job.features).state_dict())
+    network = assemble(job.stage, job.start, tokenizer, tasks, "cpu", job.features, calibration)
+    return dict(network.state_dict())
