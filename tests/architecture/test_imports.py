@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.named_tables import named_tables
 from tests.steps import ROOT
 
 HEAVY = ("torch", "transformers", "prefect", "mlflow", "great_expectations", "dvc", "pandas", "sklearn", "onnxruntime")
 PLAN = """
+import json, sys
 from pathlib import Path
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.load import Library
@@ -22,10 +24,8 @@ from pipelines.recipe.profiles import smoke
 from pipelines.task_families import TaskFamily
 import tasks.datasets.planning, tasks.datasets.prepared
 library = Library(Path("recipes"))
-tables = ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
-named = {"pairs": "pair_classification", "similarity": "pair_regression"}
+tables, named = json.loads(sys.argv[1])
 families = {name: TaskFamily.model_validate(family) for name, family in named.items()}
-tables += tuple(f"{name}.{part}" for name in named for part in ("train", "validation", "test"))
 data = {n: DataSource(digest=n, path=n) for n in tables}
 for name in library.names():
     plan(smoke(library.load(name)), library, data, families=families)
@@ -47,17 +47,20 @@ def test_import_contracts_hold() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def imported(code: str) -> set[str]:
+def imported(code: str, *arguments: str) -> set[str]:
     """The heavy packages that running `code` in a new process imports."""
     code = f"{code}\nimport json, sys\nprint('\\n' + json.dumps(sorted(set({HEAVY!r}) & set(sys.modules))))"
     environment = {**os.environ, "CURSUS_ROOT": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
 def test_planning_starts_nothing_heavy() -> None:
-    assert imported(PLAN) == set(), "a plan is made, and a cached run ended, before these are paid for"
+    assert imported(PLAN, json.dumps(named_tables())) == set(), (
+        "a plan is made, and a cached run ended, before these are paid for"
+    )
 
 
 @pytest.mark.parametrize(

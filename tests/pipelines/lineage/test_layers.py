@@ -16,6 +16,7 @@ from typing import TypeAlias
 import pytest
 
 from pipelines.lineage.source import closure
+from tests.named_tables import named_tables
 from tests.steps import ROOT
 
 TRAINING = """
@@ -99,10 +100,8 @@ from pipelines.recipe.plan import plan
 from pipelines.task_families import TaskFamily
 
 library = Library(Path("recipes"))
-tables = ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
-named = {"pairs": "pair_classification", "similarity": "pair_regression"}
+tables, named = json.loads(sys.argv[1])
 families = {name: TaskFamily.model_validate(family) for name, family in named.items()}
-tables += tuple(f"{name}.{part}" for name in named for part in ("train", "validation", "test"))
 data = {name: DataSource(digest=name, path=name) for name in tables}
 
 def modules(value):
@@ -158,7 +157,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Plans:
         shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
     edits = {**NOTHING_TRAINED, **{name: edit for name, (edit, _) in ONLY_ITS_USERS.items()}}
     done = subprocess.run(
-        [sys.executable, "-c", PLANS],
+        [sys.executable, "-c", PLANS, json.dumps(named_tables())],
         cwd=copy,
         env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
         input="".join(json.dumps(edit) + "\n" for edit in edits.values()),
