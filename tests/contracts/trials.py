@@ -45,13 +45,25 @@ def recipes() -> dict[str, Recipe]:
 
 @cache
 def stages() -> dict[str, Stage]:
-    """`recipe/stage` → stage, of all recipes; without those that read tasks or corpora of one dataset."""
-    return {
+    """`recipe/stage` → stage, of all recipes; without those that read, or judge what reads, tasks or corpora of one
+    dataset."""
+    everywhere = {
         f"{name}/{stage}": value
         for name, recipe in recipes().items()
         for stage, value in recipe.stages.items()
         if {word for view in line_views(value).values() for word in view.corpus} <= {*PLAIN, MAIN}
     }
+    return {
+        name: stage
+        for name, stage in everywhere.items()
+        if not stage.kind.judges or set(subjects_of(name, stage)) <= everywhere.keys()
+    }
+
+
+def subjects_of(name: str, stage: Stage) -> tuple[str, ...]:
+    """`recipe/stage` of what the stage `name` starts from."""
+    starts = stage.start if isinstance(stage.start, tuple) else (stage.start,)
+    return tuple(one if "/" in one else f"{name.partition('/')[0]}/{one}" for one in starts if isinstance(one, str))
 
 
 def parts_of(stage: Stage) -> set[Part]:
