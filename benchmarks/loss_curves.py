@@ -87,7 +87,7 @@ def _train(loop: Loop, stages: Stages, name: str) -> None:
 def _rows(job: Job, into: Path) -> str:
     """Write the rows that a job reads, before masking; returns the file."""
     assert job.start is not None
-    batches = batches_of(job, None, open_tokenizer(job.start))
+    (batches,) = batches_of(job, {"": None}, open_tokenizer(job.start)).lines
     read = [row for step in range(len(batches)) for row in batches[step][Field.ORIGINAL_IDS].tolist()]
     into.write_text(json.dumps(read), encoding="utf-8")
     return str(into)

@@ -156,7 +156,7 @@ def _taken(setting: Setting, name: str, system: System, text: dict[str, Path]) -
         "curve": str(stages.folder / "curve.jsonl"), **system.settings,
     }  # fmt: skip
     if settings.get("task") == "spans":
-        batches = batches_of(job, None, open_tokenizer(initial))
+        (batches,) = batches_of(job, {"": None}, open_tokenizer(initial)).lines
         made = [batches.batch(step) for step in range(4 if setting.quick else 64)]  # type: ignore[union-attr]
         rows = {
             key: [row for one in made for row in one[name].tolist()]

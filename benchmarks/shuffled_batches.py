@@ -100,7 +100,7 @@ def training_step(stage: Any, tokenizer: Any, held: list[dict[str, Any]]) -> Cal
     """The step of a plain loop with the stage's network, on batches held in memory."""
     import torch
 
-    network = assemble(stage, None, tokenizer, None, "cpu")
+    network = assemble(stage, None, tokenizer, {"": None}, "cpu")
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=True)
     needed = frozenset().union(*(objective.needs_signals for objective in stage.objective))
 

@@ -31,11 +31,11 @@ def main(order: Path) -> int:
     torch.set_num_threads(job.runtime.threads)
     assert job.start is not None and stage.head is not None
     tokenizer = open_tokenizer(job.start)
-    network = assemble(stage, job.start, tokenizer, None, job.runtime.accelerator)
+    network = assemble(stage, job.start, tokenizer, {"": None}, job.runtime.accelerator)
     set_dropout(network, stage.dropout)
     for one in installed_accelerators():  # a stage's network has them; only the loop is to differ
         one.accelerate([network], (job.cache or job.out) / COMPILED)
-    batches = batches_of(job, None, tokenizer)
+    (batches,) = batches_of(job, {"": None}, tokenizer).lines
     matrices = [one for one in network.parameters() if one.ndim > 1]
     others = [one for one in network.parameters() if one.ndim <= 1]
     groups: list[dict[str, Any]] = [

@@ -41,7 +41,7 @@ CASES = {
         (
             ":10: ",
             "the embedding languages reads the channel 'languages', which no annotation of this stage makes",
-            "annotations that can: languages, lexicon, word_column",
+            "annotations that can: languages, languages_by_script, lexicon, word_column",
         ),
     ),
     "a channel whose values exceed its table": Refused(

@@ -8,9 +8,9 @@ import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
-from pipelines.recipe import plan as planning
 from pipelines.recipe.plan import Step
 from pipelines.recipe.problems import Setting
+from pipelines.recipe.stage_parts import modules_of
 from tests.pipelines.recipe.test_bad_recipes import GOOD
 from tests.steps import library_of, plan_of
 
@@ -43,7 +43,7 @@ def test_a_file_that_an_attack_reads_is_known_by_its_content(tmp_path: Path) -> 
 
 def test_the_code_of_an_attack_is_code_of_the_stage_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "words.tsv").write_text("big\tlarge\n")
-    modules = planning._modules(report(tmp_path, tmp_path / "words.tsv").stage)
+    modules = modules_of(report(tmp_path, tmp_path / "words.tsv").stage)
     assert {"pipelines.judging.attacks.synonyms", "pipelines.judging.attacks.letter_case"} <= set(modules)
     assert "pipelines.judging.attacks.homophones" not in modules
 
