@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from flows.process.execute import SERVER_GONE
-from tasks.servers.temporary_server import APPLICATION, DIED_STARTING
+from tasks.servers.prefect_application import FACTORY
+from tasks.servers.temporary_server import DIED_STARTING
 from tests.steps import ROOT
 
 ALONE = """
@@ -56,7 +57,7 @@ def test_a_server_killed_while_it_starts_is_told_at_once(checkout: Path, environ
         def started() -> bool:
             for child in psutil.Process(running.pid).children(recursive=True):
                 with suppress(psutil.Error):
-                    if APPLICATION in child.cmdline():
+                    if FACTORY in child.cmdline():
                         found.append(child)
             return bool(found) or running.poll() is not None
 

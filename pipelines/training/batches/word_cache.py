@@ -136,14 +136,19 @@ def _expression(description: dict[str, Any]) -> str | None:
         return None
     if first["type"] == "ByteLevel":
         return BYTE_LEVEL if first["use_regex"] and description["pre_tokenizer"] is first else None
-    if first["type"] not in SPLITS_AT_SPACES or any(
-        one["type"] not in SPLITS_FURTHER or one.get("prepend_scheme") == "first" for one in others
-    ):
+    if first["type"] not in SPLITS_AT_SPACES or not all(_stays_within_words(one) for one in others):
         return None
     if first["type"] != "BertPreTokenizer" or not kinds <= PER_CHARACTER:
         return SPACED
     single = IDEOGRAPHS if any(one.get("handle_chinese_chars") for one in normalizers) else ""
     return rf"[^\s{SIGNS}{single}]+|[{SIGNS}]+" + (f"|[{single}]" if single else "")
+
+
+def _stays_within_words(pre_tokenizer: dict[str, Any]) -> bool:
+    """Whether a pre-tokenizer behind one that splits at spaces treats each word regardless of those around it."""
+    if pre_tokenizer["type"] == "ByteLevel":  # rewrites bytes, and neither splits nor adds a space
+        return not (pre_tokenizer["use_regex"] or pre_tokenizer["add_prefix_space"])
+    return pre_tokenizer["type"] in SPLITS_FURTHER and pre_tokenizer.get("prepend_scheme") != "first"
 
 
 def _parts(component: dict[str, Any] | None, key: str) -> list[dict[str, Any]]:
