@@ -41,10 +41,10 @@ help: ## this list
 run: $(STAMP)-run $(if $(filter minilm,$(START)),$(STAMP)-minilm) ## raw text to a model [BUDGET=] [START=] [DATA=]
 	@$(BIN)/cursus run $(RUN)
 
-test: $(STAMP)-test ## the whole test suite, two tests at a time (12 minutes) [JOBS=2]
+test: $(STAMP)-test ## the whole test suite, two tests at a time [JOBS=2]
 	@$(PYTEST)
 
-test-fast: $(STAMP)-test ## without servers, browsers, clusters, launchers, DVC and faults (4 minutes) [JOBS=2]
+test-fast: $(STAMP)-test ## without servers, browsers, clusters, launchers, DVC and faults [JOBS=2]
 	@$(PYTEST) -m 'not slow_tier'
 
 mutants: $(STAMP)-test ## known mistakes, made one by one in a copy: the tests must see each of them

@@ -247,7 +247,7 @@ app.add_typer(store_app, name="store", rich_help_panel="Look")
 @handle_errors
 def up(
     host: Annotated[
-        str, typer.Option(help="The address to listen on; other than loopback only with an account (docs/servers.md).")
+        str, typer.Option(help="The address to listen on; 0.0.0.0 for other machines, too (docs/servers.md).")
     ] = "127.0.0.1",
 ) -> None:
     """Start the Prefect server, a worker and the MLflow UI on this machine, and print their addresses."""

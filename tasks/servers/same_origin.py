@@ -73,5 +73,5 @@ def is_allowed_host(host: str, names: frozenset[str]) -> bool:
 def own_names() -> frozenset[str]:
     """The names of this machine that a browser may use."""
     listed = os.environ.get(ALLOWED_HOSTS, "").split(",")
-    names = {"localhost", socket.gethostname(), socket.getfqdn(), *(name.strip() for name in listed)}
+    names = {"localhost", socket.gethostname(), *(name.strip() for name in listed)}
     return frozenset(name.lower() for name in names if name)
