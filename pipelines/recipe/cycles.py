@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.starts import Untrained
 
 
 def circular_stages(recipe: Recipe) -> tuple[str, str, str] | None:
-    """Stage, key and message of the first circle of stages of a recipe; None where there is none."""
-    finished = set[str]()
-    for name in recipe.stages:
-        if (circle := _circle(recipe, name, {}, finished)) is not None:
-            return circle
-    return None
-
-
-def _circle(recipe: Recipe, name: str, path: dict[str, str], finished: set[str]) -> tuple[str, str, str] | None:
-    """Depth-first search from a stage. `path`: stages on the way here, and the key by which each needs the next."""
-    for key, needed in _needs(recipe.stages[name]):
-        if needed not in recipe.stages or needed in finished:
-            continue
-        if needed in path or needed == name:
-            names = [*path, name]
-            circle = [*names[names.index(needed) :], needed]
-            return name, key, f"circular stages: {' → '.join(circle)}; each would need the result of the next"
-        if (circle_below := _circle(recipe, needed, {**path, name: key}, finished)) is not None:
-            return circle_below
-    finished.add(name)
+    """Stage, key and message of a circle of stages of a recipe, from its first stage on; None where there is none."""
+    needs = {name: {needed: key for key, needed in _needs(stage)} for name, stage in recipe.stages.items()}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        circle = error.args[1][:0:-1]  # each needs the next; the sorter says who is needed first, and repeats one
+        first = min(range(len(circle)), key=lambda at: list(recipe.stages).index(circle[at]))
+        circle = [*circle[first:], *circle[:first], circle[first]]
+        message = f"circular stages: {' → '.join(circle)}; each would need the result of the next"
+        return circle[0], needs[circle[0]][circle[1]], message
     return None
 
 
