@@ -149,16 +149,9 @@ def _signals_of_declared(signals: Callable[..., dict[Signal, Any]]) -> Callable[
 def _answer_from_declared(answer: Callable[..., list[Answer]]) -> Callable[..., list[Answer]]:
     """`answer` with batches that refuse fields which the head does not declare."""
 
-    def read(
-        self: Head,
-        network: PreTrainedModel,
-        encoded: EncodedExamples,
-        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
-        task: Task,
-        tokenizer: PreTrainedTokenizerFast,
-    ) -> list[Answer]:
+    def read(self: Head, network: Any, encoded: Any, outputs: Iterable[tuple[Any, Batch, Any]], *rest: Any) -> Any:
         declared = ((items, _declared(self, batch), signals) for items, batch, signals in outputs)
-        return answer(self, network, encoded, declared, task, tokenizer)
+        return answer(self, network, encoded, declared, *rest)
 
     return read
 
