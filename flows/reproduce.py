@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prefect import flow
-from prefect.artifacts import create_table_artifact
 from prefect.runtime import flow_run
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,6 +21,7 @@ from pipelines.recipe.plan import Plan
 from pipelines.recipe.schema import Recipe
 from tasks.datasets.lock import shared_data_lock
 from tasks.datasets.planning import store_folder
+from tasks.display.artifacts import ARTIFACTS
 from tasks.display.progress import TerminalProgress
 from tasks.environment import project_root, state_folder
 from tasks.launchers.settings import TrainingSettings, load_training
@@ -142,4 +142,5 @@ def _show(result: Reproduction) -> None:
         {"stage": one.stage, "recorded": one.fingerprint[:12], "outcome": one.outcome, "why": "; ".join(one.reasons)}
         for one in result.stages
     ]
-    create_table_artifact(rows, key="reproduction", description=result.sentence)
+    ARTIFACTS.table("reproduction", rows, result.sentence)
+    ARTIFACTS.flush()

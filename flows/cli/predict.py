@@ -87,7 +87,10 @@ def _folder(root: Path, model: str | None) -> Path:
     from tasks.models.ancestry import latest_model, resolve
 
     if model is not None and Path(model).is_dir():
+        from pipelines.models.oversized import refuse_oversized
+
         refuse_unsafe(Path(model))
+        refuse_oversized(Path(model))
         return Path(model)
     store = Store(store_folder(root))
     return store.find(resolve(root, store, model)[1] if model else latest_model(root)).folder

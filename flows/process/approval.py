@@ -18,6 +18,7 @@ from prefect.input.run_input import keyset_from_base_key
 from prefect.runtime import flow_run
 from pydantic import Field, ValidationError
 
+from pipelines.safety.markdown import inert
 from tasks.decisions.record import ManualDecision, Promotion
 from tasks.promotion.page import promotion_markdown
 
@@ -62,7 +63,8 @@ def await_decision(promotion: Promotion, page: Path, wait_hours: float) -> Manua
             return None
         except ValidationError as error:
             first = error.errors()[0]
-            text = f"**Rejected: {first['loc'][0]}: {first['msg']}**\n\n{promotion_markdown(promotion, page)}"
+            problem = inert(f"Rejected: {first['loc'][0]}: {first['msg']}")
+            text = f"**{problem}**\n\n{promotion_markdown(promotion, page)}"
     return None
 
 

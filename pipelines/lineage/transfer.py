@@ -18,6 +18,7 @@ from pipelines.lineage.disk import atomic_write, unique_temporary_path
 from pipelines.lineage.fingerprint import fingerprint
 from pipelines.lineage.provenance import RECORD, Provenance, is_fingerprint
 from pipelines.lineage.store import Store, require_space
+from pipelines.safety.model_folders import UnsafeFolderError, check_model_folder
 
 READABLE = (".json", ".jsonl", ".onnx", ".parquet", ".safetensors", ".txt")
 """Suffixes of the files in an artifact. None of these formats can hold code; a pickle can, under any name."""
@@ -129,4 +130,9 @@ def _verified(incoming: Store, name: str, source: Path) -> Provenance:
     files = {path.relative_to(artifact.folder).as_posix() for path in artifact.folder.rglob("*") if path.is_file()}
     if record.fingerprint != name or fingerprint(record.identity) != name or files != {*record.files, RECORD}:
         raise StoreError(f"{source}: {name}: is not what its record says; nothing was imported")
+    try:
+        check_model_folder(artifact.folder)
+    except UnsafeFolderError as error:
+        reason = str(error).removeprefix(f"{incoming.root}/")
+        raise StoreError(f"{source}: {reason}; nothing was imported") from None
     return record

@@ -7,9 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from pipelines.components import discover
 from pipelines.errors import RecipeError
 from pipelines.models.untrusted import WEIGHTS, refuse_unsafe, safetensors_header
+from pipelines.parts.architectures import Architecture
 from pipelines.parts.backbones import Backbone
 
 PACKAGE = "package:"
@@ -43,14 +46,16 @@ def backbone_of(reference: str) -> Backbone:
     match its configuration.
     """
     folder = resolve_checkpoint(reference)
-    try:
-        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise RecipeError(f"checkpoint {reference!r}: {folder / 'config.json'} is not JSON ({error})") from None
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     discover(Backbone.__module__)
     members = [member for _, member in sorted(Backbone.members.items()) if issubclass(member, Backbone)]
     recognised = (member.recognise(config) for member in members)
-    backbone = next((one for one in recognised if one is not None), None)
+    try:
+        backbone = next((one for one in recognised if one is not None), None)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise RecipeError(f"checkpoint {reference!r}: {folder / 'config.json'}: {where}: {first['msg']}") from None
     if backbone is None:
         known = ", ".join(kind.label for member in members for kind in member.variants())
         raise RecipeError(
@@ -90,24 +95,23 @@ def _downloaded(reference: str) -> Path | None:
 
 
 def _check_shapes(reference: str, folder: Path, config: dict[str, Any]) -> None:
-    """Check that some matrix has one row per entry of the vocabulary whose size config.json states."""
+    """Check that some matrix has one row per entry of each table whose size config.json states."""
     path = folder / WEIGHTS
     if not path.exists():
         raise RecipeError(
             f"checkpoint {reference!r}: no {WEIGHTS} in {folder}; only safetensors are read, in one file: load the "
-            "model and "
-            "save it again with save_pretrained"
+            "model and save it again with save_pretrained"
         )
-    try:
-        header = safetensors_header(path)
-        shapes = {name: tuple(entry["shape"]) for name, entry in header.items() if name != "__metadata__"}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RecipeError(f"checkpoint {reference!r}: {path} is damaged or not a safetensors file ({error})") from None
-    words = config.get("vocab_size")
-    if words is not None and not any(len(shape) == 2 and shape[0] == words for shape in shapes.values()):
-        largest = max(shapes, key=lambda name: shapes[name][0] if len(shapes[name]) == 2 else 0)
-        raise RecipeError(
-            f"checkpoint {reference!r}: config.json states a vocabulary of {words}, and no matrix in {WEIGHTS} has as "
-            "many "
-            f"rows ({largest} is {shapes[largest]}): the two do not belong together"
-        )
+    header = safetensors_header(path)
+    shapes = {name: tuple(entry["shape"]) for name, entry in header.items() if name != "__metadata__"}
+    kind = Architecture.of(config)
+    tables = {"vocab_size": "a vocabulary"} | ({kind.positions: "positions"} if kind and kind.positions else {})
+    for key, title in tables.items():
+        rows = config.get(key)
+        if rows is not None and not any(len(shape) == 2 and shape[0] == rows for shape in shapes.values()):
+            largest = max(shapes, key=lambda name: shapes[name][0] if len(shapes[name]) == 2 else 0, default=None)
+            seen = "it holds no tensors" if largest is None else f"{largest} is {shapes[largest]}"
+            raise RecipeError(
+                f"checkpoint {reference!r}: config.json states {title} of {rows}, and no matrix in {WEIGHTS} has as "
+                f"many rows ({seen}): the two do not belong together"
+            )

@@ -87,11 +87,11 @@ def prepare_dataset(dataset: str, root: Path, on_step: Callable[[str], None] | N
 
 def verdict_page(verdict: dict[str, Any], root: Path) -> str:
     """The verdict as Markdown: one row per table, then every failed expectation with its rows."""
-    lines = [f"# {verdict['dataset']}: {'all expectations met' if verdict['success'] else 'rejected'}", ""]
+    lines = [f"# {inert(verdict['dataset'])}: {'all expectations met' if verdict['success'] else 'rejected'}", ""]
     lines += ["| table | expectations | failed | of these, warnings only |", "|---|---|---|---|"]
     for name, table in verdict["tables"].items():
         failed = [entry["severity"] for entry in table["expectations"] if not entry["success"]]
-        lines.append(f"| {name} | {len(table['expectations'])} | {len(failed)} | {failed.count('warning')} |")
+        lines.append(f"| {inert(name)} | {len(table['expectations'])} | {len(failed)} | {failed.count('warning')} |")
     for name, table in verdict["tables"].items():
         for entry in table["expectations"]:
             if not entry["success"]:
@@ -99,7 +99,7 @@ def verdict_page(verdict: dict[str, Any], root: Path) -> str:
                 seen = entry["trouble"] or f"{entry['unexpected_count']:,} documents, value {entry['observed']}"
                 lines += [
                     "",
-                    f"**{name}: {entry['expectation']}**{about}: {entry['meaning']}",
+                    f"**{inert(name)}: {inert(entry['expectation'])}**{about}: {inert(entry['meaning'])}",
                     "",
                     f"Observed: {inert(seen)}",
                     "",

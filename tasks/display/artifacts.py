@@ -1,5 +1,5 @@
 """Artifacts of runs in Prefect's UI: progress, links, tables. Published by a thread, so that no caller waits for the
-server.
+server. Prefect shows descriptions and the cells of tables as Markdown, too: what they say is escaped here.
 
 While the server is unavailable, only the latest version of each artifact is kept: a progress bar needs no history. What
 cannot be published in the end is missing from Prefect's page and from nowhere else.
@@ -18,6 +18,7 @@ from uuid import UUID
 
 from prefect.runtime import flow_run, task_run
 
+from pipelines.safety.markdown import inert
 from pipelines.safety.redaction import redacted
 
 PATIENCE = 5.0
@@ -60,19 +61,20 @@ class ArtifactPublisher:
         self._put(key, "progress", percent, description)
 
     def text(self, key: str, words: str, description: str) -> None:
-        """Publish a page of Markdown."""
-        self._put(key, "markdown", words, description)
+        """Publish a page of Markdown, whose texts from datasets have been escaped."""
+        self._put(key, "markdown", redacted(words), description)
 
     def link(self, key: str, address: str, text: str, description: str) -> None:
         """Publish a link."""
-        self._put(key, "markdown", f"[{text}]({address})", description)
+        self._put(key, "markdown", redacted(f"[{inert(text)}](<{address}>)"), description)
 
     def table(self, key: str, rows: Sequence[Mapping[str, Any]], description: str) -> None:
         """Publish a table; each row maps columns to values."""
-        self._put(key, "table", json.dumps(list(rows)), description)
+        shown = [{inert(name): _cell(value) for name, value in row.items()} for row in rows]
+        self._put(key, "table", json.dumps(shown), description)
 
     def _put(self, key: str, kind: str, data: Any, description: str) -> None:
-        data, description = redacted(data) if isinstance(data, str) else data, redacted(description)
+        description = inert(redacted(description))
         flow, step = (str(run.id) if run.id else None for run in (flow_run, task_run))
         with self._changed:
             self._waiting[flow, key] = PrefectArtifact(key, kind, data, description, flow, step)
@@ -121,6 +123,11 @@ class ArtifactPublisher:
             "task_run_id": artifact.task_run_id,
         }
         self._created[identity] = client.create_artifact(ArtifactCreate.model_validate(value)).id
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a table: numbers as they are, everything else as text, redacted before JSON escapes its characters."""
+    return value if value is None or isinstance(value, (int, float)) else inert(redacted(str(value)))
 
 
 ARTIFACTS = ArtifactPublisher()

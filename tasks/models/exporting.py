@@ -47,7 +47,10 @@ def source_of(root: Path, model: str, task: str | None, scratch: Path) -> Source
     and RecipeError for a folder that holds code or pickles, or where no or several tasks match.
     """
     if Path(model).is_dir():
+        from pipelines.models.oversized import refuse_oversized
+
         refuse_unsafe(Path(model))
+        refuse_oversized(Path(model))
         return _of_task(Source(Path(model), model, "", {}), task, scratch)
     store = Store(store_folder(root))
     artifact = store.find(resolve(root, store, model)[1])

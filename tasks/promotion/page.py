@@ -26,11 +26,14 @@ def promotion_markdown(promotion: Promotion, page: Path | None) -> str:
     lines = [
         f"# {promotion.verdict}",
         "",
-        f"**{promotion.model}**: the candidate {promotion.candidate.label} {promotion.candidate.fingerprint[:8]} "
-        f"against {opponent}, on {promotion.test_examples}.",
+        f"**{inert(promotion.model)}**: the candidate {inert(promotion.candidate.label)} "
+        f"{promotion.candidate.fingerprint[:8]} against {inert(opponent)}, on {inert(promotion.test_examples)}.",
         "",
         # a list: the form's window is too narrow for a table
-        *(f"- {one.title} **{one.outcome}**: {one.reason}" for one in sorted(promotion.outcomes, key=_decisive_first)),
+        *(
+            f"- {inert(one.title)} **{one.outcome}**: {inert(one.reason)}"
+            for one in sorted(promotion.outcomes, key=_decisive_first)
+        ),
         "",
     ]
     if (decided := promotion.decision) is not None:

@@ -26,10 +26,12 @@ class MLflowSeveralTasks(PythonModel):
         """Load the served folder. MLflow requires the parameter to have this name."""
         from pipelines.models.extracting import answering_lines
         from pipelines.models.opening import open_lines
+        from pipelines.models.untrusted import refuse_unsafe
         from pipelines.serving.answering.answerer import Answerer
 
         threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
         self.folder = Path(context.artifacts["model"])
+        refuse_unsafe(self.folder)
         opened = open_lines(self.folder, "cpu")
         self.answerers = {
             line: Answerer(self.folder, threads, task=line, opened=opened) for line in answering_lines(self.folder)

@@ -51,8 +51,15 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "theirs"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(BERT))
-    (folder / "tokenizer.json").write_text("{}")
-    save_file({"embeddings.word_embeddings.weight": np.zeros((40, 8), dtype=np.float32)}, folder / "model.safetensors")
+    (folder / "tokenizer.json").write_text(json.dumps({"model": {"type": "WordLevel", "vocab": {"a": 0}}}))
+    tables = {"word": 40, "position": 64}
+    save_file(
+        {
+            f"embeddings.{name}_embeddings.weight": np.zeros((rows, 8), dtype=np.float32)
+            for name, rows in tables.items()
+        },
+        folder / "model.safetensors",
+    )
     return folder
 
 

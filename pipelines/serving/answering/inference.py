@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import DataError
+from pipelines.models.oversized import refuse_oversized
 from pipelines.models.text_network import OutputKind, output_kind, reads_more_than_tokens
+from pipelines.models.untrusted import refuse_unsafe
 from pipelines.networks.folder import ONNX, SAFETENSORS, read_json
 from pipelines.networks.text_encoder import TextEncoder
 from pipelines.serving.exported import EXPORT, open_export
@@ -40,9 +42,10 @@ class Predictor(Protocol):
 def load_predictor(folder: Path, threads: int = 1) -> Predictor:
     """The classifier in `folder`, computed on `threads` CPU threads; by its head, where no runtime can serve it.
 
-    Raises DataError when the folder lacks its configuration, its tokenizer, or weights that can be read safely, and
-    when it was exported for a runtime that is not installed here.
+    Raises RecipeError for a folder that must not be opened, and DataError when it lacks its configuration, its
+    tokenizer, or weights that can be read safely, and when it was exported for a runtime that is not installed here.
     """
+    _refuse(folder)
     encoder, labels = TextEncoder(folder), _labels(folder)
     if reads_more_than_tokens(folder):
         from pipelines.serving.answering.head_classifier import HeadClassifier
@@ -54,10 +57,16 @@ def load_predictor(folder: Path, threads: int = 1) -> Predictor:
 
 
 def load_vectors(folder: Path, threads: int = 1) -> VectorEncoder:
-    """The vector encoder in `folder`, computed on `threads` CPU threads. Raises DataError as `load_predictor` does."""
+    """The vector encoder in `folder`, computed on `threads` CPU threads. Raises errors as `load_predictor` does."""
+    _refuse(folder)
     if output_kind(folder) is not OutputKind.VECTOR:
         raise DataError(f"{folder}: a model that answers a task, not a vector encoder; open it with load_predictor")
     return VectorEncoder(TextEncoder(folder), open_compute(folder, threads))
+
+
+def _refuse(folder: Path) -> None:
+    refuse_unsafe(folder)
+    refuse_oversized(folder)
 
 
 def open_compute(folder: Path, threads: int) -> Compute:

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from pipelines.errors import StoreError
 from pipelines.lineage.fingerprint import fingerprint
@@ -24,11 +26,13 @@ from pipelines.lineage.upkeep import flaws, lineage_of, remove, unneeded
 DAY = 24 * 60 * 60.0
 
 
-def publish(store: Store, stage: str, age_in_days: float = 0, **parents: str) -> str:
-    """An artifact with one file of weights; its fingerprint."""
+def publish(store: Store, stage: str, age_in_days: float = 0, config: str = "{}", **parents: str) -> str:
+    """An artifact with weights and a configuration; its fingerprint."""
     identity = {"stage": stage, "parents": parents}
     name = fingerprint(identity)
-    (store.workspace(name) / "model.safetensors").write_bytes(stage.encode() * 100)
+    weights = np.frombuffer(stage.encode() * 100, dtype=np.uint8)
+    save_file({"weights": weights}, store.workspace(name) / "model.safetensors")
+    (store.workspace(name) / "config.json").write_text(config)
     store.publish(
         Provenance(
             fingerprint=name, recipe="regime", stage=stage, kind="pretrain", seed=0, identity=identity, parents=parents,
@@ -110,6 +114,14 @@ def test_a_model_travels_with_all_it_was_made_from(store: Store, family: dict[st
     export_artifacts(store, [family["classify"]], tmp_path / "alone.tar")
     with pytest.raises(StoreError, match=r"its start \w{12} is neither in the file nor in the store"):
         import_artifacts(Store(tmp_path / "third"), tmp_path / "alone.tar")
+
+
+def test_a_model_that_no_machine_holds_is_not_imported(store: Store, tmp_path: Path) -> None:
+    large = publish(store, "large", config='{"hidden_size": 1000000000}')
+    export_artifacts(store, [large], tmp_path / "large.tar")
+    with pytest.raises(StoreError, match=rf"{large}/config.json: hidden_size is 1,000,000,000.*nothing was imported"):
+        import_artifacts(Store(tmp_path / "other"), tmp_path / "large.tar")
+    assert list((tmp_path / "other").iterdir()) == []
 
 
 class Harmful:
@@ -205,6 +217,6 @@ def test_a_record_that_is_not_of_its_name_is_refused(store: Store, family: dict[
     }
     with pytest.raises(StoreError, match="is not what its record says"):
         import_artifacts(Store(tmp_path / "other"), tar_of(tmp_path / "forged.tar", files))
-    (tmp_path / "cut.tar").write_bytes((tmp_path / "one.tar").read_bytes()[:1500])
+    (tmp_path / "cut.tar").write_bytes((tmp_path / "one.tar").read_bytes()[:2000])
     with pytest.raises(StoreError, match="not a whole tar file of artifacts"):
         import_artifacts(Store(tmp_path / "other"), tmp_path / "cut.tar")

@@ -18,10 +18,17 @@ BERT: dict[str, Any] = {"model_type": "bert", "vocab_size": 40, "hidden_size": 8
 
 
 def checkpoint(folder: Path, config: dict[str, Any], rows: int = 40, weights: str = "model.safetensors") -> Path:
-    """A Hugging Face folder with one matrix of `rows` words."""
+    """A Hugging Face folder with a matrix of `rows` words, and one of its positions."""
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    save_file({"embeddings.word_embeddings.weight": np.zeros((rows, 8), dtype=np.float32)}, folder / weights)
+    tables = {"word": rows, "position": 64}
+    save_file(
+        {
+            f"embeddings.{name}_embeddings.weight": np.zeros((size, 8), dtype=np.float32)
+            for name, size in tables.items()
+        },
+        folder / weights,
+    )
     return folder
 
 
@@ -47,7 +54,13 @@ def test_a_checkpoint_that_fits_is_taken(tmp_path: Path) -> None:
             BERT,
             50,
             {},
-            ("config.json states a vocabulary of 40, and no matrix in model.safetensors has as many", "(50, 8)"),
+            ("config.json states a vocabulary of 40, and no matrix in model.safetensors has as many", "(64, 8)"),
+        ),
+        (
+            {**BERT, "max_position_embeddings": 90},
+            40,
+            {},
+            ("config.json states positions of 90, and no matrix in model.safetensors has as many rows",),
         ),
         ({**BERT, "model_type": "mamba"}, 40, {}, ("the architecture 'mamba' is not supported; supported: ", "bert")),
         (BERT, 40, GPT, ("the backbone of the checkpoint is transformer bert, 64 positions", "remove backbone")),
@@ -59,7 +72,14 @@ def test_a_checkpoint_that_fits_is_taken(tmp_path: Path) -> None:
             ("permuted_lm needs a backbone that is two_stream, and this one (transformer bert)", "transformer xlnet"),
         ),
     ],
-    ids=["weights of another", "architecture unknown", "body of another", "rows too long", "body without an ability"],
+    ids=[
+        "weights of another",
+        "positions of another",
+        "architecture unknown",
+        "body of another",
+        "rows too long",
+        "body without an ability",
+    ],
 )
 def test_a_checkpoint_of_another_shape_is_refused(
     config: dict[str, Any], rows: int, parts: dict[str, str], says: tuple[str, ...], tmp_path: Path
