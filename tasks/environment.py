@@ -8,6 +8,8 @@ and early. A value that the user has exported always takes precedence.
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -63,10 +65,28 @@ def private_state_folder(root: Path) -> Path:
     return folder
 
 
-def append_privately(file: Path) -> BinaryIO:
-    """Open a file of the state folder to append to it, made if needed; only its owner may read it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    opened = os.fdopen(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
+def keep_private(root: Path) -> None:
+    """Leave everything below the state folder to its owner alone, whatever wrote it and with which umask.
+
+    Prefect, MLflow and DVC write there, too, with modes of their own: DVC's folders are open to all users. Nobody else
+    can enter the state folder meanwhile. Files with several names are those of the store, linked by MLflow's models:
+    they keep the mode they have there.
+    """
+    for folder, folders, files in os.walk(private_state_folder(root)):
+        for name, mode in [*((name, 0o700) for name in folders), *((name, 0o600) for name in files)]:
+            path = os.path.join(folder, name)
+            with suppress(OSError):  # it is gone meanwhile, or belongs to another user
+                status = os.lstat(path)
+                linked = stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink > 1)
+                if status.st_mode & 0o077 and not linked:
+                    os.chmod(path, mode)
+
+
+def append_privately(file: Path, *, anew: bool = False) -> BinaryIO:
+    """Open a file of the state folder to append to it, or to write it `anew`; made if needed, readable by its owner."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | (os.O_TRUNC if anew else 0)
+    opened = os.fdopen(os.open(file, flags, 0o600), "ab")
     os.fchmod(opened.fileno(), 0o600)
     return opened
 

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from pipelines.safety.redaction import redacted_errors
+
 R = TypeVar("R", bound=BaseModel)
 
 
@@ -25,7 +27,8 @@ LAST = FlowOutcome()
 def record_outcome(carry_out: Callable[[], R]) -> R:
     """Return the result of `carry_out`, or raise its error, after storing it in `LAST`."""
     try:
-        result = carry_out()
+        with redacted_errors():
+            result = carry_out()
     except BaseException as error:
         LAST.error = error
         raise

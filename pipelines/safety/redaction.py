@@ -6,6 +6,8 @@ import logging
 import os
 import re
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _NAMES_SECRET = re.compile(
     r"secret|passw|passphrase|token|credential|signature|authorization|auth_string|cookie|^cursus_account$"
@@ -51,6 +53,24 @@ def _secret_values() -> list[str]:
 def _redact_query(match: re.Match[str]) -> str:
     """A query parameter with its value hidden, if its name is that of a secret."""
     return f"{match['before']}{match['key']}={HIDDEN}" if is_secret_name(match["key"]) else match[0]
+
+
+@contextmanager
+def redacted_errors() -> Iterator[None]:
+    """Hide secrets in the message of whatever error leaves the block or the decorated function.
+
+    Prefect records the message of an error as the state of its run, in events too. An error whose message is not made
+    of its arguments is replaced by a RuntimeError.
+    """
+    try:
+        yield
+    except Exception as error:
+        before = str(error)
+        if redacted(before) != before:
+            error.args = tuple(redacted(value) if isinstance(value, str) else value for value in error.args)
+            if redacted(str(error)) != str(error):
+                raise RuntimeError(f"{type(error).__name__}: {redacted(before)}") from None
+        raise
 
 
 class RedactedRecord(logging.LogRecord):

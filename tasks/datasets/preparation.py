@@ -13,18 +13,21 @@ from pipelines.corpora.shards.writing import read_json
 from pipelines.corpora.steps.step import prepared
 from pipelines.errors import QualityError
 from pipelines.safety.markdown import inert
+from pipelines.safety.redaction import redacted_errors
 from tasks.datasets.damage import damaged, discard
 from tasks.datasets.prepared import Prepared, open_prepared, refresh_pin, reproduce
 from tasks.display.artifacts import ARTIFACTS
 
 
 @task(task_run_name="pin {dataset}", cache_policy=NO_CACHE)
+@redacted_errors()
 def pin_dataset(dataset: str, root: Path) -> None:
     """Check sources, code and packages for changes."""
     refresh_pin(dataset, root)
 
 
 @task(task_run_name="reproduce {dataset}", cache_policy=NO_CACHE)
+@redacted_errors()
 def reproduce_dataset(dataset: str, root: Path, on_step: Callable[[str], None] | None = None) -> None:
     """Run the DVC stages that are out of date, calling `on_step` with the name of each.
 
@@ -47,6 +50,7 @@ def reproduce_dataset(dataset: str, root: Path, on_step: Callable[[str], None] |
 
 
 @task(task_run_name="check {dataset}", cache_policy=NO_CACHE)
+@redacted_errors()
 def check_tables(dataset: str, root: Path) -> list[str]:
     """Read every table and delete damaged ones; returns their paths in the dataset's folder."""
     opened = open_prepared(dataset, root)
@@ -60,6 +64,7 @@ def check_tables(dataset: str, root: Path) -> list[str]:
 
 
 @task(task_run_name="describe {dataset}", cache_policy=NO_CACHE)
+@redacted_errors()
 def describe_dataset(dataset: str, root: Path) -> Prepared:
     """Create the Prefect artifacts: row counts of every table, the verdict, links to the Data Docs, and the dataset's
     card."""

@@ -25,7 +25,7 @@ from pipelines.corpora.steps.pin import pin
 from pipelines.corpora.steps.step import TABLES, prepared, table_path
 from pipelines.errors import CursusError, DataError
 from pipelines.task_families.labelled_tables import NAMED
-from tasks.environment import QUIET, state_folder
+from tasks.environment import QUIET, append_privately, state_folder
 
 _STAGE = re.compile(r"^Running stage '(\w+)@")
 _MISTAKE = re.compile(r"^(\w+Error): (.*(?:\n  .*)*)", re.MULTILINE)
@@ -75,11 +75,10 @@ def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = 
     Waits for another `dvc` process on the same checkout. Raises like `prepare`.
     """
     log = state_folder(root) / "logs" / f"data-{dataset}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", f"card@{dataset}"]
     lines: list[str] = []
     with (
-        log.open("w", encoding="utf-8") as record,
+        append_privately(log, anew=True) as record,
         subprocess.Popen(
             command,
             cwd=root,
@@ -92,7 +91,7 @@ def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = 
         ) as process,
     ):
         for line in process.stdout or ():
-            record.write(line)
+            record.write(line.encode())
             record.flush()
             lines.append(line)
             started = _STAGE.match(line)

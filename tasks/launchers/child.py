@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from tasks.environment import append_privately
 from tasks.launchers.environment import training_environment
 from tasks.launchers.following import last_error
 
@@ -31,8 +32,7 @@ class Child:
     ) -> None:
         self.log, self.serves_many, self.grace, self.held = log, serves_many, grace, held
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(held)} if held else {}
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("w", encoding="utf-8") as output:
+        with append_privately(log, anew=True) as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *command],
                 stdin=subprocess.PIPE,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from pathlib import Path
 
 from pipelines.safety.redaction import redact_logs
-from tasks.environment import defaults, private_state_folder
+from tasks.environment import defaults, keep_private, private_state_folder
 
 
 def prepare_environment(root: Path) -> None:
@@ -17,6 +18,9 @@ def prepare_environment(root: Path) -> None:
     Logs hide secrets from here on.
     """
     redact_logs()
+    keep_private(root)
+    atexit.unregister(keep_private)
+    atexit.register(keep_private, root)
     state = private_state_folder(root)
     for name, value in defaults(root).items():
         os.environ.setdefault(name, value)

@@ -16,6 +16,7 @@ from pipelines.recipe.final_models import final_backbone, final_model, lineage_s
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.plan import Plan
 from pipelines.reports.elements.wording import metric_name
+from pipelines.safety.redaction import redacted_errors
 from pipelines.task_families.labelled_tables import MAIN, tasks_in
 from tasks.datasets.prepared import Prepared
 from tasks.display.artifacts import ARTIFACTS
@@ -25,6 +26,7 @@ from tasks.stages.steps import Context
 
 
 @task(name="report", cache_policy=NO_CACHE)
+@redacted_errors()
 def publish_report(
     identifier: str, plan: Plan, prepared: Prepared, started: datetime, seconds: float, context: Context
 ) -> Path:
@@ -48,6 +50,7 @@ def publish_report(
 
 
 @task(name="register", cache_policy=NO_CACHE)
+@redacted_errors()
 def register_models(plan: Plan, context: Context) -> dict[str, str]:
     """Register the execution's final models; returns versions by model name, empty when MLflow does not answer."""
     records = {
@@ -73,6 +76,7 @@ def headline_scores(records: Iterable[Provenance]) -> dict[str, float]:
 
 
 @task(name="scores", cache_policy=NO_CACHE)
+@redacted_errors()
 def show_scores(plan: Plan, context: Context) -> None:
     """Show the score tables in Prefect's UI."""
     for table in score_tables(context.store, plan):

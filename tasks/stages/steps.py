@@ -23,7 +23,7 @@ from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import teacher_role
 from pipelines.recipe.plan import Step
 from pipelines.recipe.starts import Checkpoint
-from pipelines.safety.redaction import redacted
+from pipelines.safety.redaction import redacted, redacted_errors
 from tasks.display.artifacts import ARTIFACTS
 from tasks.display.progress import TerminalProgress
 from tasks.launchers import LauncherSession, resumed_runtime
@@ -57,6 +57,7 @@ class Context:
 
 
 @task(task_run_name="{label}", cache_policy=NO_CACHE)
+@redacted_errors()
 def run_step(label: str, step: Step, threads: int, context: Context) -> None:
     """Compute one step in a training process, and publish its artifact."""
     require_space(context.store.root, SPACE_NEEDED)
@@ -71,6 +72,7 @@ def run_step(label: str, step: Step, threads: int, context: Context) -> None:
 
 
 @task(task_run_name="{label} (cached)", cache_policy=NO_CACHE)
+@redacted_errors()
 def use_cached(label: str, step: Step, artifact: Artifact, context: Context) -> None:
     """Use a finished step from the store, and link it in MLflow so that comparisons include it."""
     context.artifacts[artifact.fingerprint] = artifact

@@ -65,8 +65,9 @@ def load_vectors(folder: Path, threads: int = 1) -> VectorEncoder:
 
 
 def _refuse(folder: Path) -> None:
-    refuse_unsafe(folder)
-    refuse_oversized(folder)
+    if folder.is_dir():  # what is missing is reported where it is read
+        refuse_unsafe(folder)
+        refuse_oversized(folder)
 
 
 def open_compute(folder: Path, threads: int) -> Compute:

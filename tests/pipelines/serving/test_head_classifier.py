@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 
 from pipelines.errors import DataError
 from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.results import SCRATCH
 from pipelines.models.opening import open_model
 from pipelines.models.text_network import output_kind
 from pipelines.recipe.job import Runtime
@@ -46,7 +48,7 @@ def folder(sources: dict[str, DataSource], tables: dict[str, Path], tmp_path_fac
     (step,) = plan_of(library_of(tmp_path_factory.mktemp("recipes"), scripts=RECIPE), "scripts", sources).steps
     job = job_of(step, {}, tables, tmp_path_factory.mktemp("classify"), Runtime())
     run(job)
-    return job.out
+    return shutil.copytree(job.out, tmp_path_factory.mktemp("model") / "served", ignore=lambda *_: [SCRATCH])
 
 
 def test_probabilities_are_those_of_the_network_with_its_channels(folder: Path, tables: dict[str, Path]) -> None:

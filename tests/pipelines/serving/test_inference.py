@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.errors import DataError
+from pipelines.errors import DataError, RecipeError
 from pipelines.serving.answering.inference import load_predictor
 from tests.pipelines.judging.evaluations.conftest import Trained
 from tests.pipelines.judging.evaluations.tiny_classifier import PACKAGES
@@ -71,7 +71,7 @@ def test_unusable_folders_are_refused_with_what_is_wrong(trained: Trained, tmp_p
         load_predictor(folder)
     shutil.copytree(_folders(trained)[0], folder)
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(DataError, match=r"pytorch_model\.bin, a pickle"):
+    with pytest.raises(RecipeError, match=r"pytorch_model\.bin: a pickle"):
         load_predictor(folder)
     (folder / "pytorch_model.bin").unlink()
     with pytest.raises(DataError, match="neither model.onnx nor model.safetensors"):
@@ -90,5 +90,5 @@ def test_weights_that_do_not_fit_are_refused(trained: Trained, tmp_path: Path) -
         load_predictor(folder)
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(DataError, match="cannot be opened as a classifier"):
+    with pytest.raises(RecipeError, match="is damaged or not a safetensors file"):
         load_predictor(folder)
