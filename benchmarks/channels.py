@@ -11,11 +11,12 @@ import pyarrow
 import pyarrow.parquet
 
 from benchmarks.harness.benchmark import Benchmark, Setting
+from benchmarks.harness.miniatures import STEP_TOKENS
 from benchmarks.harness.paced import pace
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.stages import Stages
 from benchmarks.harness.turns import Turns, rate, ratio
-from benchmarks.masked_lm import SIZES, STEP_TOKENS, recipe
+from benchmarks.masked_lm import SIZES, recipe
 from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.task_families.writing_systems import join_words
 from tests.small_corpus import documents, write_tables

@@ -141,7 +141,8 @@ def write_suite(folder: Path) -> tuple[dict[str, str], list[str]]:
     notes: list[str] = []
     params: dict[str, Any] = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     for path in sorted((ROOT / "recipes").glob("*.yaml")):
-        datasets = sorted({claim.data for claim in library.load(path.stem).claims.values()} or {USUAL_DATA})
+        claims = library.load(path.stem).claims.values()
+        datasets = sorted({data for claim in claims for data in claim.datasets} or {USUAL_DATA})
         data = USUAL_DATA if USUAL_DATA in datasets else datasets[0]
         if params["datasets"][data].get("language", "en") != "en":
             notes.append(f"{path.stem} is left out: its data is not in this suite's language")

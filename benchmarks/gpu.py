@@ -128,7 +128,7 @@ def measured_case(
     rows, steps = size.step_tokens // length, size.warm + size.rounds * size.steps
 
     def prepared_rows(rows: int, steps: int) -> Prepared:
-        shape = {"rows": rows, "length": length, "steps": steps, "seed": 0}
+        shape: dict[str, Any] = {"rows": rows, "length": length, "steps": steps, "seed": 0}
         batches = PlainBatches(stream, tokenizer, PackedDocuments(), (TokenMask(rate=RATE),), **shape)
         return Prepared(batches, rows * (round(RATE * length) + 1))
 
@@ -142,7 +142,8 @@ def measured_case(
     )  # fmt: skip
     torch.manual_seed(0)
     config = backbone.config(tokenizer, length)
-    network = MaskedLMHead().build(config, None).to(device).train()
+    network = MaskedLMHead().build(config, None).train()
+    network.to(device)
     begun = {name: value.detach().cpu().clone() for name, value in network.state_dict().items()}
     compiled = device.type == "cuda"
     equal = agreement(network, prepared_rows(max(2, CHECKED_TOKENS // length), CHECKED_STEPS), device, compiled)

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.cases import against, measured
+from benchmarks.harness.miniatures import STEP_TOKENS
 from benchmarks.harness.paced import Paces, pace
 from benchmarks.harness.record import Measured
 from benchmarks.harness.stages import Stages, tables
-from benchmarks.masked_lm import SIZES, STEP_TOKENS, recipe
+from benchmarks.masked_lm import SIZES, recipe
 
 WITH, WITHOUT = "with a compiler", "without"
 LENGTH = 128

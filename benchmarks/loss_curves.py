@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import ClassVar
 
 from benchmarks.harness.benchmark import Benchmark, Setting, missing
+from benchmarks.harness.miniatures import RATE, STEP_TOKENS
 from benchmarks.harness.paced import Loop, Paced
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.stages import Stages, losses, tables
-from benchmarks.masked_lm import RATE, SIZES, STEP_TOKENS, recipe, trainer
+from benchmarks.masked_lm import SIZES, recipe, trainer
 from benchmarks.peers.trainer import LOG_EVERY, read_curve
 from pipelines.models.opening import open_tokenizer
 from pipelines.recipe.job import Job
+from pipelines.training.batches.plain_text import PlainBatches
 from pipelines.training.loop.inputs import batches_of
 from pipelines.vocabulary import Field
 
@@ -88,6 +90,7 @@ def _rows(job: Job, into: Path) -> str:
     """Write the rows that a job reads, before masking; returns the file."""
     assert job.start is not None
     (batches,) = batches_of(job, {"": None}, open_tokenizer(job.start)).lines
+    assert isinstance(batches, PlainBatches)
     read = [row for step in range(len(batches)) for row in batches[step][Field.ORIGINAL_IDS].tolist()]
     into.write_text(json.dumps(read), encoding="utf-8")
     return str(into)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.record import Figure, Goal, Measured, Turn
-from benchmarks.harness.turns import ratio, take_turns
+from benchmarks.harness.turns import Turns, ratio, take_turns
 from pipelines.models.text_network import OutputKind
 from pipelines.networks.folder import CONFIGURATION, read_json
 from pipelines.serving.exporting.export_data import export_data
@@ -72,7 +72,8 @@ def compared(source: Path, setting: Setting) -> Measured:
     agreement = {
         name: cosines(expected, served_answers(one, given.checked, OutputKind.VECTOR)) for name, one in computes.items()
     }
-    figures, turns = [], {}
+    figures: list[Figure] = []
+    turns: Turns = {}
     speed: dict[str, dict[int, list[Figure]]] = {name: {1: [], 32: []} for name in computes}
     for rows, length in SHAPES:
         batch = batch_of(tokens, rows, length, 0)

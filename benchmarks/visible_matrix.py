@@ -7,10 +7,11 @@ from typing import ClassVar
 
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.cases import against, measured
+from benchmarks.harness.miniatures import STEP_TOKENS
 from benchmarks.harness.paced import Paces, pace
 from benchmarks.harness.record import Goal, Measured
 from benchmarks.harness.stages import Stages, tables
-from benchmarks.masked_lm import SIZES, STEP_TOKENS, recipe
+from benchmarks.masked_lm import SIZES, recipe
 
 MATRIX, DENSE = "a visible matrix", "dense attention"
 LENGTH = 128

@@ -159,12 +159,11 @@ class Ours:
         self.network, self.device = network, device
         self.optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, fused=True)
         self.loss = compiled_loss() if compiled else loss_of
-        workers = (
+        workers: dict[str, Any] = (
             {"num_workers": 6, "prefetch_factor": 8, "multiprocessing_context": "fork"} if device.type == "cuda" else {}
         )
-        loader: Any = DataLoader(  # type: ignore[arg-type]
-            prepared, batch_size=None, sampler=range(len(prepared)), **workers
-        )
+        dataset: Any = prepared  # a sequence is all that a loader needs of a Dataset
+        loader: Any = DataLoader(dataset, batch_size=None, sampler=range(len(prepared)), **workers)
         self._batches: Iterator[Inputs] = iter(loader)
         self.waited = self.squares = 0.0
         self.curve: list[Tensor] = []
@@ -183,7 +182,7 @@ class Ours:
             self.squares += inputs.squares
             with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda"):
                 loss = self.loss(self.network, inputs.moved(self.device))
-            loss.backward()
+            torch.autograd.backward(loss)
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
@@ -222,7 +221,7 @@ def agreement(network: PreTrainedModel, prepared: Prepared, device: torch.device
             half = tricks and device.type == "cuda"
             with torch.autocast(device.type, dtype=torch.bfloat16, enabled=half):
                 loss = chosen(network, inputs)
-            loss.backward()
+            torch.autograd.backward(loss)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             curve.append(float(loss.detach()))

@@ -66,7 +66,7 @@ class InterleavedTrainer:
         self._failed: BaseException | None = None
         outer = self
 
-        class Turns(TrainerCallback):  # type: ignore[misc]  # transformers is not typed
+        class Turns(TrainerCallback):
             def on_step_begin(self, *_: Any, **__: Any) -> None:
                 if outer._left == 0:
                     outer._go.acquire()

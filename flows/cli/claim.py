@@ -61,8 +61,7 @@ def measure(
     stated = Library(root / "recipes").load(owner)
     if not label:
         for known, claim in stated.claims.items():
-            datasets = claim.data if isinstance(claim.data, str) else ", ".join(claim.data.values())
-            console.print(f"{owner}/{known}   {claim.says}   on {datasets}", soft_wrap=True)
+            console.print(f"{owner}/{known}   {claim.says}   on {', '.join(claim.datasets)}", soft_wrap=True)
         return
     claim = claim_on(claim_of(stated, label), data)
     _check_datasets(root, name, claim)
@@ -92,7 +91,7 @@ def measure(
 
 def _check_datasets(root: Path, name: str, claim: Claim) -> None:
     known = load_settings(root)
-    for dataset in [claim.data] if isinstance(claim.data, str) else claim.data.values():
+    for dataset in claim.datasets:
         if dataset not in known:
             raise RecipeError(
                 f"claim {name} is measured on the dataset {dataset!r}, which is not in params.yaml: add it "

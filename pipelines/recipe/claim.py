@@ -102,6 +102,11 @@ class Claim(StrictModel):
             raise _at("data", f"{form.name} has the roles {roles}, got {', '.join(self.data)}")
         return self
 
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Names of its datasets, each once."""
+        return (self.data,) if isinstance(self.data, str) else tuple(dict.fromkeys(self.data.values()))
+
     def dataset(self, role: str) -> str:
         """Name of the dataset of a role of the form."""
         return self.data if isinstance(self.data, str) else self.data[role]

@@ -186,8 +186,7 @@ def _results(
         for record in records:
             yield _of_claim(record)
         if not records:
-            datasets = [claim.data] if isinstance(claim.data, str) else claim.data.values()
-            yield SystemResult(name, claim.says, ", ".join(dict.fromkeys(datasets)))
+            yield SystemResult(name, claim.says, ", ".join(claim.datasets))
         empty = False
     for record in measured:
         for effect in record["measured"]["effects"]:
