@@ -14,6 +14,9 @@ from tasks.environment import QUIET
 # before torch is imported anywhere: one thread that sleeps while it waits, and no tool that phones home
 os.environ.update({**QUIET, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
 
+# processes of tests import hundreds of our modules, and would compile them anew each time
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # once OpenVINO has computed in a process, a DataLoader with workers ends it by a segmentation fault: its runtimes are
 # tested in a process of their own (tests/pipelines/serving/runtimes/test_openvino.py)
 if "CURSUS_TEST_OPENVINO" not in os.environ:

@@ -17,6 +17,7 @@ from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from tasks.servers.temporary_server import PREFECT_SETTINGS, TemporaryServer
 from tests.pipelines.corpora.small_dataset import write_small_dataset
+from tests.seeded_checkouts import seed
 from tests.steps import ROOT
 
 Cursus = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -66,14 +67,20 @@ def first(shared: Path) -> FirstRun:
     return FirstRun(shared, planned, before, done, list(store.all()), statuses)
 
 
-def write_computed(root: Path, first: FirstRun) -> Path:
+def write_prepared(root: Path, first: FirstRun, factory: pytest.TempPathFactory) -> Path:
+    """A checkout of its own in `root`, with the data of the first run, and nothing trained."""
+    return write_computed(root, first, factory, "store")
+
+
+def write_computed(root: Path, first: FirstRun, factory: pytest.TempPathFactory, *without: str) -> Path:
     """A checkout of its own in `root`, with the data and the store of the first run, which nobody was told of."""
-    left = shutil.ignore_patterns(".work", "tmp")
+    left = shutil.ignore_patterns(".work", "tmp", *without)
+    seed(root, factory)
     for entry in first.checkout.iterdir():  # `reports` is left at the top only: a package has that name, too
         if entry.name in (".cursus", "reports"):
             continue
         if entry.is_dir():
-            shutil.copytree(entry, root / entry.name, ignore=left, dirs_exist_ok=True)
+            shutil.copytree(entry, root / entry.name, ignore=left, dirs_exist_ok=True, symlinks=True)
         else:
             shutil.copy(entry, root / entry.name)
     return root
@@ -108,7 +115,7 @@ def users_shell(checkout: Path) -> dict[str, str]:
     mine = {
         name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_", "CURSUS_"))
     }
-    return {**mine, "CURSUS_ROOT": str(checkout), "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**mine, "CURSUS_ROOT": str(checkout), "COLUMNS": "200"}
 
 
 @pytest.fixture(scope="package")

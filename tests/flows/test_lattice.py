@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.flows.conftest import command_line, users_shell, write_checkout
+import pytest
+
+from tests.flows.conftest import FirstRun, command_line, users_shell, write_prepared
 
 SHORT = """
 base: regime
@@ -29,8 +31,11 @@ stages:
 """
 
 
-def test_a_lattice_is_computed_once_and_has_a_page(tmp_path: Path, server: dict[str, str]) -> None:
-    checkout, recipe = write_checkout(tmp_path), "short"  # its own: other tests count what they find
+def test_a_lattice_is_computed_once_and_has_a_page(
+    first: FirstRun, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, server: dict[str, str]
+) -> None:
+    # its own: other tests count what they find
+    checkout, recipe = write_prepared(tmp_path, first, tmp_path_factory), "short"
     (checkout / "recipes" / f"{recipe}.yaml").write_text(SHORT, encoding="utf-8")
     cursus = command_line(checkout, users_shell(checkout) | server)
     refused = cursus("lattice", recipe, "--smoke", "--seeds", "1")

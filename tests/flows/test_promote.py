@@ -25,7 +25,7 @@ UNPROVEN = "{quality: {margin: 1.0}, latency: {times_champion: 1000}, reproducib
 @pytest.fixture(scope="module")
 def checkout(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its own, for other tests count what is in theirs; what it has to compute first is there."""
-    return write_computed(tmp_path_factory.mktemp("promotions"), first)
+    return write_computed(tmp_path_factory.mktemp("promotions"), first, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Plan
 from pipelines.training.ranks.run import run
+from tests.forked_ranks import ForkedSession
 from tests.made_once import made_once
 from tests.pipelines.training.small_recipe import RECIPE
-from tests.steps import job_of, library_of, plan_of
+from tests.steps import ROOT, job_of, library_of, plan_of
 
 RUNTIME = Runtime(log_every=7, checkpoint_every=9)
 """Lines, checkpoints and validations (every 6 steps) fall on different steps, and sometimes on the same."""
@@ -52,3 +54,10 @@ def trained(
     root = made_once(tmp_path_factory, "trained", train)
     result.folders.update({step.fingerprint: root / step.name for step in result.plan.steps})
     return result
+
+
+@pytest.fixture(scope="session")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedSession]:
+    """Runs jobs on any number of ranks, which start at once."""
+    with ForkedSession(ROOT, tmp_path_factory.mktemp("forked") / "log") as session:
+        yield session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ from pipelines.recipe.job import Job, Runtime
 from pipelines.training.assembly.optimizer import create_optimizer
 from pipelines.training.loop.clipping import clip_gradients
 from pipelines.training.ranks.run import run
-from tasks.launchers import LauncherSession
 from tasks.launchers.local import LocalLauncher
+from tests.forked_ranks import ForkedSession
 from tests.pipelines.training.small_recipe import GENERAL
 from tests.pipelines.training.test_ranks import Silent, lines
 from tests.pipelines.training.test_resume_of_shapes import interrupted
@@ -79,12 +79,6 @@ def job(tables: dict[str, Path], sources: dict[str, DataSource], tmp_path_factor
     return made
 
 
-@pytest.fixture(scope="module")
-def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LauncherSession]:
-    with LocalLauncher(restarts=1).open(ROOT, tmp_path_factory.mktemp("launcher") / "log") as launching:
-        yield launching
-
-
 @pytest.mark.parametrize("name", [*DENSE, *SPARSE])
 def test_a_resumed_run_ends_in_the_same_weights(name: str, job: MakeJob, tmp_path: Path) -> None:
     named, recipe = (DENSE[name], GENERAL) if name in DENSE else (SPARSE[name], WORD_VECTORS)
@@ -99,11 +93,11 @@ def test_a_resumed_run_ends_in_the_same_weights(name: str, job: MakeJob, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["adafactor", "lamb"])
-def test_two_ranks_have_the_losses_of_one(name: str, job: MakeJob, launcher: LauncherSession, tmp_path: Path) -> None:
+def test_two_ranks_have_the_losses_of_one(name: str, job: MakeJob, forked: ForkedSession, tmp_path: Path) -> None:
     curves = []
     for devices in (1, 2):
         made = job(DENSE[name], tmp_path / str(devices), devices=devices)
-        launcher.run(made, Silent())
+        forked.run(made, Silent())
         curves.append(lines(made.out))
     for mine, theirs in zip(*curves, strict=True):
         assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
@@ -192,9 +186,11 @@ def test_sharded_weights_take_the_steps_of_whole_ones_and_resume(tmp_path: Path)
     assert ended[0][0].split() == ["refused" if name == "adafactor" else name for name in DENSE]
 
 
-def test_sparse_gradients_are_refused_on_several_ranks(job: MakeJob, launcher: LauncherSession, tmp_path: Path) -> None:
+def test_sparse_gradients_are_refused_on_several_ranks(job: MakeJob, tmp_path: Path) -> None:
+    """Once, although the launcher may start the ranks again."""
     made = job({"name": "sparse_adam"}, tmp_path / "out", WORD_VECTORS, devices=2)
-    with pytest.raises(RecipeError, match=r"sparse_adam: ranks do not exchange sparse gradients; set training.devices"):
+    refused = r"sparse_adam: ranks do not exchange sparse gradients; set training.devices"
+    with LocalLauncher(restarts=1).open(ROOT, tmp_path / "log") as launcher, pytest.raises(RecipeError, match=refused):
         launcher.run(made, Silent())
 
 

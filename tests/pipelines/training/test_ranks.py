@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pipelines.errors import RecipeError
+from pipelines.errors import RecipeError, StageError
 from pipelines.lineage.results import CHECKPOINTS, METRICS, RESULT, Result
 from pipelines.lineage.store import SCRATCH
 from pipelines.parts.annotations.lexicon import Lexicon
@@ -28,8 +29,8 @@ from pipelines.parts.embeddings.languages import LanguageEmbedding
 from pipelines.parts.layouts.packed_documents import PackedDocuments
 from pipelines.parts.objectives.masked_lm import MaskedLM
 from pipelines.recipe.job import Job, Runtime
-from tasks.launchers import LauncherSession
 from tasks.launchers.local import LocalLauncher
+from tests.forked_ranks import ForkedSession
 from tests.pipelines.training.conftest import Trained
 from tests.steps import ROOT
 
@@ -49,15 +50,15 @@ class Silent:
 
 
 class Killer(Silent):
-    """Kills the second rank when there is a checkpoint to go on from."""
+    """Kills the second of `ranks` once, when there is a checkpoint to go on from."""
 
-    def __init__(self, once: bool) -> None:
+    def __init__(self, ranks: Callable[[], list[psutil.Process]]) -> None:
         super().__init__()
-        self.once, self.killed = once, False
+        self._ranks, self.killed = ranks, False
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
-        if self.once and not self.killed and any((job.out / SCRATCH / CHECKPOINTS).glob("step-*")):
-            ranks(os.getpid())[1].kill()
+        if not self.killed and any((job.out / SCRATCH / CHECKPOINTS).glob("step-*")):
+            self._ranks()[1].kill()
             self.killed = True
 
 
@@ -77,23 +78,14 @@ def lines(out: Path) -> list[dict[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LauncherSession]:
-    """One for all jobs that end, as in an execution: a child that has imported torch serves many."""
-    with LocalLauncher(restarts=1).open(ROOT, tmp_path_factory.mktemp("launcher") / "log") as launching:
-        yield launching
-
-
-@pytest.fixture(scope="module")
-def alone(
-    trained: Trained, launcher: LauncherSession, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Path]:
+def alone(trained: Trained, forked: ForkedSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a stage as one rank trains it, computed when it is first asked for."""
     made: dict[str, Path] = {}
 
     def of(stage: str) -> Path:
         if stage not in made:
             job = shortened(trained.job(stage, tmp_path_factory.mktemp("alone") / stage), devices=1)
-            launcher.run(job, Silent())
+            forked.run(job, Silent())
             made[stage] = job.out
         return made[stage]
 
@@ -101,14 +93,17 @@ def alone(
 
 
 def test_divided_weights_train_as_whole_ones_and_are_handed_over_whole(
-    trained: Trained, launcher: LauncherSession, alone: Callable[[str], Path], tmp_path: Path
+    trained: Trained, forked: ForkedSession, alone: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """FSDP on two ranks against one: the same losses, a whole model, and a resumed run ends in the same weights."""
     folders = {"one": alone("classify")}
     for name in ("two", "disturbed"):
         job = shortened(trained.job("classify", tmp_path / name), devices=2, distribution="fsdp")
-        launcher.run(job, heard := Killer(once=name == "disturbed"))
-        assert heard.killed == (name == "disturbed")
+        if name == "disturbed":
+            with pytest.raises(StageError, match="killed by SIGKILL"):
+                forked.run(job, Killer(forked.ranks))
+        forked.run(job, heard := Silent())
+        assert bool(heard.results[0].resumed_from_step) == (name == "disturbed")
         folders[name] = job.out
     for mine, theirs in zip(lines(folders["one"]), lines(folders["two"]), strict=True):
         assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
@@ -129,7 +124,7 @@ def test_any_number_of_ranks_has_the_losses_of_one(
     stage: str,
     runtimes: list[dict[str, int]],
     trained: Trained,
-    launcher: LauncherSession,
+    forked: ForkedSession,
     alone: Callable[[str], Path],
     tmp_path: Path,
 ) -> None:
@@ -138,7 +133,7 @@ def test_any_number_of_ranks_has_the_losses_of_one(
     assert len(one) >= 4 and len({line.get("train/loss") for line in one}) >= 4, "nothing was learned"
     for number, runtime in enumerate(runtimes):
         job = shortened(trained.job(stage, tmp_path / str(number)), **runtime)
-        launcher.run(job, heard := Silent())
+        forked.run(job, heard := Silent())
         other = lines(job.out)
         assert heard.results[0].steps == other[-1]["step"]
         assert [line["step"] for line in other] == [line["step"] for line in one]
@@ -146,13 +141,13 @@ def test_any_number_of_ranks_has_the_losses_of_one(
             assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
 
 
-def test_ranks_share_rows_of_whole_documents(trained: Trained, launcher: LauncherSession, tmp_path: Path) -> None:
+def test_ranks_share_rows_of_whole_documents(trained: Trained, forked: ForkedSession, tmp_path: Path) -> None:
     curves = []
     for runtime in ({"devices": 1}, {"devices": 2}):
         job = shortened(trained.job("general", tmp_path / str(len(curves))), **runtime)
         parts = {"layout": PackedDocuments(), "corruption": (TokenMask(),), "objective": (MaskedLM(),)}
         job = job.model_copy(update={"stage": job.stage.model_copy(update=parts)})
-        launcher.run(job, Silent())
+        forked.run(job, Silent())
         curves.append(lines(job.out))
     alone, together = curves
     assert len(alone) >= 4 and len({line.get("train/loss") for line in alone}) >= 4, "nothing was learned"
@@ -160,7 +155,7 @@ def test_ranks_share_rows_of_whole_documents(trained: Trained, launcher: Launche
         assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
 
 
-def test_ranks_share_the_channels_of_their_rows(trained: Trained, launcher: LauncherSession, tmp_path: Path) -> None:
+def test_ranks_share_the_channels_of_their_rows(trained: Trained, forked: ForkedSession, tmp_path: Path) -> None:
     words = tmp_path / "words.tsv"
     words.write_text("the\tfirst\na\tfirst\nof\tsecond\nto\tsecond\n", encoding="utf-8")
     annotation = Lexicon(channel="languages", file=words, values=("first", "second"))
@@ -171,7 +166,7 @@ def test_ranks_share_the_channels_of_their_rows(trained: Trained, launcher: Laun
         backbone = job.stage.backbone.model_copy(update={"embeddings": (LanguageEmbedding(),)})
         parts = {"annotations": (annotation,), "backbone": backbone}
         job = job.model_copy(update={"stage": job.stage.model_copy(update=parts)})
-        launcher.run(job, Silent())
+        forked.run(job, Silent())
         curves.append(lines(job.out))
     alone, *together = curves
     assert len(alone) >= 4 and len({line.get("train/loss") for line in alone}) >= 4, "nothing was learned"
@@ -180,18 +175,18 @@ def test_ranks_share_the_channels_of_their_rows(trained: Trained, launcher: Laun
             assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-5)
 
 
-def test_a_rank_that_is_killed_costs_nothing_but_time(
-    trained: Trained, launcher: LauncherSession, tmp_path: Path
-) -> None:
-    runs = {}
-    for name in ("undisturbed", "disturbed"):
-        job = shortened(trained.job("general", tmp_path / name), dropout=0.1, devices=2)
-        launcher.run(job, heard := Killer(once=name == "disturbed"))
-        assert heard.killed == (name == "disturbed")
-        runs[name] = (job.out, heard.results[0])
-    assert runs["disturbed"][1].resumed_from_step, "it began anew"
+def test_a_rank_that_is_killed_costs_nothing_but_time(trained: Trained, forked: ForkedSession, tmp_path: Path) -> None:
+    """torchrun starts both ranks again."""
+    undisturbed, disturbed = (
+        shortened(trained.job("general", tmp_path / name), dropout=0.1, devices=2) for name in ("whole", "disturbed")
+    )
+    forked.run(undisturbed, Silent())
+    heard = Killer(partial(ranks, os.getpid()))
+    with LocalLauncher(restarts=1).open(ROOT, tmp_path / "log") as launcher:
+        launcher.run(disturbed, heard)
+    assert heard.killed and heard.results[0].resumed_from_step, "it began anew"
     for file in ("model.safetensors", METRICS):
-        assert (runs["undisturbed"][0] / file).read_bytes() == (runs["disturbed"][0] / file).read_bytes()
+        assert (undisturbed.out / file).read_bytes() == (disturbed.out / file).read_bytes()
 
 
 def test_ranks_that_are_told_to_end_leave_one_checkpoint_and_no_process(trained: Trained, tmp_path: Path) -> None:
@@ -218,16 +213,16 @@ def test_ranks_that_are_told_to_end_leave_one_checkpoint_and_no_process(trained:
 
 
 def test_a_batch_that_ranks_cannot_share_is_refused_once(
-    trained: Trained, launcher: LauncherSession, tmp_path: Path
+    trained: Trained, forked: ForkedSession, tmp_path: Path
 ) -> None:
     job = shortened(trained.job("general", tmp_path / "out"), devices=3)
     with pytest.raises(
         RecipeError, match=r"training\.devices: 3 ranks cannot evenly share a batch of 8 corruption shards"
     ):
-        launcher.run(job, Silent())
+        forked.run(job, Silent())
     job = shortened(trained.job("general", tmp_path / "pieces"), devices=1, device_tokens=256)
     with pytest.raises(RecipeError, match="objective contrastive compares the rows of a batch with each other"):
-        launcher.run(job, Silent())
+        forked.run(job, Silent())
 
 
 def ranks(parent: int) -> list[psutil.Process]:

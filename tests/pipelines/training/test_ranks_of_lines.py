@@ -14,9 +14,9 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, Result
 from pipelines.recipe.job import Job, Runtime
 from pipelines.training.ranks.run import run
-from tasks.launchers.local import LocalLauncher
+from tests.forked_ranks import ForkedSession
 from tests.pipelines.training.lines_recipe import RECIPE
-from tests.steps import ROOT, job_of, library_of, plan_of
+from tests.steps import job_of, library_of, plan_of
 
 
 class Silent:
@@ -28,7 +28,7 @@ class Silent:
 
 
 def test_sharded_weights_train_several_heads_as_whole_ones_do(
-    sources: dict[str, DataSource], tables: dict[str, Path], tmp_path: Path
+    sources: dict[str, DataSource], tables: dict[str, Path], forked: ForkedSession, tmp_path: Path
 ) -> None:
     """Dropout is off: each rank draws its own masks. Weights of which a rank holds half are saved whole."""
     recipe = RECIPE.replace("dropout: 0.1", "dropout: 0.0").replace("{epochs: 2,", "{epochs: 0.5,")
@@ -44,8 +44,7 @@ def test_sharded_weights_train_several_heads_as_whole_ones_do(
         )
     )
     run(one)
-    with LocalLauncher(restarts=0).open(ROOT, tmp_path / "log") as launching:
-        launching.run(two, Silent())
+    forked.run(two, Silent())
     logged = [[json.loads(line) for line in (job.out / METRICS).read_text().splitlines()] for job in (one, two)]
     assert {"train/topic/cross_entropy", "train/mlm/masked_lm"} <= {key for line in logged[0] for key in line}
     for mine, theirs in zip(*logged, strict=True):

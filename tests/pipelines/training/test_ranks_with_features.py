@@ -13,10 +13,10 @@ import pytest
 from pipelines.lineage.results import METRICS
 from pipelines.recipe.job import Job
 from pipelines.training.ranks.run import run
-from tasks.launchers.local import LocalLauncher
+from tests.forked_ranks import ForkedSession
 from tests.pipelines.training.reading_recipe import RUNTIME, reading_plan
 from tests.pipelines.training.test_ranks import Silent
-from tests.steps import ROOT, job_of
+from tests.steps import job_of
 
 
 def lines(out: Path) -> list[dict[str, float]]:
@@ -31,7 +31,9 @@ def without_dropout(job: Job, ranks: int) -> Job:
 @pytest.mark.parametrize(
     ("stage", "read", "numbers"), [("tag", ("elmo", "vectors"), (1, 2)), ("tuned", ("bert",), (1, 2, 4))]
 )
-def test_ranks_agree_with_one(stage: str, read: tuple[str, ...], numbers: tuple[int, ...], tmp_path: Path) -> None:
+def test_ranks_agree_with_one(
+    stage: str, read: tuple[str, ...], numbers: tuple[int, ...], forked: ForkedSession, tmp_path: Path
+) -> None:
     plan, tables = reading_plan(tmp_path)
     folders: dict[str, Path] = {}
     steps = {step.name: step for step in plan.steps}
@@ -39,10 +41,9 @@ def test_ranks_agree_with_one(stage: str, read: tuple[str, ...], numbers: tuple[
         job = job_of(steps[name], folders, tables, tmp_path / name, RUNTIME)
         run(job)
         folders[steps[name].fingerprint] = job.out
-    with LocalLauncher(restarts=0).open(ROOT, tmp_path / "log") as launcher:
-        for ranks in numbers:
-            job = job_of(steps[stage], folders, tables, tmp_path / f"on-{ranks}", RUNTIME)
-            launcher.run(without_dropout(job, ranks), Silent())
+    for ranks in numbers:
+        job = job_of(steps[stage], folders, tables, tmp_path / f"on-{ranks}", RUNTIME)
+        forked.run(without_dropout(job, ranks), Silent())
     one, *others = [lines(tmp_path / f"on-{ranks}") for ranks in numbers]
     assert len(one) > 3
     for other in others:

@@ -23,6 +23,7 @@ from pipelines.lineage.store import SCRATCH
 from pipelines.recipe.job import Job
 from tasks.launchers import LauncherSession
 from tasks.launchers.local import LocalLauncher
+from tests.forked_ranks import ForkedSession
 from tests.pipelines.training.conftest import Trained
 from tests.steps import ROOT
 
@@ -45,8 +46,8 @@ with LocalLauncher().open(Path.cwd(), Path(sys.argv[2])) as launcher:
 class Killer:
     """Kills the training process once it has told of optimizer step `at`; None lets it live."""
 
-    def __init__(self, at: int | None) -> None:
-        self.at, self.results = at, list[Result]()
+    def __init__(self, at: int | None, session: LauncherSession) -> None:
+        self.at, self.session, self.results = at, session, list[Result]()
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
         if (
@@ -54,12 +55,15 @@ class Killer:
             and lines[-1]["step"] >= self.at
             and any((job.out / SCRATCH / CHECKPOINTS).glob("step-*"))
         ):
-            (worker,) = workers(os.getpid())
-            worker.kill()
+            self.process().kill()
             self.at = None
 
     def finished(self, job: Job, result: Result) -> None:
         self.results.append(result)
+
+    def process(self) -> psutil.Process:
+        (process,) = self.session.ranks() if isinstance(self.session, ForkedSession) else workers(os.getpid())
+        return process
 
 
 def workers(parent: int) -> list[psutil.Process]:
@@ -81,14 +85,20 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LauncherSessi
 
 @pytest.mark.parametrize(("stage", "moments"), [("general", (30, 120)), ("classify", (20, 62))])
 def test_killed_twice_it_ends_as_if_never(
-    stage: str, moments: tuple[int, ...], trained: Trained, launcher: LauncherSession, tmp_path: Path
+    stage: str,
+    moments: tuple[int, ...],
+    trained: Trained,
+    launcher: LauncherSession,
+    forked: ForkedSession,
+    tmp_path: Path,
 ) -> None:
+    """The second time it is a worker of the launcher that dies, and another that ends the job."""
     job = trained.job(stage, tmp_path / "out")
-    for moment in moments:
+    for session, moment in zip((forked, launcher), moments, strict=True):
         with pytest.raises(StageError, match=f"stage {stage} ended without a result"):
-            launcher.run(job, Killer(moment))
+            session.run(job, Killer(moment, session))
         assert not (job.out / RESULT).exists()
-    last = Killer(None)
+    last = Killer(None, launcher)
     launcher.run(job, last)
     whole = trained.folder(stage)
     assert last.results[0].resumed_from_step is not None and last.results[0].resumed_from_step >= moments[-1] - 9
@@ -104,8 +114,7 @@ class Terminator(Killer):
 
     def progressed(self, job: Job, lines: list[dict[str, Any]]) -> None:
         if self.at is not None and lines[-1]["step"] >= self.at:
-            (worker,) = workers(os.getpid())
-            worker.terminate()
+            self.process().terminate()
             self.at = None
 
 
@@ -117,20 +126,20 @@ def damaged(path: Path, how: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def asked_twice(trained: Trained, launcher: LauncherSession, tmp_path_factory: pytest.TempPathFactory) -> Job:
+def asked_twice(trained: Trained, forked: ForkedSession, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A job that writes no checkpoint of its own accord and was asked to end, twice."""
     root = tmp_path_factory.mktemp("asked-twice")
     job = trained.job("general", root / "out")
     never = job.model_copy(update={"runtime": job.runtime.model_copy(update={"checkpoint_every": 10**6})})
     for moment in (14, 40):
         with pytest.raises(StageError, match="stage general ended without a result"):
-            launcher.run(never, Terminator(moment))
+            forked.run(never, Terminator(moment, forked))
     return never
 
 
 @pytest.mark.parametrize("how", ["a flipped bit", "cut short"])
 def test_asked_to_end_it_leaves_a_checkpoint_and_a_damaged_one_is_passed_over(
-    how: str, asked_twice: Job, trained: Trained, launcher: LauncherSession, tmp_path: Path
+    how: str, asked_twice: Job, trained: Trained, forked: ForkedSession, tmp_path: Path
 ) -> None:
     job = asked_twice.model_copy(update={"out": tmp_path / "out"})
     shutil.copytree(asked_twice.out, job.out)
@@ -138,8 +147,8 @@ def test_asked_to_end_it_leaves_a_checkpoint_and_a_damaged_one_is_passed_over(
     steps = [int(path.name[5:14]) for path in kept]
     assert len(steps) == 2 and steps[0] >= 14 and steps[1] >= 40, "one for each time it was asked"
     damaged(kept[-1], how)
-    last = Killer(None)
-    launcher.run(job, last)
+    last = Killer(None, forked)
+    forked.run(job, last)
     (result,) = last.results
     assert result.resumed_from_step == steps[0]
     assert result.passed_over == (f"the checkpoint of step {steps[1]} is damaged",)
@@ -173,9 +182,9 @@ def test_a_users_mistake_keeps_its_class_on_its_way_to_the_caller(
         (bare / name).write_bytes((job.start / name).read_bytes())
     broken = job.model_copy(update={"start": bare})
     with pytest.raises(RecipeError, match=r"stage classify: .*no model.safetensors; only safetensors are read"):
-        launcher.run(broken, Killer(None))
+        launcher.run(broken, Killer(None, launcher))
     # the same launcher computes the next job
-    after = Killer(None)
+    after = Killer(None, launcher)
     launcher.run(trained.job("small", tmp_path / "small"), after)
     assert len(after.results) == 1
 

@@ -20,9 +20,9 @@ from pipelines.lineage.results import CHECKPOINTS, METRICS, RESULT, Result
 from pipelines.lineage.store import SCRATCH
 from pipelines.recipe.job import Job, Runtime
 from tasks.launchers import Launcher
-from tasks.launchers.local import LocalLauncher
 from tasks.launchers.ray import RayLauncher
 from tasks.servers.processes import free_port
+from tests.forked_ranks import ForkedSession
 from tests.pipelines.training.small_recipe import RECIPE
 from tests.steps import ROOT, job_of, library_of, plan_of
 from tests.tasks.launchers.two_raylets import Cluster
@@ -92,7 +92,8 @@ def test_a_rank_is_killed_on_one_of_two_nodes_and_the_weights_are_those_of_two_u
     cluster: Cluster, make_job: MakeJob
 ) -> None:
     here, there = make_job("here", devices=2), make_job("there", **TWO_NODES)
-    launched(LocalLauncher(), here, Listening())
+    with ForkedSession(ROOT, here.out.with_suffix(".log")) as session:
+        session.run(here, Listening())
     seen: list[dict[int, int]] = []
 
     def kill_one() -> None:

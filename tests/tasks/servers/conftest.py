@@ -25,6 +25,7 @@ from tasks.servers.accounts import VARIABLE
 from tasks.servers.processes import MARK
 from tasks.servers.services import Services, down, up
 from tests.pipelines.corpora.small_dataset import write_small_dataset
+from tests.seeded_checkouts import seed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -98,6 +99,17 @@ def ask(url: str, question: dict[str, Any] | None = None) -> Any:
         time.sleep(0.5)
 
 
+def status(url: str, body: dict[str, Any] | None = None, **headers: str) -> tuple[int, dict[str, str]]:
+    """What a server answers to a stranger, and the headers: a GET, or a POST where there is a body."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, headers={"Content-Type": "application/json", **headers})
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=20) as answer:
+            return int(answer.status), dict(answer.headers)
+    except urllib.error.HTTPError as refused:
+        return refused.code, dict(refused.headers)
+
+
 def credentials() -> tuple[str, str]:
     """Name and password of the copy's account."""
     name, _, password = os.environ[VARIABLE].partition(":")
@@ -126,6 +138,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     shutil.copytree(REPOSITORY, root, ignore=ignore)
     write_small_dataset(root)
+    seed(root, tmp_path_factory)
     return root
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import stat
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +14,9 @@ from pipelines.errors import CursusError
 from tasks.environment import defaults, private_state_folder
 from tasks.servers.accounts import VARIABLE, Account, account, required_account
 from tasks.servers.services import Services, down, up
+from tests.seeded_checkouts import seed
 
-from .conftest import processes_of
+from .conftest import processes_of, status
 
 PASSWORD = "correct-horse-battery"
 
@@ -64,12 +64,13 @@ def test_an_account_of_the_environment_is_not_printed(tmp_path: Path, monkeypatc
 
 
 @pytest.fixture(scope="module")
-def guarded(project: Path) -> Iterator[tuple[Path, Services]]:
+def guarded(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Services]]:
     """Servers of a folder of its own, with the sources of the copy, that listen on every address."""
     root = project.parent / "guarded"
     root.mkdir()
     for name in ("flows", "tasks", "pipelines", "recipes", "automations", "prefect.yaml", "params.yaml"):
         (root / name).symlink_to(project / name)
+    seed(root, tmp_path_factory)
     write_account(root, f"ada:{PASSWORD}\n")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in defaults(root).items():
@@ -84,15 +85,10 @@ def guarded(project: Path) -> Iterator[tuple[Path, Services]]:
             assert processes_of(root) == []
 
 
-def status(url: str, credentials: str | None = None, body: bytes | None = b"{}") -> int:
-    request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})
-    if credentials is not None:
-        request.add_header("Authorization", f"Basic {base64.b64encode(credentials.encode()).decode()}")
-    try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=20) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as refused:
-        return refused.code
+def answered(url: str, account: str | None = None, body: dict[str, Any] | None = None) -> int:
+    """The status that a server answers to somebody with an account, or without."""
+    header = {} if account is None else {"Authorization": f"Basic {base64.b64encode(account.encode()).decode()}"}
+    return status(url, body, **header)[0]
 
 
 @pytest.mark.timeout(400)
@@ -102,11 +98,11 @@ def test_both_servers_demand_the_account_and_our_own_clients_give_it(
     root, services = guarded
     prefect = f"{services.prefect_url}/api/admin/version"
     mlflow = f"{services.mlflow_url}/api/2.0/mlflow/experiments/create"
-    assert status(prefect, body=None) == status(mlflow) == 401
-    assert status(prefect, "ada:wrong-password", body=None) == status(mlflow, "ada:wrong-password") == 401
-    assert status(prefect, f"ada:{PASSWORD}", body=None) == 200
+    assert answered(prefect) == answered(mlflow, body={}) == 401
+    assert answered(prefect, "ada:wrong-password") == answered(mlflow, "ada:wrong-password", {}) == 401
+    assert answered(prefect, f"ada:{PASSWORD}") == 200
     changing = f"{services.prefect_url}/api/flow_runs/filter"
-    assert status(changing, f"ada:{PASSWORD}") == 403, "no token against cross-site requests"
+    assert answered(changing, f"ada:{PASSWORD}", {}) == 403, "no token against cross-site requests"
     # registering the deployments and seeing the worker's heartbeat was `up` itself
     found = account(root)
     assert found is not None
@@ -136,5 +132,5 @@ def test_a_changed_password_is_the_only_one_that_works(guarded: tuple[Path, Serv
     root, services = guarded
     Account.parse("ada:another-long-password", "test").mlflow_server(root)
     address = f"{services.mlflow_url}/api/2.0/mlflow/runs/search"
-    assert status(address, f"ada:{PASSWORD}") == 401
-    assert status(address, "ada:another-long-password") != 401
+    assert answered(address, f"ada:{PASSWORD}", {}) == 401
+    assert answered(address, "ada:another-long-password", {}) != 401

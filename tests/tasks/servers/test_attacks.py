@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -18,7 +16,7 @@ import pytest
 from tasks.servers.run_policy import POOL, PULL_STEP
 from tasks.servers.services import Services
 
-from .conftest import ACCOUNT, CHROMIUM, NO_CHROMIUM, QUIET, ask
+from .conftest import ACCOUNT, CHROMIUM, NO_CHROMIUM, QUIET, ask, status
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -38,16 +36,6 @@ const attempts = ATTEMPTS;
 </script></body></html>
 """
 """A page that asks the servers, and writes into its title what it was answered."""
-
-
-def status(url: str, body: dict[str, Any] | None, **headers: str) -> tuple[int, dict[str, str]]:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data=data, headers={"Content-Type": "application/json", **headers})
-    try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=20) as answer:
-            return int(answer.status), dict(answer.headers)
-    except urllib.error.HTTPError as refused:
-        return refused.code, dict(refused.headers)
 
 
 def runs(services: Services) -> int:
