@@ -11,6 +11,7 @@ DATA ?=
 MODEL ?=
 NAME ?=
 JOBS ?= 2
+EXAMPLES ?= 2000
 
 BIN := .venv/bin
 # groups of tests that share something stay on one worker, the longest first (tests/tiers.py)
@@ -33,7 +34,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help run test test-fast mutants check bench faults up down map lineage clean-venv
+.PHONY: help run test test-fast mutants fuzz check bench faults up down map lineage clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +50,9 @@ test-fast: $(STAMP)-test ## without servers, browsers, clusters, launchers, DVC 
 
 mutants: $(STAMP)-test ## known mistakes, made one by one in a copy: the tests must see each of them
 	@$(BIN)/python -m tests.mutants.run
+
+fuzz: $(STAMP)-test ## mistakes by the thousand in recipes, settings, files and folders of models [EXAMPLES=2000]
+	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n $(JOBS) --timeout=0 tests/fuzz
 
 check: $(STAMP)-test ## ruff, types, import contracts, known flaws of the locked versions
 	@$(BIN)/ruff check .

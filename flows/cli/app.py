@@ -12,7 +12,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from flows.cli.display import compared_seeds, show_detectable_difference, show_next, show_plan, show_recipe, show_scores
+from flows.cli.display import (
+    compared_seeds,
+    show_detectable_difference,
+    show_next,
+    show_plan,
+    show_recipe,
+    show_scores,
+    show_warning,
+)
 from flows.cli.exit_status import handle_errors
 from flows.cli.export import export
 from flows.cli.finished import finished_report
@@ -112,6 +120,7 @@ def run(
         preview = previewer.after(preview)
         for model, version in models.items():
             console.print(f"registered [bold]{model}[/bold] version {version}")
+        show_warning(console, store, preview.plan, models)
     else:
         console.print(f"everything is in the store: {len(preview.plan.steps)} steps cached, nothing to compute")
     show_scores(console, store, preview.plan)

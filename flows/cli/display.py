@@ -110,6 +110,17 @@ def show_scores(console: Console, store: Store, plan: Plan) -> None:
         console.print(table)
 
 
+def show_warning(console: Console, store: Store, plan: Plan, models: Mapping[str, str]) -> None:
+    """Print why the final model of `plan` is not surely above its baselines, if it is not and `models` were
+    registered."""
+    from pipelines.recipe.final_models import lineage_steps
+    from tasks.stages.sanity import registration_warning
+
+    if models and (warning := registration_warning(store.root, lineage_steps(plan))) is not None:
+        line = f"warning  {warning}; it is registered as @candidate with the tag cursus.warning"
+        console.print(Text(line, style="yellow"), soft_wrap=True)
+
+
 def _estimate(score: Mapping[str, Any]) -> str:
     return f"{score['mean']:.3f} {score['low']:.3f}–{score['high']:.3f}"
 

@@ -31,6 +31,7 @@ from pipelines.recipe.tokenizing import check_vocabulary
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.encoding import MULTIPLE
 from pipelines.task_families.labelled_tables import MAIN
+from pipelines.vocabulary import Field
 
 
 def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Problem | None:
@@ -227,6 +228,8 @@ def _check_backbone(stage: Stage) -> Problem | None:
             f"{beyond.name} writes {beyond.token_types} token types, and the backbone ({stage.backbone.label}) has "
             f"{types}; raise backbone.dims.type_vocab_size, or use smaller types",
         )
+    if unfit := _check_positions(stage, stage.backbone):
+        return "corruption", unfit
     # rows of labelled examples are padded to a multiple
     width = stage.budget.length if stage.kind.reads_plain_text else -(-stage.budget.length // MULTIPLE) * MULTIPLE
     if stage.backbone.max_length is not None and width > stage.backbone.max_length:
@@ -235,6 +238,27 @@ def _check_backbone(stage: Stage) -> Problem | None:
             f"length: rows of {width} tokens do not fit the {stage.backbone.max_length} positions of the "
             "backbone; raise backbone.positions or lower length",
         )
+    return None
+
+
+def _check_positions(stage: Stage, backbone: Backbone) -> str | None:
+    """Check that the backbone has the positions that a corruption gives its tokens."""
+    for corruption in stage.corruption:
+        if Field.POSITION_IDS not in corruption.provides:
+            continue
+        if backbone.max_length is None:
+            members = [member for _, member in sorted(Backbone.members.items()) if issubclass(member, Backbone)]
+            fits = [one.label for member in members for one in member.variants() if one.max_length is not None]
+            return (
+                f"{corruption.name} changes the positions of tokens, and this backbone ({backbone.label}) has no table "
+                f"of positions; leave it out, or use a backbone with one: {', '.join(fits)}"
+            )
+        beyond = getattr(corruption, "positions", 0)
+        if beyond > backbone.max_length:
+            return (
+                f"{corruption.name} counts up to {beyond:,} positions, and the backbone has {backbone.max_length:,}; "
+                "raise backbone.positions or lower positions"
+            )
     return None
 
 

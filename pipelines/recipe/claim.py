@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import PositiveInt, SerializeAsAny, ValidationError, field_validator, model_validator
+from pydantic import Field, SerializeAsAny, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from pipelines.components import discover, refuse_unknown_keys
@@ -45,7 +45,7 @@ class Claim(StrictModel):
     """Evaluation or probe that records it, with its options; None: the one that can judge these stages."""
     lower: bool | None = None
     """Whether less is better; None: as the figure says."""
-    seeds: PositiveInt | None = None
+    seeds: int | None = Field(None, ge=1, le=1000)
     """Number of seeds trained for each stage; None: five, or one for a figure that no seed changes."""
 
     @model_validator(mode="before")

@@ -14,7 +14,7 @@ from pipelines.recipe.figures import FigureSource, required, source_of
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Problem, Setting, listed
 from pipelines.recipe.recipe_file import KeyPath
-from pipelines.recipe.schema import Recipe, Stage
+from pipelines.recipe.schema import MOST_SEEDS, Recipe, Stage
 from pipelines.recipe.tables import task_words
 from pipelines.task_families.labelled_tables import MAIN
 
@@ -127,7 +127,10 @@ def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None, stages:
     claim = claim_of(recipe, name)
     compared = tuple(stages) or compared_stages(claim)
     source = figure_source(recipe, name, Setting(), compared)
-    seed_numbers = tuple(range(seeds_of(claim, source, seeds)))
+    number = seeds_of(claim, source, seeds)
+    if number > MOST_SEEDS:
+        raise RecipeError(f"{number:,} seeds are more than {MOST_SEEDS:,}, each of which trains every compared stage")
+    seed_numbers = tuple(range(number))
     every = dict(recipe.stages)
     for stage in set(compared) & set(every):
         every[stage] = every[stage].model_copy(update={"seeds": seed_numbers})

@@ -21,11 +21,13 @@ from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
 from pipelines.recipe.kinds import Kind
-from pipelines.recipe.schema import Recipe, Stage
+from pipelines.recipe.schema import MOST_LABELLED, MOST_SEEDS, Recipe, Stage
 from pipelines.recipe.starts import Untrained
 
 LATTICE = "lattice"
 """Name of the evaluate stage that is added for a lattice."""
+MOST_FACTORS = 8
+"""Largest number of stages of which every subset is trained: 256 paths."""
 SEEDS = 5
 """Default number of fine-tuning seeds per path."""
 
@@ -69,7 +71,16 @@ def lattice_of(
             f"recipe {recipe.name}: stage {longest!r} trains {', '.join(lines)} together, and a lattice measures one "
             f"task; add a stage that trains one of them alone (start: {chains[longest][-1]})"
         )
-    return _Lattice(recipe, longest, chains).build(tuple(range(seed_count)), sizes)
+    if len(chains[longest]) > MOST_FACTORS:
+        raise RecipeError(
+            f"recipe {recipe.name}: stage {longest!r} follows {len(chains[longest])} plain-text stages, and a lattice "
+            f"trains every subset of at most {MOST_FACTORS}; start it from an earlier stage"
+        )
+    if seed_count > MOST_SEEDS:
+        raise RecipeError(f"{seed_count:,} seeds are more than {MOST_SEEDS:,}, each of which trains every path")
+    if wrong := next((size for size in sizes if not 0 < size <= MOST_LABELLED), None):
+        raise RecipeError(f"{wrong:,} is no number of labelled examples: use 1 to {MOST_LABELLED:,}")
+    return _Lattice(recipe, longest, chains).build(tuple(range(seed_count)), tuple(dict.fromkeys(sizes)))
 
 
 class _Lattice:

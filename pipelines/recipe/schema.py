@@ -35,6 +35,7 @@ CALIBRATION = 16
 MOST_TOKENS = 10**14
 """More than the largest training runs on record: a larger budget is a slip of the hand."""
 MOST_IN_A_BATCH = 10**8
+MOST_LABELLED = 10**8
 MOST_SEEDS = 1000
 
 
@@ -51,7 +52,7 @@ class Budget(StrictModel):
     """Independently corrupted slices of a batch of plain text; ranks · accumulation steps must divide their number."""
     batch_texts: int = Field(32, gt=0, le=1_000_000)
     """Examples in a batch of a labelled task."""
-    labelled: int | None = Field(None, gt=0, le=100_000_000)
+    labelled: int | None = Field(None, gt=0, le=MOST_LABELLED)
     """Labelled examples to train on, drawn by the seed, at least one of each label; None: all."""
     length: int = Field(128, gt=0, le=1_000_000)
     """Tokens in a sequence; longer texts of a task are truncated."""

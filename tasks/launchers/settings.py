@@ -6,10 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
-from pipelines.corpora.settings.dataset import FILE, read_params
-from pipelines.errors import RecipeError
+from pipelines.corpora.settings.blocks import read_block
 from pipelines.lineage import hardware
 from pipelines.parts.distributions import Distribution
 from pipelines.recipe.job import Runtime
@@ -23,14 +22,14 @@ class TrainingSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     launcher: SerializeAsAny[Launcher] = Field(default_factory=Launcher.default)
-    devices: int = Field(1, ge=1)
+    devices: int = Field(1, ge=1, le=1024)
     """Ranks on each node: GPUs, or processes without GPUs."""
-    nodes: int = Field(1, ge=1)
+    nodes: int = Field(1, ge=1, le=65_536)
     distribution: SerializeAsAny[Distribution] = Field(default_factory=Distribution.default)
     """How the network is distributed over several ranks."""
-    device_tokens: int | None = Field(None, ge=1)
+    device_tokens: int | None = Field(None, ge=1, le=10**12)
     """Most tokens in one forward pass of a device; gradients of the rest of its share of a batch are accumulated."""
-    checkpoint_every: int = Field(Runtime().checkpoint_every, ge=1)
+    checkpoint_every: int = Field(Runtime().checkpoint_every, ge=1, le=10**12)
     """Optimizer steps between two checkpoints to resume from."""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     """`auto` detects the flow's own machine; set it explicitly where training runs on other machines."""
@@ -55,9 +54,4 @@ class TrainingSettings(BaseModel):
 
 def load_training(root: Path) -> TrainingSettings:
     """Read the block `training:` of `root`/params.yaml. Raises RecipeError for an invalid setting."""
-    try:
-        settings = TrainingSettings.model_validate(dict(read_params(root).get("training") or {}))
-    except ValidationError as invalid:
-        error = invalid.errors()[0]
-        raise RecipeError(f"{FILE}: training.{'.'.join(map(str, error['loc']))}: {error['msg']}") from None
-    return settings
+    return read_block(root, "training", TrainingSettings)

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator, model_validator
 
 from pipelines.components import discover, refuse_unknown_keys
-from pipelines.corpora.settings.dataset import FILE, read_params
-from pipelines.errors import RecipeError
+from pipelines.corpora.settings.blocks import read_block
 from pipelines.judging.gate import Criterion
 
 DEFAULT_CRITERIA: dict[str, dict[str, Any]] = {
@@ -31,7 +30,7 @@ class PromotionSettings(BaseModel):
 
     criteria: tuple[SerializeAsAny[Criterion], ...] = Field(default=DEFAULT_CRITERIA, validate_default=True)
     """In the file, a mapping of criterion to its settings; criteria that are not named are not required."""
-    wait_hours: float = Field(72.0, gt=0)
+    wait_hours: float = Field(72.0, gt=0, le=8760, allow_inf_nan=False)
     """Hours that an inconclusive verdict waits for a decision in Prefect's UI; after that, nothing is promoted."""
 
     @model_validator(mode="before")
@@ -58,12 +57,7 @@ class PromotionSettings(BaseModel):
     @classmethod
     def load(cls, root: Path) -> Self:
         """Load the block from `root`/params.yaml. Raises RecipeError for unknown criteria or settings."""
-        try:
-            return cls.model_validate(dict(read_params(root).get("promotion") or {}))
-        except ValidationError as invalid:
-            error = invalid.errors()[0]
-            where = ".".join(["promotion", *(str(part) for part in error["loc"][:1])])
-            raise RecipeError(f"{FILE}: {where}: {error['msg'].removeprefix('Value error, ')}") from None
+        return read_block(root, "promotion", cls)
 
 
 def _mapping(name: Any, settings: Any) -> Mapping[str, Any]:

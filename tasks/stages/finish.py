@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from prefect import task
+from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
@@ -22,6 +22,7 @@ from tasks.datasets.prepared import Prepared
 from tasks.display.artifacts import ARTIFACTS
 from tasks.records.reports import execution_record, score_tables, write_report
 from tasks.servers.services import MLFLOW_PORT, running
+from tasks.stages.sanity import registration_warning
 from tasks.stages.steps import Context
 
 
@@ -52,7 +53,10 @@ def publish_report(
 @task(name="register", cache_policy=NO_CACHE)
 @redacted_errors()
 def register_models(plan: Plan, context: Context) -> dict[str, str]:
-    """Register the execution's final models; returns versions by model name, empty when MLflow does not answer."""
+    """Register the execution's final models; returns versions by model name, empty when MLflow does not answer.
+
+    One that is not surely above its baselines gets a tag that says so.
+    """
     records = {
         step.fingerprint: context.artifacts[step.fingerprint].provenance
         for step in plan.steps
@@ -60,7 +64,10 @@ def register_models(plan: Plan, context: Context) -> dict[str, str]:
     }
     steps = [step for step in lineage_steps(plan) if step.fingerprint in records]
     answering, backbone = (step.fingerprint if step else None for step in (final_model(steps), final_backbone(steps)))
-    return context.tracker.register(context.store, answering, backbone, headline_scores(records.values()))
+    warning = registration_warning(context.store.root, steps)
+    if warning is not None:
+        get_run_logger().warning(warning)
+    return context.tracker.register(context.store, answering, backbone, headline_scores(records.values()), warning)
 
 
 def headline_scores(records: Iterable[Provenance]) -> dict[str, float]:

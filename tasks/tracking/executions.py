@@ -147,14 +147,25 @@ class Tracker:
         self._put(ReportWritten(page=page.resolve()))
 
     def register(
-        self, store: Store, answering: str | None, backbone: str | None, scores: Mapping[str, float]
+        self,
+        store: Store,
+        answering: str | None,
+        backbone: str | None,
+        scores: Mapping[str, float],
+        warning: str | None = None,
     ) -> dict[str, str]:
         """Register the final models of an execution by fingerprint (`Registry.register_final`); model name to version.
 
         Waits until that is done. Empty when MLflow does not answer: they are then registered with the rest, later.
         """
         self._put(
-            ModelsOffered(store=store.root.resolve(), answering=answering, backbone=backbone, scores=dict(scores))
+            ModelsOffered(
+                store=store.root.resolve(),
+                answering=answering,
+                backbone=backbone,
+                scores=dict(scores),
+                warning=warning,
+            )
         )
         if self._outbox is None or not self._outbox.drain(PATIENCE):
             return {}

@@ -123,6 +123,8 @@ class ModelsOffered(Entry):
     answering: str | None
     backbone: str | None
     scores: dict[str, float]
+    warning: str | None = None
+    """Why the answering model is not surely above its baselines; None if it is."""
 
 
 class ExecutionEnded(Entry):

@@ -45,6 +45,8 @@ BACKBONE_MODELS = {
 }
 """Registered names of backbones that are no encoder, by ability; the first that applies."""
 CANDIDATE = "candidate"
+WARNING = "cursus.warning"
+"""Tag of a version that is not surely above its baselines: a sentence that says which."""
 DESCRIPTIONS = {
     CLASSIFIER: "A text classifier that answers with a label and the probability of every label.",
     SEVERAL_TASKS: "One backbone and a head for each of several tasks: examples of one task in, named by the parameter "
@@ -70,27 +72,46 @@ class Registry:
         self.recorder = recorder
 
     def register_final(
-        self, store: Store, answering: Provenance | None, backbone: Provenance | None, scores: Mapping[str, float]
+        self,
+        store: Store,
+        answering: Provenance | None,
+        backbone: Provenance | None,
+        scores: Mapping[str, float],
+        warning: str | None = None,
     ) -> dict[str, str]:
         """Register the final model of an execution and the backbone that it continues; model name to version.
 
-        `scores` become tags of the final model's version.
+        `scores` become tags of the final model's version, and so does `warning`: why it is not surely above its
+        baselines.
         """
         versions = {}
         if answering is not None:
             name = task_model_name(store.root / answering.fingerprint)
-            versions[name] = self.register(name, answering, store, scores)
+            versions[name] = self.register(name, answering, store, scores, warning)
         if backbone is not None:
             name = backbone_model_name(backbone)
             versions[name] = self.register(name, backbone, store, {})
         return versions
 
-    def register(self, name: str, provenance: Provenance, store: Store, scores: Mapping[str, float]) -> str:
-        """Register an artifact as the candidate of `name` and return its version."""
+    def register(
+        self,
+        name: str,
+        provenance: Provenance,
+        store: Store,
+        scores: Mapping[str, float],
+        warning: str | None = None,
+    ) -> str:
+        """Register an artifact as the candidate of `name` and return its version, whose tags hold `scores` and
+        `warning`."""
+        client = self.recorder.client
         version = self.ensure_version(name, provenance, store)
         for score, value in scores.items():
-            self.recorder.client.set_model_version_tag(name, version, f"cursus.score.{score}", f"{value:.4f}")
-        self.recorder.client.set_registered_model_alias(name, CANDIDATE, version)
+            client.set_model_version_tag(name, version, f"cursus.score.{score}", f"{value:.4f}")
+        if warning is not None:
+            client.set_model_version_tag(name, version, WARNING, warning)
+        elif WARNING in client.get_model_version(name, version).tags:
+            client.delete_model_version_tag(name, version, WARNING)
+        client.set_registered_model_alias(name, CANDIDATE, version)
         return version
 
     def ensure_version(self, name: str, provenance: Provenance, store: Store) -> str:

@@ -181,7 +181,9 @@ class MLflowWriter:
             _provenance(entry.store / fingerprint) if fingerprint else None
             for fingerprint in (entry.answering, entry.backbone)
         )
-        return Registry(self.recorder).register_final(Store(entry.store), answering, backbone, entry.scores)
+        return Registry(self.recorder).register_final(
+            Store(entry.store), answering, backbone, entry.scores, entry.warning
+        )
 
     def _end(self, status: Status, headline: dict[str, float], when: int) -> None:
         """Close the execution's run with `status`, and steps that neither finished nor failed as killed."""

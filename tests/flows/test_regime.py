@@ -31,6 +31,8 @@ def test_the_plan_is_told_before_anything_is_computed(first: FirstRun) -> None:
 
 def test_the_first_run_computes_registers_and_reports(first: FirstRun, cursus: Cursus, checkout: Path) -> None:
     assert "registered cursus-classifier version 1" in first.done.stdout
+    (warning,) = [line for line in first.done.stdout.splitlines() if line.startswith("warning  int8: accuracy ")]
+    assert "is not surely above the baseline " in warning and "registered as @candidate" in warning, "a smoke run"
     store = Store(checkout / "data" / "store")
     assert all(store.get(record.fingerprint) for record in first.made)
     assert {record.kind for record in first.made} == {
@@ -45,10 +47,12 @@ def test_the_first_run_computes_registers_and_reports(first: FirstRun, cursus: C
     assert str(report) in first.done.stdout
     with sqlite3.connect(checkout / ".cursus" / "mlflow.db") as database:
         names = [name for (name,) in database.execute("select name from registered_models")]
+        tags = database.execute("select value from model_version_tags where key = 'cursus.warning'").fetchall()
     database.close()
     assert first.statuses["FINISHED"] == len(first.made) + 1, "one run for the execution, one for each step"
     assert set(first.statuses) <= {"FINISHED", "KILLED"}, "what another test stopped is told as what it is"
     assert "cursus-classifier" in names
+    assert [value for (value,) in tags] == [warning.removeprefix("warning  ").partition("; it is registered")[0]]
     told = cursus("predict", "--json", "Send a message to a list of addresses.")
     assert told.returncode == 0 and '"label"' in told.stdout
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.corpora.examples.formats import UNTYPED, example_records
+from pipelines.corpora.examples.header import is_header
 from pipelines.corpora.examples.values import EMPTY, READ, answer_text, class_label
 from pipelines.corpora.reading import EXAMPLE_FORMATS, file_format, location
 from pipelines.corpora.reading.flaws import Flaw, refuse
@@ -59,10 +60,14 @@ class ExampleReader:
 
         DataError for an unreadable file, and for an invalid row with its file, row and field.
         """
-        untyped = file_format(path, EXAMPLE_FORMATS) in UNTYPED
+        extension = file_format(path, EXAMPLE_FORMATS)
+        untyped = extension in UNTYPED
         fields = {own if untyped else self._named[own]: kind for own, kind in self._kinds.items()}
         for where, record in example_records(name, path, fields, self._on_flaw):
-            example = record if isinstance(record, Problem) else self._example(record, untyped, where)
+            if extension == ".tsv" and where == f"{name}:1" and not isinstance(record, Problem):
+                example: Example | Problem = self._header_problem(record) or self._example(record, untyped, where)
+            else:
+                example = record if isinstance(record, Problem) else self._example(record, untyped, where)
             if not isinstance(example, Problem):
                 yield example, where
             elif not self._drop_bad_rows:
@@ -78,6 +83,13 @@ class ExampleReader:
             self._tally.drop(self._reason(flaw.reason), flaw.excerpt, flaw.where)
         else:
             refuse(flaw, f"; {_ADVICE}" if flaw.location else "")
+
+    def _header_problem(self, record: Row) -> Problem | None:
+        """The problem that the first record of a file without header is one."""
+        if not is_header(record, self._kinds):
+            return None
+        names = ", ".join(map(repr, record.values()))
+        return Problem("header", f"the row holds names of columns ({names}), but a tsv file of examples has no header")
 
     def _example(self, record: Row, untyped: bool, where: str) -> Example | Problem:
         family = self._family

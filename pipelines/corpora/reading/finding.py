@@ -41,6 +41,7 @@ def find_local(path: Path, formats: tuple[str, ...] = FORMATS, most: int = MOST_
         ) from None
     if whole:
         file_format(path, formats)
+        check_name(path.name, str(path.parent))
         return {path.name: path}
     if folder:
         base, pattern = str(path), ["**", "*"]
@@ -65,7 +66,18 @@ def find_local(path: Path, formats: tuple[str, ...] = FORMATS, most: int = MOST_
             f"{path}: no file with one of the extensions {', '.join(formats)} (or .gz, .zst of these) is there"
         )
     start = len(base.rstrip(os.sep)) + 1
+    for file in files:
+        check_name(file[start:], base)
     return {file[start:].replace(os.sep, "/"): Path(file) for file in sorted(files)}
+
+
+def check_name(name: str, folder: str) -> None:
+    """Raise DataError for a name of a file that tables and JSON cannot hold, or that is more than one line."""
+    shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+    if shown != name:
+        raise DataError(f"{folder}: the name of the file {shown!r} is not UTF-8; rename it")
+    if control := next((letter for letter in name if ord(letter) < 32 or letter == "\x7f"), None):
+        raise DataError(f"{folder}: the name of the file {name!r} has the control character {control!r}; rename it")
 
 
 def too_many_files(path: str, most: int) -> str:

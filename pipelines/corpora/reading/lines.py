@@ -13,6 +13,9 @@ from pipelines.corpora.reading.parts import Part
 Line = tuple[str, str]
 """Location (`:17` or `@1024`) and text with the line end."""
 
+MOST_BLANK = 100_000
+"""Blank lines in a row. No text has so many, and reading them takes minutes for a megabyte of a packed file."""
+
 _AROUND = 2048
 """Bytes of an undecodable line, and after it, from which the encoding is guessed."""
 _ENOUGH = 24
@@ -23,12 +26,13 @@ def lines(part: Part, options: ReadOptions, on_flaw: FlawHandler) -> Iterator[Li
     """Decode the lines that begin in a part, with line ends; a byte order mark at the start of the file is removed.
 
     Of a truncated file, all lines before the truncated one are yielded. Flaws: overlong line, not UTF-8 (or the
-    encoding in the options), damaged file, and those of `open_part`.
+    encoding in the options), damaged file, blank lines without end, after which the part is not read further, and those
+    of `open_part`.
     """
     with open_part(part, on_flaw) as file:
         if file is None:
             return
-        position, number = 0, 0
+        position, number, blank = 0, 0, 0
         try:
             if part.begin:
                 file.seek(part.begin - 1)
@@ -45,6 +49,10 @@ def lines(part: Part, options: ReadOptions, on_flaw: FlawHandler) -> Iterator[Li
                     position += size
                     continue
                 start, position = position, position + len(line)
+                blank = blank + 1 if line.isspace() else 0
+                if blank > MOST_BLANK:
+                    on_flaw(_blank(part, location))
+                    return
                 try:
                     text = line.decode(options.encoding)
                 except UnicodeDecodeError as error:
@@ -63,6 +71,11 @@ def _rest_of_line(file: io.BufferedReader, block: int) -> int:
         if rest.endswith(b"\n"):
             break
     return size
+
+
+def _blank(part: Part, location: str) -> Flaw:
+    message = f"more than {MOST_BLANK:,} lines in a row are blank; remove them, or the file"
+    return Flaw("blank lines", part.name, part.path, location, message)
 
 
 def _overlong(part: Part, location: str, size: int, begin: bytes, options: ReadOptions) -> Flaw:

@@ -18,6 +18,11 @@ BUFFER = 1 << 20
 SNIFFED = 8192
 """Leading bytes that are checked: a file with a NUL byte among them is binary (git's rule)."""
 
+MOST_TEXT = 64
+"""Bytes of text from one packed byte. Text gives 2 to 20; a bomb gives gzip's most, 1,000, or with Zstandard millions."""
+UNLIMITED = 2**18
+"""Bytes of text that any packed file may give: of a small file the ratio says nothing."""
+
 _SIGNATURES = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -40,6 +45,10 @@ _SIGNATURES = (
 
 class DamagedFileError(Exception):
     """A compressed file is truncated or invalid; `args` hold the library's message."""
+
+
+class BombError(DamagedFileError):
+    """A compressed file gives more text than text can be compressed to its size."""
 
 
 @contextmanager
@@ -90,6 +99,9 @@ def _head(file: io.BufferedReader, part: Part, on_flaw: FlawHandler) -> bytes | 
 def damaged_file_flaw(part: Part, position: int, damage: DamagedFileError) -> Flaw:
     """The flaw of a compressed file that could be decompressed only up to a byte."""
     kind = {".gz": "gzip", ".zst": "Zstandard"}[part.path.suffix.lower()]
+    if isinstance(damage, BombError):
+        message = f"the {kind} file is a decompression bomb: {damage}; remove it, or unpack it if it is text"
+        return Flaw("decompression bomb", part.name, part.path, "", message)
     message = (
         f"the {kind} file is damaged or truncated after {position:,} bytes of text: {damage}; fetch or compress it "
         "again"
@@ -104,33 +116,38 @@ def _ignore(_: Flaw) -> None:
 def _decompressed(path: Path) -> io.BufferedReader:
     compression = path.suffix.lower()
     if compression == ".gz":
-        return io.BufferedReader(_Decompressed(gzip.open(path)), BUFFER)
+        return io.BufferedReader(_Decompressed(gzip.open(path), path.stat().st_size), BUFFER)
     if compression == ".zst":
         import pyarrow as pa
 
         # not the package zstandard, whose readers treat a truncated file as complete
-        return io.BufferedReader(_Decompressed(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")), BUFFER)
+        inside = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+        return io.BufferedReader(_Decompressed(inside, path.stat().st_size), BUFFER)
     return io.BufferedReader(io.FileIO(path), BUFFER)
 
 
 class _Decompressed(io.RawIOBase):
-    """A decompressing stream that raises one exception for all kinds of damage."""
+    """A decompressing stream that raises one exception for all kinds of damage, and stops a bomb."""
 
-    def __init__(self, inside: Any) -> None:
-        self._inside = inside
+    def __init__(self, inside: Any, packed: int) -> None:
+        self._inside, self._packed, self._size = inside, packed, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         try:
-            return cast(int, self._inside.readinto(buffer))
+            size = cast(int, self._inside.readinto(buffer))
         except (EOFError, zlib.error) as error:
             raise DamagedFileError(str(error)) from None
         except OSError as error:
             if error.errno is not None:
                 raise
             raise DamagedFileError(str(error)) from None  # gzip's and Arrow's errors about content have no errno
+        self._size += size
+        if self._size > max(UNLIMITED, MOST_TEXT * self._packed):
+            raise BombError(f"{self._packed:,} packed bytes give more than {self._size - size:,} bytes of text")
+        return size
 
     def close(self) -> None:
         self._inside.close()

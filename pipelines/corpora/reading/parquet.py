@@ -15,12 +15,17 @@ from pipelines.errors import DataError
 
 BATCH_BYTES = 8 * 2**20
 MOST_ROWS = 8192
+MOST_ROWS_PER_BYTE = 8
+"""Rows of one byte of the file. A million equal texts take a few thousand bytes, and so does a billion."""
+UNLIMITED = 2**16
+"""Rows that any file may have."""
 
 
 def read_parquet(part: Part, options: ReadOptions, on_flaw: FlawHandler) -> Records:
     """Read the requested columns of a part's row groups.
 
-    Flaws: missing column, damaged file and empty file (all for the file as a whole), damaged rows, overlong document.
+    Flaws: missing column, damaged file, empty file and far more rows than bytes (all for the file as a whole), damaged
+    rows, overlong document.
     """
     import pyarrow as pa
 
@@ -36,6 +41,13 @@ def read_parquet(part: Part, options: ReadOptions, on_flaw: FlawHandler) -> Reco
                 on_file_flaw(Flaw("missing column", part.name, part.path, "", text))
                 return
         meta = table.metadata
+        if meta.num_rows > max(UNLIMITED, MOST_ROWS_PER_BYTE * part.bytes):
+            text = (
+                f"{meta.num_rows:,} rows in {part.bytes:,} bytes: the same few values again and again; remove the "
+                "file, or write each text once"
+            )
+            on_file_flaw(Flaw("decompression bomb", part.name, part.path, "", text))
+            return
         groups = range(part.begin, meta.num_row_groups if part.end is None else part.end)
         before = sum(meta.row_group(group).num_rows for group in range(part.begin))
         for group in groups:

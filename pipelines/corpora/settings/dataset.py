@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from pipelines.components import did_you_mean
-from pipelines.components.plain_yaml import refuse_tags
+from pipelines.components.plain_yaml import read_yaml
 from pipelines.corpora.settings.cleaning import CleanSettings
 from pipelines.corpora.settings.like import LIKE, InvalidLikeError, keys_of
 from pipelines.corpora.settings.mixture import Mixtures, check_mixture
@@ -28,6 +28,7 @@ from pipelines.errors import RecipeError
 from pipelines.task_families.labelled_tables import MAIN
 
 FILE = "params.yaml"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _TAGS = ("files", "package", "columns")
 """Parts of an error's location that come from pydantic's union tags, not from the user."""
 
@@ -97,7 +98,11 @@ def load_settings(root: Path) -> dict[str, DatasetSettings]:
     blocks = document.get("datasets")
     if not isinstance(blocks, Mapping) or not blocks:
         raise RecipeError(f"{FILE}: the block 'datasets:' is missing or empty; docs/data.md shows how to write one")
-    return {str(name): _validated(str(name), block, document) for name, block in blocks.items()}
+    for name in blocks:
+        if not isinstance(name, str):
+            where = _line(document, (name,))
+            raise RecipeError(f"{where}: datasets: the name {name!r} is no text; begin it with a letter, or quote it")
+    return {name: _validated(name, block, document) for name, block in blocks.items()}
 
 
 def load_dataset(dataset: str, root: Path) -> DatasetSettings:
@@ -110,24 +115,12 @@ def load_dataset(dataset: str, root: Path) -> DatasetSettings:
 
 def read_params(root: Path) -> Any:
     """Read params.yaml as a mapping with line numbers. RecipeError when it is missing or is not a YAML mapping."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.constructor import DuplicateKeyError
-    from ruamel.yaml.error import YAMLError
-
     path = root / FILE
-    try:
-        document = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RecipeError(f"{path}: there is no {FILE} here; run from the root of a checkout") from None
-    except DuplicateKeyError as twice:
-        line = twice.problem_mark.line + 1
-        problem = str(twice.problem).partition(" with value")[0].replace("found duplicate key", "the key")
-        raise RecipeError(f"{path}:{line}: {problem} is given twice; rename one, or remove it") from None
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: not readable as YAML: {error}") from error
+    if not path.exists():
+        raise RecipeError(f"{path}: there is no {FILE} here; run from the root of a checkout")
+    document = read_yaml(path, "a file of settings")
     if not isinstance(document, Mapping):
         raise RecipeError(f"{path}: expected a mapping with the key 'datasets'")
-    refuse_tags(document, path)
     return document
 
 
@@ -138,15 +131,17 @@ def line_of(dataset: str, root: Path, *keys: str) -> str:
 
 
 def _validated(name: str, block: Any, document: Any) -> DatasetSettings:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
+    if not _NAME.fullmatch(name):
         where = _line(document, (name,))
-        raise RecipeError(f"{where}: dataset {name!r}: use lower-case letters, digits, '-' and '_' (it names a folder)")
+        raise RecipeError(
+            f"{where}: dataset {name!r}: use up to 100 lower-case letters, digits, '-' and '_' (it names a folder)"
+        )
     sources: dict[str, tuple[str, Any]] | None = None
     try:
         if isinstance(block, Mapping):
             sources = keys_of(name, document["datasets"])
             block = {key: value for key, (_, value) in sources.items()}
-        return DatasetSettings.model_validate(_plain(block))
+        return DatasetSettings.model_validate(plain_values(block))
     except InvalidLikeError as wrong:
         raise RecipeError(f"{_line(document, (name, LIKE))}: datasets.{name}.{LIKE}: {wrong}") from None
     except ValidationError as invalid:
@@ -161,12 +156,12 @@ def _validated(name: str, block: Any, document: Any) -> DatasetSettings:
         raise RecipeError(f"{where}: {'.'.join(['datasets', name, *keys])}: {error['msg']}") from None
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """Convert ruamel's types, which keep line numbers, to plain ones."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain_values(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain_values(item) for item in value]
     return value
 
 

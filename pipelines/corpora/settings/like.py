@@ -24,6 +24,8 @@ def keys_of(name: str, blocks: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
     if LIKE not in block:
         return own
     other = block[LIKE]
+    if not isinstance(other, str):
+        raise InvalidLikeError(f"expected the name of a dataset, got {other!r}")
     if other not in blocks or other == name:
         raise InvalidLikeError(f"no other dataset is called {other!r}.{did_you_mean(str(other), set(blocks) - {name})}")
     base = blocks[other]

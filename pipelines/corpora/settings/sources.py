@@ -35,7 +35,7 @@ FORM_COLUMNS = {"pages": PAGE_COLUMNS, "translations": {"translation": "string"}
 class StrictSettings(BaseModel):
     """A frozen block of settings; the error for an unknown key suggests the closest known one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

@@ -36,7 +36,7 @@ def collect(dataset: str, root: Path) -> None:
     step = begin("collect", dataset, root)
     settings, main = step.settings, step.settings.main
     check_unchanged(dataset, settings, root)
-    examples = {name: _collected(name, task, root) for name, task in settings.labelled.items()}
+    examples = {name: _collected(dataset, name, task, root) for name, task in settings.labelled.items()}
     sources: dict[str, Sequence[Source]] = {
         "general": settings.general,
         "domain": settings.domain,
@@ -57,14 +57,18 @@ def collect(dataset: str, root: Path) -> None:
         write_json(folder / COUNTS, history([], "collect", tables))
 
 
-def _collected(name: str, task: Task, root: Path) -> tuple[list[Row], Tally]:
+def _collected(dataset: str, name: str, task: Task, root: Path) -> tuple[list[Row], Tally]:
     """The rows of all parts of a task, and the tally of what was left out. The DataError of a named task names it."""
     tally = Tally()
+    of_task = "" if name == MAIN else f"tasks.{name}: "
     try:
         examples = list(examples_of(task, root, tally))
+    except DataError as mistake:
+        raise DataError(f"{of_task}{mistake}") from None
+    try:
         check_labels({part: [one for one, _, each in examples if each == part] for part in PARTS}, task.family)
     except DataError as mistake:
-        raise DataError(f"tasks.{name}: {mistake}" if name != MAIN else str(mistake)) from None
+        raise DataError(f"{dataset}: {of_task}{mistake}") from None
     return [row_of(task.family, one, where, part) for one, where, part in examples], tally
 
 

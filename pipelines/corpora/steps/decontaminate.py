@@ -42,6 +42,7 @@ from pipelines.corpora.shards.folders import WriteShards, manifest, table_files,
 from pipelines.corpora.shards.tables import TEXTS, Row, labelled_parts, read_rows, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
+from pipelines.corpora.steps.examples_left import OVERLAP, check_examples_left, dropped_so_far
 from pipelines.corpora.steps.step import COUNTS, begin, history, run_step
 from pipelines.errors import DataError
 from pipelines.task_families.labelled_tables import MAIN, labelled_table
@@ -53,12 +54,13 @@ COMPARED_PARTS = {"validation": ("test",), "train": ("validation", "test")}
 def decontaminate(dataset: str, root: Path) -> None:
     """Write `decontaminated/` from `deduplicated/`.
 
-    Raises DataError when a table becomes empty, or when there is overlap and `decontaminate.action` is `fail`.
+    Raises DataError when a table becomes empty, a label is lost, or when there is overlap and `decontaminate.action` is
+    `fail`.
     """
     step = begin("decontaminate", dataset, root, before="deduplicated")
     settings = step.settings.decontaminate
     rules, before = rules_of(step.settings), step.home / "deduplicated"
-    plain = plain_tables(step.settings)
+    plain, earlier = plain_tables(step.settings), read_json(before / COUNTS)
     with step.writing("decontaminated") as folder:
         ledgers = [before / LEDGER]
         labelled = {name: list(read_rows(before / task_file(name))) for name in step.settings.labelled}
@@ -66,6 +68,9 @@ def decontaminate(dataset: str, root: Path) -> None:
         overlapping = list(_decontaminated_tasks(labelled, rules, settings.inside, tallies))
         tables: dict[str, Any] = {}
         for name, task in step.settings.labelled.items():
+            check_examples_left(
+                dataset, name, task.family, labelled[name], dropped_so_far(earlier, name, tallies[name])
+            )
             counts = write_rows(folder / task_file(name), labelled_parts(task.family), labelled[name])
             tables[name] = counts | tallies[name].counts()
         leaked = (row for name, rows in labelled.items() for row in leaks(rows, rules, name))
@@ -100,7 +105,7 @@ def decontaminate(dataset: str, root: Path) -> None:
         for name, table in tables.items():
             own = (name,) if name in plain else tuple(labelled_table(name, part) for part in COMPARED_PARTS)
             tables[name] = table | {"ledger": [each for each in overlaps if each["table"] in own]}
-        write_json(folder / COUNTS, history(read_json(before / COUNTS), "decontaminate", tables))
+        write_json(folder / COUNTS, history(earlier, "decontaminate", tables))
 
 
 def rules_of(settings: DatasetSettings) -> OverlapRules:
@@ -180,7 +185,7 @@ def without_overlap(
     for row, hits in with_hits(checked, index):
         overlapping += ledger_rows(row[0], labelled_table(task, part), row[-2], hits, evaluated, inside)
         if hits and inside == "drop":
-            tally.drop(f"{part}: overlap", row[0], row[-2])
+            tally.drop(f"{part}: {OVERLAP}", row[0], row[-2])
             dropped.add(id(row))
     return [row for row in rows if id(row) not in dropped], overlapping
 

@@ -40,6 +40,7 @@ from pipelines.corpora.shards.folders import WriteShards, manifest, table_from_f
 from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled_parts, read_rows, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
+from pipelines.corpora.steps.examples_left import OTHER_LABEL, SAME_TEXT, check_examples_left, dropped_so_far
 from pipelines.corpora.steps.step import COUNTS, DataStep, begin, history, run_step
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
@@ -50,10 +51,11 @@ KEEPS_FIRST = ("test", "validation", "train")
 
 
 def deduplicate(dataset: str, root: Path) -> None:
-    """Write `deduplicated/` from `cleaned/`. Raises DataError when a corpus becomes empty."""
+    """Write `deduplicated/` from `cleaned/`. Raises DataError when a corpus becomes empty, or a label is lost."""
     step = begin("deduplicate", dataset, root, before="cleaned")
     settings, rules = step.settings, step.settings.deduplicate
     before = step.home / "cleaned"
+    earlier = read_json(before / COUNTS)
     order = plain_tables(settings)[::-1]  # of plain text, the first table keeps a repeated text
     with step.writing("deduplicated") as folder:
         tables: dict[str, Any] = {}
@@ -63,6 +65,8 @@ def deduplicate(dataset: str, root: Path) -> None:
             published = published_leaks(_published(tasks[name], task.family), ("train", "validation", "test"))
             if settings.decontaminate.inside == "drop":
                 tasks[name] = unique_examples(tasks[name], task.family, tally)
+                dropped = dropped_so_far(earlier, name, tally)
+                check_examples_left(dataset, name, task.family, tasks[name], dropped)
             counts = write_rows(folder / task_file(name), labelled_parts(task.family), tasks[name])
             tables[name] = counts | tally.counts() | {"published": published}
         # the evaluation parts of all tasks come first, then what is trained on
@@ -104,7 +108,7 @@ def deduplicate(dataset: str, root: Path) -> None:
             if tables[name]["dropped"] and not tables[name]["documents"] and name != UNLABELLED:
                 raise DataError(f"{dataset}: every text of {name!r} is also in another table; give it other sources")
         write_ledger(folder / LEDGER, (row for path in overlapping for row in read_rows(path)))
-        write_json(folder / COUNTS, history(read_json(before / COUNTS), "deduplicate", tables))
+        write_json(folder / COUNTS, history(earlier, "deduplicate", tables))
 
 
 def shingle_of(settings: DatasetSettings) -> Shingle:
@@ -208,9 +212,9 @@ def unique_examples(rows: list[Row], family: TaskFamily, tally: Tally) -> list[R
             if row[-1] != part:
                 continue
             if has_labels and len(answers[part, key]) > 1:
-                tally.drop(f"{part}: same text, other label", row[0], row[-2])
+                tally.drop(f"{part}: {OTHER_LABEL}", row[0], row[-2])
             elif key in part_of_key:
-                tally.drop(f"{part}: same text in {part_of_key[key]}", row[0], row[-2])
+                tally.drop(f"{part}: {SAME_TEXT}{part_of_key[key]}", row[0], row[-2])
             else:
                 part_of_key[key] = part
                 kept.add(number)

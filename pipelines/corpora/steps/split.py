@@ -19,13 +19,11 @@ from pipelines.corpora.shards.digests import write_digests
 from pipelines.corpora.shards.held_out import HELD_OUT, held_out
 from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled, origin, read_rows, write_rows
 from pipelines.corpora.shards.writing import read_json, replaced_atomically, write_json
-from pipelines.corpora.steps.collect import check_labels
 from pipelines.corpora.steps.mixture import Mixture
 from pipelines.corpora.steps.select import SELECTION
 from pipelines.corpora.steps.shuffle import shuffle_tables
 from pipelines.corpora.steps.step import COUNTS, DataStep, begin, run_step, table_path
 from pipelines.corpora.steps.task_text import LabelledDraw, divide_training, draw_examples
-from pipelines.errors import DataError
 from pipelines.lineage.disk import atomic_write
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import MAIN, NAMED, PARTS, labelled_table
@@ -36,11 +34,13 @@ _TOTALS = ("documents", "characters", "bytes")
 
 
 def split(dataset: str, root: Path) -> None:
-    """Write the tables and summary.json. Raises DataError when a class or the task has too few examples left."""
+    """Write the tables and summary.json. Raises DataError when a class has too few examples left."""
     step = begin("split", dataset, root, before=("decontaminated", "selected"))
     settings, home = step.settings, step.home
     tasks = {name: list(read_rows(home / "decontaminated" / task_file(name))) for name in settings.labelled}
-    examples = {name: _examples(dataset, name, settings.labelled[name].family, rows) for name, rows in tasks.items()}
+    examples = {
+        name: {part: [row for row in rows if row[-1] == part] for part in PARTS} for name, rows in tasks.items()
+    }
     drawn = draw_examples(tasks[MAIN], settings, home / "decontaminated" / "unlabelled")
     for name, rows in tasks.items():
         examples[name]["train"] = drawn.labelled if name == MAIN else divide_training(rows, settings.labelled[name])[0]
@@ -73,20 +73,6 @@ def split(dataset: str, root: Path) -> None:
     write_digests(home / NAMED, {name: table_path(home, name) for name in named_tables(settings)})
     write_json(home / "summary.json", summary)
     step.finished()
-
-
-def _examples(dataset: str, task: str, family: TaskFamily, rows: list[Row]) -> dict[str, list[Row]]:
-    """Rows of a task by part. Raises DataError when a label cannot be learned, or a part of the evaluation is empty."""
-    of_task = "" if task == MAIN else f"tasks.{task}: "
-    examples = {part: [row for row in rows if row[-1] == part] for part in PARTS}
-    try:
-        check_labels({part: [example_of(family, row) for row in some] for part, some in examples.items()}, family)
-    except DataError as mistake:
-        raise DataError(f"{of_task}{mistake}") from None
-    for part in ("validation", "test"):
-        if not examples[part]:
-            raise DataError(f"{dataset}: {of_task}the {part} split has no examples left; provide more")
-    return examples
 
 
 def _described(task: Task, examples: Mapping[str, list[Row]]) -> dict[str, Any]:

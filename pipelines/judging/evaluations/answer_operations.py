@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import PositiveInt
+from pydantic import Field
 
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.figures import RecordedFigure, row_mean
@@ -26,7 +26,7 @@ class AnswerOperationsEvaluation(Evaluation, name="answer_operations"):
     A model that is served from a graph is left out: torch does not compute it.
     """
 
-    examples: PositiveInt = 16
+    examples: int = Field(16, ge=1, le=100_000)
     """Test examples that operations are counted for."""
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import PositiveInt
+from pydantic import Field
 
 from pipelines.judging.evaluations import Evaluation
 
@@ -44,7 +44,7 @@ class ErrorsEvaluation(Evaluation, name="errors"):
         }
     )
 
-    shown: PositiveInt = 10
+    shown: int = Field(10, ge=1, le=1000)
     """Errors shown per stage."""
 
     def measure(self, context: EvaluationContext) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from pipelines.judging.certainty.statistics import METRICS, interval, paired_difference
 from pipelines.judging.evaluations import Evaluation
@@ -37,7 +37,7 @@ class FootprintEvaluation(Evaluation, name="footprint"):
 
     stages: tuple[str, ...] = Field(min_length=1)
     """Stages to compare; the first seed of each is measured."""
-    rounds: PositiveInt = 100
+    rounds: int = Field(100, ge=1, le=100_000)
     """Timed calls with one text; a third as many with thirty-two."""
 
     def tiny(self) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
@@ -30,7 +30,7 @@ class PerplexityEvaluation(Evaluation, name="perplexity"):
     judges = "language models"
     needs_signals = frozenset({Signal.NEXT_LOGITS})
 
-    texts: PositiveInt = 500
+    texts: int = Field(500, ge=1, le=10_000_000)
     """Test texts that every model reads, the same for all: a random sample if the table has more."""
     length: int = Field(256, ge=8)
     """Tokens per row, at most; fewer if a backbone reads fewer."""

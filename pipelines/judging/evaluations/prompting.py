@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field as Option
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt
 
 from pipelines.judging.certainty.resampling import RESAMPLES, interval
 from pipelines.judging.evaluations import Evaluation
@@ -44,9 +44,9 @@ class PromptingEvaluation(Evaluation, name="prompting"):
 
     shots: tuple[NonNegativeInt, ...] = Option((0, 1, 4), min_length=1)
     """Numbers of answered examples in a prompt. Larger prompts begin with the examples of smaller ones."""
-    examples: PositiveInt = 200
+    examples: int = Option(200, ge=1, le=10_000_000)
     """Test examples that every model answers, the same for all: a random sample if the table has more."""
-    tokens: PositiveInt | None = None
+    tokens: int | None = Option(None, ge=1, le=1_000_000)
     """Tokens kept of each text of an example, so that more examples fit; None keeps all."""
     calibrate: bool = False
     """Whether an answer's probability is divided by its probability for content-free texts (`N/A`, `[MASK]` and the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
@@ -39,7 +39,7 @@ class PseudoPerplexityEvaluation(Evaluation, name="pseudo_perplexity"):
     judges = "language models"
     needs_signals = frozenset({Signal.MASKED_LOGITS})
 
-    texts: PositiveInt = 100
+    texts: int = Field(100, ge=1, le=10_000_000)
     """Test texts that every model reads, the same for all: a random sample if the table has more."""
     length: int = Field(64, ge=8)
     """Tokens per row, at most; each row is read once per token."""

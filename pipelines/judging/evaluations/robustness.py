@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, PositiveInt, SerializeAsAny, field_validator
+from pydantic import Field, SerializeAsAny, field_validator
 
 from pipelines.errors import RecipeError
 from pipelines.judging.attacks import TEXTS, Attack
@@ -43,7 +43,7 @@ class RobustnessEvaluation(Evaluation, name="robustness"):
     """Share of words that an attack changes (of characters, in scripts without spaces)."""
     metric: str | None = None
     """Metric to report; None for the family's first."""
-    examples: PositiveInt = 1000
+    examples: int = Field(1000, ge=1, le=10_000_000)
     """Test examples that every model answers, the same for all: a random sample if the table has more."""
 
     @field_validator("attacks", mode="after")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import PositiveInt
+from pydantic import Field
 
 from pipelines.judging.certainty.statistics import RESAMPLES
 from pipelines.judging.evaluations import Evaluation
@@ -35,7 +35,7 @@ class ServingEvaluation(Evaluation, name="serving"):
 
     nondeterministic_keys = frozenset({"latency_ms", "times"})
 
-    rounds: PositiveInt = 60
+    rounds: int = Field(60, ge=1, le=100_000)
     """Timed calls with one example; a third as many with thirty-two."""
 
     @classmethod

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import PositiveInt
+from pydantic import Field
 
 from pipelines.judging.certainty.resampling import interval
 from pipelines.judging.evaluations import Evaluation
@@ -50,7 +50,7 @@ class SlicesEvaluation(Evaluation, name="slices"):
 
     metric: str | None = None
     """Metric of every slice; None for the family's first."""
-    classes: PositiveInt = 30
+    classes: int = Field(30, ge=1, le=100_000)
     """Classes shown, most frequent first."""
 
     def measure(self, context: EvaluationContext) -> dict[str, Any]:

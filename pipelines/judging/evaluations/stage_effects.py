@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.errors import RecipeError
 from pipelines.judging.certainty.resampling import RESAMPLES, contributions, interval, resampled_means
@@ -32,7 +32,7 @@ class LatticePath(BaseModel):
     """The fine-tuned stage at its end."""
     through: tuple[str, ...]
     """The factors that ran, in order; empty for fine-tuning from random weights."""
-    labelled: PositiveInt | None = None
+    labelled: int | None = Field(None, ge=1, le=100_000_000)
     """Number of labelled examples of the fine-tuning; None for all."""
 
 

@@ -39,7 +39,7 @@ class WordVectorsEvaluation(Evaluation, name="word_vectors"):
 
     words: tuple[str, ...] = ()
     """Words whose neighbours are shown; if empty, words from frequent to rare."""
-    neighbours: PositiveInt = 5
+    neighbours: int = Field(5, ge=1, le=10_000)
     """Neighbours shown per word."""
     analogies: str | None = None
     """A file of questions: tab-separated lines of relation, a, b, c, d, or the published form with `:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import PositiveInt
+from pydantic import Field
 
 from pipelines.components import Component
 from pipelines.judging.figures import RecordedFigure, best_layer_score, expected_layer
@@ -122,7 +122,7 @@ class Probe(Component):
 class ExampleProbe(Probe):
     """A probe that reads labelled examples."""
 
-    examples: PositiveInt = 500
+    examples: int = Field(500, ge=1, le=10_000_000)
     """Maximum number of sentences or texts read per table."""
 
     def tiny(self) -> Self:

@@ -91,7 +91,7 @@ def test_a_mistake_is_answered_with_its_line_and_what_to_write(tmp_path: Path, t
 
 
 def test_two_tasks_of_one_name_are_a_key_given_twice(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r'params\.yaml:8: the key "cola" is given twice'):
+    with pytest.raises(RecipeError, match=r"params\.yaml:8: the key 'cola' is given twice"):
         loaded(tmp_path, TASKS + "      cola: {train: e.jsonl, test: f.jsonl}\n")
 
 

@@ -13,6 +13,7 @@ from tests.pipelines.recipe.recipe_texts import GPT, STATIC, Refused, labelled, 
 from tests.steps import RECIPES, library_of
 
 JUDGED = "  report: {{kind: evaluate, start: [{}], corpus: task, suite: {}}}"
+SHIFTED = "[{{name: shift_positions, positions: {}}}, token_mask]"
 CASES = {
     "two streams of a body with one": Refused(
         written(corruption="permutation", head="permuted_lm", objective="permuted_lm"),
@@ -180,6 +181,29 @@ CASES = {
     "positions that two parts decide": Refused(
         written(layout="packed_documents", corruption="[{name: shift_positions, positions: 512}, token_mask]"),
         (":11: ", "shift_positions provides position_ids, which layout packed_documents provides already"),
+    ),
+    "positions of a body that reads any length": Refused(
+        written(**{**GPT, "backbone": "awd_lstm", "corruption": SHIFTED.format(64)}),
+        (":11: ", "shift_positions changes the positions of tokens, and this backbone (awd_lstm) has no table", "bert"),
+    ),
+    "positions of counted words": Refused(
+        written(**{**GPT, "backbone": "ngram", "corruption": SHIFTED.format(64)}).replace(
+            "objective: causal_lm\n    strategy: full", "estimate: kneser_ney"
+        ),
+        (":11: ", "estimated by kneser_ney, in one pass of counting", "remove corruption"),
+    ),
+    "positions of a body that scores by relative distances": Refused(
+        written(
+            corruption=SHIFTED.format(64),
+            head="permuted_lm",
+            objective="permuted_lm",
+            backbone="{name: transformer, architecture: xlnet}",
+        ),
+        (":11: ", "this backbone (transformer xlnet) has no table of positions"),
+    ),
+    "positions beyond the table": Refused(
+        written(corruption=SHIFTED.format(513)),
+        (":11: ", "shift_positions counts up to 513 positions, and the backbone has 512"),
     ),
     **ATTENTION,
     "a head on plain text that answers a task": Refused(

@@ -223,7 +223,7 @@ def test_half_a_line_is_passed_over_and_the_next_is_whole(root: Path, builder: B
 )
 def test_settings_that_ask_for_what_there_is_not_are_refused(tmp_path: Path, block: str, told: str) -> None:
     (tmp_path / "params.yaml").write_text(f"datasets: {{}}\n{block}\n")
-    with pytest.raises(RecipeError, match="params.yaml: promotion") as refused:
+    with pytest.raises(RecipeError, match=r"params\.yaml:\d+: promotion") as refused:
         PromotionSettings.load(tmp_path)
     assert told in str(refused.value)
 

@@ -22,7 +22,7 @@ from pipelines.serving.answering.inference import load_predictor
 from tasks.models.ancestry import lineage
 from tasks.servers.processes import Process, free_port, stop, tree, wait_until_answers
 from tasks.tracking.recorder import Recorder
-from tasks.tracking.registry import CLASSIFIER, ENCODER, Registry, backbone_model_name, description
+from tasks.tracking.registry import CLASSIFIER, ENCODER, WARNING, Registry, backbone_model_name, description
 from tests.tasks.conftest import LABELS, TEXTS, Builder
 
 
@@ -57,6 +57,21 @@ def test_the_last_models_are_offered_with_their_ancestry(root: Path, builder: Bu
     text = lineage(root, builder.store, CLASSIFIER)
     assert text.startswith(f"models:/{CLASSIFIER}/2 = int8 {successor.fingerprint}\n")
     assert made["general"].fingerprint[:8] in text
+
+
+def test_a_model_that_is_not_surely_above_its_baselines_is_tagged(root: Path, builder: Builder) -> None:
+    small = builder.step("small", "compress")
+    registry = Registry(Recorder(root))
+    doubt = "small: accuracy 0.310 [0.250, 0.370] is not surely above the baseline majority class 0.300 [0.240, 0.360]"
+    for warning in (doubt, None):  # judged again, the version of the same model loses the tag
+        assert registry.register(CLASSIFIER, small.provenance, builder.store, {}, warning) == "1"
+        version = registry.recorder.client.get_model_version_by_alias(CLASSIFIER, "candidate")
+        assert version.tags.get(WARNING) == warning
+    backbone = builder.step("general", "pretrain")
+    registry.register_final(builder.store, small.provenance, backbone.provenance, {}, doubt)
+    client = registry.recorder.client
+    assert client.get_model_version_by_alias(CLASSIFIER, "candidate").tags[WARNING] == doubt
+    assert WARNING not in client.get_model_version_by_alias(ENCODER, "candidate").tags, "a backbone answers nothing"
 
 
 def test_a_body_is_named_by_what_it_can_do(builder: Builder) -> None:
