@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.corpora.settings.runtime import load_runtime
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan, Step
 from tasks.datasets.lock import prepare_in_turn
 from tasks.datasets.planning import Request, make_plan
 from tasks.datasets.prepared import Prepared, last_prepared, open_prepared
+from tasks.launchers.settings import load_training
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,9 @@ class Previewer:
         self, root: Path, request: Request, store: Store, notify: Callable[[str], None], until: str | None = None
     ) -> None:
         self.root, self.request, self.store, self.notify, self.until = root, request, store, notify, until
+        # report errors in settings now, not when the data is prepared
+        load_runtime(root)
+        load_training(root)
 
     def before(self, *, only: bool = False) -> PlanPreview:
         """The plan before a flow. If nothing is to be computed, or with `only` (no flow follows), the data is brought

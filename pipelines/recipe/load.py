@@ -137,6 +137,7 @@ class Library:
             self._require_stage(document, ("budget", stage), stage)
             values = document.values["stages"][stage]
             values["budget"] = merged("budget", values.get("budget"), dict(changes))
+            document.locations |= {("stages", stage, "budget", key): f"params.yaml: budget.{stage}" for key in changes}
         return document
 
     def _built(self, document: Document, stage: str) -> Stage:

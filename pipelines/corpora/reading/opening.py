@@ -19,7 +19,7 @@ SNIFFED = 8192
 """Leading bytes that are checked: a file with a NUL byte among them is binary (git's rule)."""
 
 MOST_TEXT = 64
-"""Bytes of text from one packed byte. Text gives 2 to 20; a bomb gives gzip's most, 1,000, or with Zstandard millions."""
+"""Bytes of text from one packed byte. Text gives 2 to 20; a bomb gives 1,000 with gzip, millions with Zstandard."""
 UNLIMITED = 2**18
 """Bytes of text that any packed file may give: of a small file the ratio says nothing."""
 

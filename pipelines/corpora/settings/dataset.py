@@ -51,7 +51,7 @@ class DatasetSettings(StrictSettings):
     mixtures: Mixtures = Mixtures()
     recipe: str = "regime"
     variants: list[str] = Field(default=[])
-    budget: dict[str, Any] = Field(default={})
+    budget: dict[str, dict[str, Any]] = Field(default={})
     clean: CleanSettings = CleanSettings()
     deduplicate: DeduplicateSettings = DeduplicateSettings()
     decontaminate: DecontaminateSettings = DecontaminateSettings()
