@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -57,9 +58,8 @@ def recipes(draw: st.DrawFn) -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The recipes of the house, which a fuzzed one may refer to."""
-    folder = tmp_path_factory.mktemp("recipes")
-    for path in RECIPES.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
+    folder = tmp_path_factory.mktemp("checkout") / "recipes"
+    shutil.copytree(RECIPES, folder)
     yield folder
 
 
