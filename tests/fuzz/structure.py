@@ -62,7 +62,7 @@ def _change(draw: st.DrawFn, value: Any, path: Path, paths: list[Path]) -> None:
     holder, key = at(value, path[:-1]), path[-1]
     match draw(st.sampled_from(["odd", "odd", "number", "drop", "rename", "repeat", "exchange", "wrap", "another"])):
         case "odd":
-            holder[key] = draw(ODD)
+            holder[key] = deepcopy(draw(ODD))
         case "number" if isinstance(holder[key], int | float):
             holder[key] = draw(st.integers(-(2**70), 2**70) | st.floats())
         case "drop":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -29,7 +30,7 @@ from tests.pipelines.corpora.small_dataset import PARAMS, write_small_dataset
 from tests.steps import ROOT
 
 SHIPPED = (ROOT / "params.yaml").read_text(encoding="utf-8")
-BLOCKS = SHIPPED.partition("\ndatasets:")[0] + "\n" + PARAMS
+BLOCKS = re.sub("default_dataset: .*", "default_dataset: small", SHIPPED.partition("\ndatasets:")[0]) + "\n" + PARAMS
 """All blocks but the datasets that ship, which take long to collect."""
 VALUES = [YAML(typ="safe").load(text) for text in (SHIPPED, BLOCKS)]
 FINDINGS = [
@@ -68,6 +69,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root = tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "recipes", root / "recipes")
     write_small_dataset(root)
+    (root / "params.yaml").write_text(BLOCKS, encoding="utf-8")
+    load_recipe(root, resolve_request(root, None, None, (), smoke=False))  # imports, which belong to no mistake
     yield root
 
 

@@ -75,7 +75,7 @@ class DatasetSettings(StrictSettings):
     @model_validator(mode="before")
     @classmethod
     def _has_a_task(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and "task" not in value and "tasks" not in value:
+        if isinstance(value, Mapping) and value.get("task") is None and value.get("tasks") is None:
             message = "give the labelled examples: one set under task, or several by name under tasks"
             raise PydanticCustomError("no_task", "{message}", {"message": message, "path": ("task",)})
         return value

@@ -134,7 +134,7 @@ def test_the_pin_moves_with_a_source_and_not_with_a_budget(root: Path) -> None:
     pin("small", root)
     before = json.loads(pin_path("small", root).read_text())
     params = root / "params.yaml"
-    params.write_text(params.read_text() + "    recipe: regime\n    budget: {tokens: 1000}\n")
+    params.write_text(params.read_text() + "    recipe: regime\n    budget: {general: {tokens: 1000}}\n")
     pin("small", root)
     assert json.loads(pin_path("small", root).read_text()) == before
     with (root / "texts/general/one.txt").open("a") as file:
