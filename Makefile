@@ -34,7 +34,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help run test test-fast mutants fuzz check bench faults up down map lineage clean-venv
+.PHONY: help run test test-fast mutants fuzz check lock bench faults up down map lineage clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,15 @@ check: $(STAMP)-test ## ruff, types, import contracts, known flaws of the locked
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tests.architecture.audit
+
+# as a commit of its own: whoever fails on a new version finds it there
+lock: $(STAMP)-test ## requirements.lock anew, kept if `make check test` passes with it
+	@cp requirements.lock .venv/requirements.before
+	@$(BIN)/python -m tests.architecture.lock
+	@$(MAKE) --no-print-directory check test || { \
+	  cp .venv/requirements.before requirements.lock; \
+	  echo "The lock stays as it was: make check test fails with the new one. The next make installs the old one." >&2; \
+	  exit 1; }
 
 bench: $(STAMP)-bench ## the benchmarks: records and docs/performance.md (hours) [NAME=masked_lm]
 	@$(BIN)/python -m benchmarks $(NAME)

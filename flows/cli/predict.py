@@ -67,9 +67,9 @@ def _answer(folder: Path, texts: Sequence[str], lines: Iterable[str], as_json: b
 
 def _classify(folder: Path, texts: Sequence[str], as_json: bool) -> None:
     """Print the label of each text with its probability; as JSON, the probabilities of all labels."""
-    from pipelines.serving.answering.inference import load_predictor
+    from pipelines.serving.answering.inference import open_predictor
 
-    predictor = load_predictor(folder)
+    predictor = open_predictor(folder)
     for text, row in zip(texts, predictor.predict(texts), strict=True):
         best = int(row.argmax())
         if as_json:

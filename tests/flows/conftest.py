@@ -33,6 +33,11 @@ finally:
 """The command as it is installed, and what it imported."""
 
 
+SECRET = "hunter2-of-the-first-run"
+SECRETS = {"DB_PASS": SECRET, "AWS_SECRET_ACCESS_KEY": f"{SECRET}-key", "HF_TOKEN": f"{SECRET}-token"}
+"""Secrets in the environment of the first run."""
+
+
 class FirstRun(NamedTuple):
     """A smoke run of everything, and what it left."""
 
@@ -45,6 +50,8 @@ class FirstRun(NamedTuple):
     made: list[Provenance]
     statuses: dict[str, int]
     """Status to number of MLflow's runs."""
+    modes: dict[str, str]
+    """Path below the state folder to its mode, but for files that are the store's as well."""
 
 
 @pytest.fixture(scope="package")
@@ -56,15 +63,21 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="package")
 def first(shared: Path) -> FirstRun:
     """The first run of the shared checkout: the only one that computes everything."""
-    cursus, store = command_line(shared, users_shell(shared)), Store(shared / "data" / "store")
+    cursus, store = command_line(shared, users_shell(shared) | SECRETS), Store(shared / "data" / "store")
     planned = cursus("run", "--smoke", "--dry-run")
     before = list(store.all())
     done = cursus("run", "--smoke", "--threads", "1", timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
+    state = shared / ".cursus"
+    modes = {
+        path.relative_to(state).as_posix(): f"{status.st_mode & 0o777:o}"
+        for path, status in ((path, path.lstat()) for path in (state, *state.rglob("*")))
+        if path.is_dir() or (path.is_file() and status.st_nlink == 1)
+    }
     with sqlite3.connect(shared / ".cursus" / "mlflow.db") as database:
         statuses = dict(database.execute("select status, count(*) from runs group by status"))
     database.close()
-    return FirstRun(shared, planned, before, done, list(store.all()), statuses)
+    return FirstRun(shared, planned, before, done, list(store.all()), statuses, modes)
 
 
 def write_prepared(root: Path, first: FirstRun, factory: pytest.TempPathFactory) -> Path:
@@ -146,7 +159,7 @@ def command_line(checkout: Path, environment: dict[str, str]) -> Cursus:
     def run(*arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-c", COMMAND, *arguments],
-            cwd=checkout, env=environment, capture_output=True, text=True, timeout=timeout,
+            cwd=checkout, env=environment, capture_output=True, text=True, timeout=timeout, umask=0o022,
         )  # fmt: skip
 
     return run

@@ -110,10 +110,10 @@ class EvaluationContext:
 
     def predictor(self, subject: Subject) -> Predictor:
         """The served form of `subject`, on this job's threads."""
-        from pipelines.serving.answering.inference import load_predictor
+        from pipelines.serving.answering.inference import open_predictor
 
         if subject.folder not in self._predictors:
-            self._predictors[subject.folder] = load_predictor(subject.folder, self.threads)
+            self._predictors[subject.folder] = open_predictor(subject.folder, self.threads)
         return self._predictors[subject.folder]
 
     def probabilities(self, subject: Subject) -> NDArray[np.float32]:

@@ -51,10 +51,10 @@ class FootprintEvaluation(Evaluation, name="footprint"):
         return [ForwardPasses(timed_examples(self.rounds) * len(self.stages) / max(1, size.models), size.tokens)]
 
     def measure(self, context: EvaluationContext) -> dict[str, Any]:
-        from pipelines.serving.answering.inference import load_predictor
+        from pipelines.serving.answering.inference import open_predictor
 
         chosen = {stage: context.subjects[stage][0] for stage in self.stages}
-        predictors = {stage: load_predictor(subject.folder, THREADS) for stage, subject in chosen.items()}
+        predictors = {stage: open_predictor(subject.folder, THREADS) for stage, subject in chosen.items()}
         answer = {stage: predictor.predict for stage, predictor in predictors.items()}
         milliseconds = time_interleaved(answer, context.test.texts, self.rounds)
         reference = context.predictions(chosen[self.stages[0]])[None, :]

@@ -17,7 +17,7 @@ from pipelines.models.opening import ModelRecord, OpenedModel, open_config, open
 from pipelines.models.reading import complete_batches
 from pipelines.models.text_network import ServedNetwork
 from pipelines.networks.folder import ONNX
-from pipelines.serving.answering.inference import load_predictor, open_compute
+from pipelines.serving.answering.inference import open_compute, open_predictor
 from pipelines.serving.exported import EXPORT
 from pipelines.vocabulary import Signal
 
@@ -54,7 +54,7 @@ class Answerer:
         self._folder, self._threads = folder, threads
         if compute is None and (folder / EXPORT).is_file():
             compute = open_compute(folder, threads)
-        self._served = load_predictor(folder, threads) if compute is None and (folder / ONNX).is_file() else None
+        self._served = open_predictor(folder, threads) if compute is None and (folder / ONNX).is_file() else None
         if self._served is None:
             try:
                 if compute is not None:

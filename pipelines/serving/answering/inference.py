@@ -46,6 +46,14 @@ def load_predictor(folder: Path, threads: int = 1) -> Predictor:
     tokenizer, or weights that can be read safely, and when it was exported for a runtime that is not installed here.
     """
     _refuse(folder)
+    return open_predictor(folder, threads)
+
+
+def open_predictor(folder: Path, threads: int = 1) -> Predictor:
+    """The classifier in `folder`, which comes from the store or from this process, so that it is not checked first.
+
+    Raises DataError as `load_predictor` does.
+    """
     encoder, labels = TextEncoder(folder), _labels(folder)
     if reads_more_than_tokens(folder):
         from pipelines.serving.answering.head_classifier import HeadClassifier

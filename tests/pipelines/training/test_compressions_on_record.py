@@ -25,7 +25,7 @@ from pipelines.networks.text_encoder import TextEncoder
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.plan import Plan
 from pipelines.serving.answering.answerer import Answerer
-from pipelines.serving.answering.inference import load_predictor
+from pipelines.serving.answering.inference import open_predictor
 from pipelines.serving.runtimes import runtimes_by_name
 from pipelines.serving.runtimes.source_model import SourceModel
 from pipelines.training.loop.calibration import StageCalibration
@@ -145,7 +145,7 @@ def test_what_is_served_answers_as_the_opened_network(chain: Chain) -> None:
     texts = ["How a message is parsed.", "Run the tests of a module.", "An element and its children."]
     for stage in ("pruned", "packed"):
         answers = Answerer(chain.root / stage).answer([{"text": text} for text in texts])
-        predictor = load_predictor(chain.root / stage)
+        predictor = open_predictor(chain.root / stage)
         assert answers == [predictor.labels[row] for row in predictor.predict(texts).argmax(1)]
 
 

@@ -118,7 +118,7 @@ def test_both_servers_demand_the_account_and_our_own_clients_give_it(
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     written = [path for path in state.rglob("*") if path.is_file() and path.name != "account"]
     for path in written:
-        if path.suffix in {".db", ".log", ".ini"}:
+        if path.suffix in {".db", ".db-wal", ".db-shm", ".log", ".ini"}:
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, f"{path} is for others to read"
     assert {state / "services.json", state / "mlflow-auth.ini"} <= set(written)
     for path in written:

@@ -16,7 +16,7 @@ from pipelines.models.opening import ModelRecord, build_network
 from pipelines.parts.compressions import Compression
 from pipelines.parts.compressions.dynamic_int8 import DynamicInt8
 from pipelines.parts.heads import Head
-from pipelines.serving.answering.inference import load_predictor
+from pipelines.serving.answering.inference import open_predictor
 from pipelines.task_families import TaskFamily
 from tests.pipelines.judging.evaluations.tiny_classifier import PACKAGES, documentation, train_classifier
 
@@ -58,7 +58,7 @@ def test_every_large_weight_is_eight_bit_and_no_path_of_this_machine_is_kept(con
 
 def test_answers_are_those_of_the_source_at_every_shape(source: Path, converted: Path) -> None:
     texts = [text for text, _ in documentation()["test"]]
-    before, after = load_predictor(source), load_predictor(converted)
+    before, after = open_predictor(source), open_predictor(converted)
     for size in (1, 3, 32):
         first, second = before.predict(texts[:96], size), after.predict(texts[:96], size)
         cosine = (first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
@@ -86,7 +86,7 @@ def test_the_classifier_of_this_house_converts_too(source: Path, tmp_path: Path)
         shutil.copy(source / name, folder)
     DynamicInt8().convert(folder, load_classifier(folder), tmp_path / "out")
     texts = [text for text, _ in documentation()["test"][:20]]
-    before, after = load_predictor(folder), load_predictor(tmp_path / "out")
+    before, after = open_predictor(folder), open_predictor(tmp_path / "out")
     assert before.labels == after.labels == list(PACKAGES)
     np.testing.assert_allclose(before.predict(texts, 6), after.predict(texts, 6), atol=0.01)
 
