@@ -1,7 +1,7 @@
 """The newest versions that pyproject.toml allows, written to requirements.lock: `python -m tests.architecture.lock`.
 
 pip resolves all dependencies and extras together as for an empty environment, and installs nothing. `make lock` keeps
-the result only if all of `make test` passes with it. Options are pip's own, for example --index-url.
+the result only if all of `make check test` passes with it. Options are pip's own.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LOCK = "requirements.lock"
-ACCELERATORS = ("nvidia", "cuda", "triton")
-"""Beginnings of the names that a build of torch for GPUs depends on: constraints for one build bind all machines."""
+LEFT_OUT = ("nvidia", "cuda", "triton", "pip==")
+"""Beginnings of what only a build of torch for GPUs needs, which is not on every machine, and pip itself."""
 
 
 class UnresolvedError(Exception):
@@ -44,7 +44,7 @@ def resolved(lines: Sequence[str], options: Sequence[str]) -> list[str]:
         packages = [entry["metadata"] for entry in json.loads(report.read_text(encoding="utf-8"))["install"]]
     # torch's build (`+cpu`) is on one index only; without it, whichever build is there satisfies the constraint
     pinned = [f"{package['name']}=={package['version'].partition('+')[0]}" for package in packages]
-    return sorted((line for line in pinned if not line.lower().startswith(ACCELERATORS)), key=str.upper)
+    return sorted((line for line in pinned if not line.lower().startswith(LEFT_OUT)), key=str.upper)
 
 
 def main(root: Path, options: Sequence[str]) -> int:

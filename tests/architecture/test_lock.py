@@ -39,7 +39,8 @@ def root(tmp_path: Path) -> Path:
     for version in ("1.0", "1.2", "2.0"):
         wheel(index, "first", version, "below>=1")
     wheel(index, "Second_one", "3.0")
-    wheel(index, "below", "1.5")
+    wheel(index, "below", "1.5", "pip")
+    wheel(index, "pip", "99.0")
     wheel(index, "nvidia_kernels", "1.0")
     return tmp_path
 
