@@ -5,6 +5,7 @@ from __future__ import annotations
 from prefect import flow
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipelines.safety.redaction import redacted_errors
 from tasks.datasets.preparation import prepare_dataset
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -27,4 +28,5 @@ def data(config: DataConfig = DataConfig()) -> dict[str, str]:  # noqa: B008  # 
     """
     root = project_root()
     prepare_environment(root)
-    return prepare_dataset(config.dataset, root).digests
+    with redacted_errors():
+        return prepare_dataset(config.dataset, root).digests

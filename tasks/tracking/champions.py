@@ -12,6 +12,7 @@ from pathlib import Path
 from pipelines.errors import StoreError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
+from pipelines.safety.redaction import redacted
 from tasks.decisions.journal import AliasState, DecisionRecorded, PromotionJournal
 from tasks.decisions.record import PromotionDecision, now
 from tasks.tracking.recorder import Recorder
@@ -117,7 +118,8 @@ def _tag(registry: Registry, store: Store, decision: PromotionDecision) -> None:
     about = "gate" if decision.verdict is not None else "moved"
     for key, value in tags.items():
         if value is not None:
-            registry.recorder.client.set_model_version_tag(decision.model, version, f"cursus.{about}.{key}", value)
+            shown = redacted(value)
+            registry.recorder.client.set_model_version_tag(decision.model, version, f"cursus.{about}.{key}", shown)
 
 
 def _point(registry: Registry, store: Store, model: str, alias: str, fingerprint: str | None) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
+from pipelines.judging.gate import CriterionOutcome
 from pipelines.safety.markdown import inert
 from tasks.datasets.preparation import verdict_page
+from tasks.decisions.record import Contestant, Promotion, PromotionDecision
+from tasks.display.artifacts import ArtifactPublisher
+from tasks.promotion.page import promotion_markdown
 
 HOSTILE = [
     "![p](http://evil.example/p.png)",
@@ -55,3 +60,45 @@ def test_the_verdict_shows_a_hostile_row_as_text(tmp_path: Path) -> None:
     page = verdict_page(verdict, tmp_path)
     tokens = [inner for token in MarkdownIt("commonmark").parse(page) for inner in (token.children or [])]
     assert not {"image", "link_open", "html_inline"} & {token.type for token in tokens}
+
+
+LIVE = {"image", "link_open", "html_inline", "html_block", "code_inline", "em_open", "strong_open"}
+"""Tokens that do more than show text."""
+
+
+def live(page: str) -> set[str]:
+    """The tokens of a page that do more than show text."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(page)
+    return {inner.type for token in tokens for inner in (token, *(token.children or []))} & LIVE
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_tables_links_and_descriptions_of_artifacts_show_text(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefect's page renders each of them as Markdown."""
+    publisher = ArtifactPublisher()
+    monkeypatch.setattr(publisher, "_work", lambda: None)  # it would send them to a server
+    publisher.table("table", [{"label": text, text: 0.5, "count": 3}], text)
+    publisher.link("link", "http://127.0.0.1:5000/report.html", text, text)
+    table, link = publisher._waiting.values()
+    (row,) = json.loads(table.data)
+    assert row.pop("count") == 3
+    assert not any(live(shown) for shown in (*row, row["label"], table.description, link.description))
+    assert live(link.data) == {"link_open"}
+    (opened,) = [token for token in MarkdownIt("commonmark").parseInline(link.data)[0].children or [] if token.attrs]
+    assert opened.attrs == {"href": "http://127.0.0.1:5000/report.html"}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_promotion_shows_labels_and_reasons_as_text(text: str) -> None:
+    side = Contestant(fingerprint="a" * 64, label=text, recipe="regime")
+    outcome = CriterionOutcome.model_validate({"criterion": "quality", "outcome": "missed", "reason": f"class {text}"})
+    decision = PromotionDecision.model_validate(
+        {"action": "refused", "model": text, "alias": "champion", "fingerprint": "a" * 64, "at": "2026-01-01",
+         "decided_by": text, "reason": text, "verdict": "NO-GO", "evidence": None, "champion": None, "former": None}
+    )  # fmt: skip
+    promotion = Promotion(
+        id="promotion-1", began="2026-03-01T10:00:00+00:00", model=text, alias="champion", dataset="docs",
+        family="text_classification", metrics=("macro_f1",), examples=20, candidate=side, champion=side,
+        outcomes=[outcome], verdict="NO-GO", evidence="e" * 64, decision=decision,
+    )  # fmt: skip
+    assert live(promotion_markdown(promotion, None)) <= {"strong_open"}

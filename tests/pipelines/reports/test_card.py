@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from markdown_it import MarkdownIt
 from ruamel.yaml import YAML
 
 from pipelines.corpora.evidence.dataset_evidence import gather_evidence
@@ -140,3 +143,38 @@ def test_texts_cannot_break_the_page_or_the_table(root: Path) -> None:
         assert "- text: a \\| b &lt;script&gt;" in (home / "card.md").read_text()
     finally:
         write_json(home / "summary.json", before)
+
+
+def test_hostile_texts_and_labels_are_text_on_the_card(root: Path) -> None:
+    """A step's sample, a label, a sequence of words and an example, as a dataset could bring them."""
+    home = prepared("small", root)
+    card("small", root)
+    before = (home / "card.md").read_text()
+    path, found = home / "profile.json", "![p](http://evil.example/p.png) [x](javascript:alert(1)) <img src=x>"
+    whole = path.read_bytes()
+
+    def hostile(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: hostile(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [hostile(one) for one in value]
+        return found if isinstance(value, str) else value
+
+    try:
+        profile = json.loads(whole)
+        for table in profile["tables"].values():
+            for key in ("texts", "sequences", "examples", "kinds", "shown", "samples"):
+                if key in table:
+                    table[key] = hostile(table[key])
+            if isinstance(kinds := table.get("kinds"), dict):
+                table["kinds"] = {found: sum(kinds.values())}
+        write_json(path, profile)
+        card("small", root)
+        page = (home / "card.md").read_text()
+        assert page != before and "evil.example" in page
+        tokens = MarkdownIt("commonmark").enable("table").parse(page)
+        kinds = {inner.type for token in tokens for inner in (token, *(token.children or []))}
+        assert not kinds & {"image", "link_open", "html_inline", "html_block"}
+        assert "<img src=x" not in (home / "card.html").read_text()
+    finally:
+        path.write_bytes(whole)
