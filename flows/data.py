@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from prefect import flow
+from prefect import flow, get_run_logger
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.safety.redaction import redacted_errors
+from tasks.datasets.lock import data_in_use
 from tasks.datasets.preparation import prepare_dataset
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -28,5 +29,12 @@ def data(config: DataConfig = DataConfig()) -> dict[str, str]:  # noqa: B008  # 
     """
     root = project_root()
     prepare_environment(root)
-    with redacted_errors():
-        return prepare_dataset(config.dataset, root).digests
+    with (
+        redacted_errors(),
+        data_in_use(config.dataset, root, lambda: prepare_dataset(config.dataset, root), _notify) as prepared,
+    ):
+        return prepared.digests
+
+
+def _notify(line: str) -> None:
+    get_run_logger().warning(line)

@@ -7,6 +7,7 @@ candidate, champion ─▶ evaluation step of each task (in the store) ─▶ cr
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -92,16 +93,20 @@ def promote(config: PromoteConfig = PromoteConfig()) -> State[PromoteResult]:  #
     return Completed(name=NAMES[decision.action] if decision else "Completed", message=result.sentence, data=result)
 
 
+def _notify(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
     store = Store(store_folder(root))
     settings = PromotionSettings.load(root)
     with ExitStack() as opened:
-        opened.enter_context(store.shared())
+        opened.enter_context(store.shared(_notify))
         contest = open_contest(root, store, config.model, config.to, compare=not config.alone)
         if contest.alias_state.champion == contest.candidate.record.fingerprint:
             return PromoteResult(sentence=f"{contest.candidate.name} is already the {config.to} of {contest.model}.")
         dataset = contest.candidate.dataset
-        opened.enter_context(shared_data_lock(dataset, root))
+        opened.enter_context(shared_data_lock(dataset, root, _notify))
         prepared = open_prepared(dataset, root)
         if names := damaged(prepared):
             raise DataError(

@@ -99,8 +99,8 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
     training = load_training(root)
     store = Store(store_folder(root))
     with ExitStack() as opened:
-        opened.enter_context(store.shared())
         progress = opened.enter_context(TerminalProgress())
+        opened.enter_context(store.shared(progress.print_line))
         began, started = time.monotonic(), datetime.now(UTC)
         if request.judged_on is not None:
             opened.enter_context(_dataset_in_use(request.judged_on, root, progress))

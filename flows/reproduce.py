@@ -78,10 +78,11 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
     training = load_training(root)
     target = Store(reproduction_folder(store, fingerprint, config.into))
     with ExitStack() as opened:
-        opened.enter_context(store.shared())
-        opened.enter_context(target.exclusive())
+        progress = opened.enter_context(TerminalProgress())
+        opened.enter_context(store.shared(progress.print_line))
+        opened.enter_context(target.exclusive(progress.print_line))
         for dataset in datasets(store, fingerprint):
-            opened.enter_context(shared_data_lock(dataset, root))
+            opened.enter_context(shared_data_lock(dataset, root, progress.print_line))
         remakes = rebuild(root, store, fingerprint)
         result = Reproduction(
             model=f"{title}{remakes[-1].comparison.stage}",
@@ -92,7 +93,6 @@ def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
         )
         result.write()
         claims = opened.enter_context(ExitStack())  # released after the launcher below has ended its processes
-        progress = opened.enter_context(TerminalProgress())
         for warning in result.warnings:
             progress.print_line(f"known difference: {warning}")
         log = state_folder(root) / "logs" / f"reproduce-{datetime.now(UTC):%Y%m%d-%H%M%S}.log"

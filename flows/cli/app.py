@@ -28,6 +28,7 @@ from flows.cli.lattice import lattice
 from flows.cli.promote import promote, rollback
 from flows.cli.reproduce import reproduce
 from flows.cli.store import store_app
+from flows.cli.store_in_use import hold
 from flows.cli.systems import systems
 from pipelines.errors import CursusError
 from tasks.environment import project_root
@@ -87,6 +88,7 @@ def run(
     if until is not None and until not in loaded.stages:
         raise CursusError(f"recipe {loaded.name} has no stage {until!r}; it has {', '.join(loaded.stages)}")
     store = Store(store_folder(root))
+    hold(store)
     typer.echo(f"{loaded.name} on {request.dataset}: preparing the data", err=True)
     previewer = Previewer(root, request, store, lambda line: typer.echo(line, err=True), until)
     preview = previewer.before(only=dry_run)

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from flows.cli.display import show_detectable_difference, show_plan
 from flows.cli.preview import PlanPreview, Previewer
+from flows.cli.store_in_use import hold
 from pipelines.components import did_you_mean
 from pipelines.corpora.settings.dataset import load_settings
 from pipelines.errors import RecipeError
@@ -69,6 +70,7 @@ def measure(
     recipe = recipes_for(root, dataset).load(owner, tuple(variants) or None)
     parts = dict.fromkeys(measurements(recipe, claim).values())
     store = Store(store_folder(root))
+    hold(store)
     measured: dict[Measurement, MeasuredPart] = {}
     for part in parts:
         _check_part(root, recipe, label, part)

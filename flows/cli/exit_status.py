@@ -10,21 +10,24 @@ import typer
 from rich.console import Console
 
 from flows.process.recoverable import full_disk
+from flows.process.stopping import INTERRUPTED, TERMINATED, Terminated, terminable
 from pipelines.errors import CursusError
 from tasks.environment import project_root
 
 P = ParamSpec("P")
 R = TypeVar("R")
+STOPPED = "stopped; finished stages are kept, and the same command continues from the last checkpoint"
 
 
 def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a command so that a user's mistake prints one sentence and exits with status 2, an interrupt with
-    130."""
+    """Decorate a command so that a user's mistake prints one sentence and exits with status 2, Ctrl-C with 130, SIGTERM
+    with 143."""
 
     @wraps(command)
     def run(*arguments: P.args, **keywords: P.kwargs) -> R:
         try:
-            return command(*arguments, **keywords)
+            with terminable():
+                return command(*arguments, **keywords)
         except CursusError as error:
             raise _usage_error(error) from None
         except OSError as error:
@@ -32,11 +35,9 @@ def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
             if full is None:
                 raise
             raise _usage_error(full) from None
-        except KeyboardInterrupt:
-            typer.echo(
-                "stopped; finished stages are kept, and the same command continues from the last checkpoint", err=True
-            )
-            raise typer.Exit(130) from None
+        except KeyboardInterrupt as stop:
+            typer.echo(STOPPED, err=True)
+            raise typer.Exit(TERMINATED if isinstance(stop, Terminated) else INTERRUPTED) from None
 
     return run
 

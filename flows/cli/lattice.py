@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.cli.exit_status import handle_errors
+from flows.cli.store_in_use import hold
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -66,6 +67,7 @@ def lattice(
     load_recipe(root, request)  # reports errors before the data is prepared
     typer.echo(f"lattice of {request.recipe} on {request.dataset}: preparing the data", err=True)
     store = Store(store_folder(root))
+    hold(store)
     previewer = Previewer(root, request, store, lambda line: typer.echo(line, err=True))
     preview = previewer.before(only=dry_run)
     show_detectable_difference(console, preview.prepared, seeds or SEEDS)

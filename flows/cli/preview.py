@@ -10,7 +10,7 @@ from pathlib import Path
 from pipelines.corpora.settings.runtime import load_runtime
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan, Step
-from tasks.datasets.lock import prepare_in_turn
+from tasks.datasets.lock import prepare_in_turn, shared_data_lock
 from tasks.datasets.planning import Request, make_plan
 from tasks.datasets.prepared import Prepared, last_prepared, open_prepared
 from tasks.launchers.settings import load_training
@@ -60,7 +60,8 @@ class Previewer:
 
     def after(self, preview: PlanPreview) -> PlanPreview:
         """The plan after a flow, on the data as the flow left it."""
-        now = open_prepared(self.request.dataset, self.root)
+        with shared_data_lock(self.request.dataset, self.root, self.notify):
+            now = open_prepared(self.request.dataset, self.root)
         return preview if now.digests == preview.prepared.digests else self._over(now)
 
     def _over(self, prepared: Prepared) -> PlanPreview:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.cli.exit_status import handle_errors
+from flows.cli.store_in_use import hold
 from pipelines.errors import CursusError
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -73,6 +74,7 @@ def promote(
     from tasks.promotion.settings import PromotionSettings
 
     store = Store(store_folder(root))
+    hold(store)
     PromotionSettings.load(root)  # reports invalid settings before anything starts
     contest = open_contest(root, store, model, to, compare=not alone)
     candidate = contest.candidate

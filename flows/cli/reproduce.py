@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.cli.exit_status import handle_errors
+from flows.cli.store_in_use import hold
 from pipelines.errors import ReproductionError
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -50,6 +51,7 @@ def reproduce(
     from tasks.reproduction.reproduce import rebuild
 
     store = Store(store_folder(root))
+    hold(store)
     _, fingerprint = resolve(root, store, model)
     remakes = rebuild(root, store, fingerprint)  # reports errors before anything starts
     folder = reproduction_folder(store, fingerprint, into)

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from flows.cli.exit_status import handle_errors
+from flows.cli.store_in_use import hold
 from pipelines.errors import CursusError
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -43,7 +44,8 @@ def gc(
         bool, typer.Option("--delete", help="Remove the artifacts; without it they are only listed.")
     ] = False,
 ) -> None:
-    """Remove artifacts from which no registered model was made.
+    """Remove artifacts from which no registered model was made. Waits for runs to end; a run that begins meanwhile
+    waits, too.
 
     Example: cursus store gc --days 30 --delete
     """
@@ -53,7 +55,11 @@ def gc(
     from tasks.datasets.planning import store_folder
     from tasks.models.upkeep import collect, removable
 
-    listed = (collect if delete else removable)(root, Store(store_folder(root)), days)
+    store = Store(store_folder(root))
+    if delete:
+        listed = collect(root, store, days, lambda line: typer.echo(line, err=True))
+    else:
+        listed = removable(root, store, days)
     for one in listed:
         console.print(f"{one.fingerprint[:12]}  {one.bytes / 2**20:9,.1f} MiB  {one.what}", markup=False)
     total = f"{len(listed)} folders, {sum(one.bytes for one in listed) / 2**20:,.1f} MiB"
@@ -79,6 +85,7 @@ def export_model(
     from tasks.models.ancestry import resolve
 
     store = Store(store_folder(root))
+    hold(store)
     names = lineage_of(store, [resolve(root, store, model)[1]])
     size = export_artifacts(store, names, file)
     console.print(f"{file}: {len(names)} artifacts, {size / 2**20:,.1f} MiB", soft_wrap=True)
@@ -92,7 +99,9 @@ def import_models(file: Annotated[Path, typer.Argument(help="A file that `cursus
     from pipelines.lineage.transfer import import_artifacts
     from tasks.datasets.planning import store_folder
 
-    added = import_artifacts(Store(store_folder(project_root())), file)
+    store = Store(store_folder(project_root()))
+    hold(store)
+    added = import_artifacts(store, file)
     console.print(f"{len(added)} artifacts added")
     for name in added:
         console.print(name, markup=False)

@@ -26,6 +26,7 @@ from typing import Any, NoReturn, get_type_hints
 from pydantic import BaseModel
 
 from flows.process.recoverable import full_disk, recoverable
+from flows.process.stopping import INTERRUPTED, accept_interrupt, interrupt_blocked, wait_for_flow
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
 from pipelines.safety.parent_process import on_parent_exit
@@ -33,7 +34,6 @@ from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 from tasks.servers.temporary_server import TemporaryServer
 
-INTERRUPTED = 130
 SERVER_GONE = (
     "Prefect's server became unreachable during the run. All finished steps are in the store; the final state of the "
     "run is reported to Prefect when the next run starts."
@@ -43,25 +43,22 @@ SERVER_GONE = (
 def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[str, Any]:
     """Run `flow` (of the module of the same name) in a separate process and return its result as JSON.
 
-    Raises the flow's CursusError, KeyboardInterrupt when it was stopped, SystemExit after an unexpected error.
+    Raises the flow's CursusError, KeyboardInterrupt (`Terminated` after SIGTERM) when it was stopped, SystemExit after
+    an unexpected error.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        answer = Path(folder) / "result.json"
-        child = subprocess.Popen(
-            [sys.executable, "-m", "flows.process.execute", flow, json.dumps(config), str(answer)],
-            cwd=root,
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
-        while True:
-            try:
-                status = child.wait()
-                break
-            except KeyboardInterrupt:
-                child.send_signal(signal.SIGINT)
+    with tempfile.TemporaryFile() as answer:  # it has no name: nothing is left of it, however this process ends
+        with interrupt_blocked():
+            child = subprocess.Popen(
+                [sys.executable, "-m", "flows.process.execute", flow, json.dumps(config), str(answer.fileno())],
+                cwd=root,
+                stdin=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=(answer.fileno(),),
+            )
+        status = wait_for_flow(child)
         assert child.stdin is not None
         child.stdin.close()
-        if status in (INTERRUPTED, -signal.SIGINT):  # the latter while the interpreter starts
+        if status == INTERRUPTED:  # by someone else
             raise KeyboardInterrupt
         if status < 0:
             often = ", as the system does when memory runs out" if -status == signal.SIGKILL else ""
@@ -69,32 +66,37 @@ def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[st
                 f"the run was killed by {signal.Signals(-status).name}{often}; finished stages are kept, and the same "
                 "command continues from the last checkpoint"
             )
-        if not answer.exists():
+        answer.seek(0)
+        written = answer.read()
+        if not written:
             raise SystemExit(status)  # an unexpected error, whose traceback has been printed
-        result: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        result: dict[str, Any] = json.loads(written)
     if status:
         kind: type[CursusError] = getattr(errors, result["type"])
         raise kind(result["message"])
     return result
 
 
-def main(name: str, config: str, answer: Path) -> int:
-    """Run the flow `name` with the JSON configuration `config`; write its result or CursusError to `answer`."""
-    # a process that a shell starts in the background ignores SIGINT, with which this process is stopped
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    on_parent_exit(lambda: os.kill(os.getpid(), signal.SIGINT))
+def main(name: str, config: str, answer: int) -> int:
+    """Run the flow `name` with the JSON configuration `config`; write its result or CursusError to the open file
+    `answer`."""
+    os.set_inheritable(answer, False)
     _end_children_with_this()
+    on_parent_exit(lambda: os.kill(os.getpid(), signal.SIGINT))
     root = project_root()
-    prepare_environment(root)
-    from flows.process.outcome import LAST
-
     try:
+        accept_interrupt()
+        prepare_environment(root)
+        from flows.process.outcome import LAST
+
         server = TemporaryServer.start_if_needed(root)
         _warm(root)
         flow = getattr(importlib.import_module(f"flows.{name}"), name)
         configuration = get_type_hints(flow.fn)["config"].model_validate_json(config)
         if server is not None:
             server.wait()
+    except KeyboardInterrupt:
+        return _exit_now(INTERRUPTED, None)  # the flow has not begun
     except Exception as error:
         own = error if isinstance(error, CursusError) else recoverable(error, root)
         if (known := full_disk(error, root) or own) is None:
@@ -105,11 +107,14 @@ def main(name: str, config: str, answer: Path) -> int:
     except BaseException as error:
         if error is not LAST.error:
             if LAST.error is None and LAST.result is None:
+                if isinstance(error, KeyboardInterrupt):
+                    return INTERRUPTED
                 if (known := recoverable(error, root)) is None:
                     raise
                 return _exit_now(_answer(None, known, answer))
             # Prefect's engine raised this error instead of returning the outcome
-            return _exit_now(_answer(LAST.result, LAST.error, answer))
+            message = None if isinstance(error, KeyboardInterrupt) else SERVER_GONE
+            return _exit_now(_answer(LAST.result, LAST.error, answer), message)
     return _answer(LAST.result, LAST.error, answer)
 
 
@@ -120,20 +125,25 @@ def _warm(root: Path) -> None:
     load_training(root).launcher.warm(root)
 
 
-def _answer(result: BaseModel | None, error: BaseException | None, answer: Path) -> int:
+def _answer(result: BaseModel | None, error: BaseException | None, answer: int) -> int:
     """Write the result or error for the caller; returns the exit status."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if error is not None:
         error = recoverable(error, project_root()) or error
     if isinstance(error, CursusError):
-        answer.write_text(json.dumps({"type": type(error).__name__, "message": str(error)}), encoding="utf-8")
+        _write(json.dumps({"type": type(error).__name__, "message": str(error)}), answer)
         return 2
     if error is not None:
         raise error
     assert result is not None
-    answer.write_text(result.model_dump_json(), encoding="utf-8")
+    _write(result.model_dump_json(), answer)
     return 0
+
+
+def _write(text: str, answer: int) -> None:
+    with open(answer, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _exit_now(status: int, message: str | None = SERVER_GONE) -> NoReturn:
@@ -171,5 +181,5 @@ if __name__ == "__main__":
     ended: list[int] = []
     # exit handlers run in reverse order of registration: all others have run by then
     atexit.register(lambda: _end(ended[0]) if ended else None)
-    ended.append(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
+    ended.append(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
     sys.exit(ended[0])

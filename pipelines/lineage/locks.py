@@ -21,9 +21,10 @@ class Lock:
 
         Raises OSError where `path` cannot be written.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
         how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
         while True:
+            # here, because its last holder may have deleted the folder as well
+            path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("a+")
             try:
                 fcntl.flock(file, how)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,25 +153,30 @@ class Store:
         return Artifact(target, Provenance.read(target))
 
     @contextmanager
-    def shared(self) -> Iterator[None]:
-        """Hold the store shared, to compute into it. Raises StoreError at once while it is held exclusively."""
-        with self._locked(shared=True, reason="something is being removed from this store"):
+    def shared(self, notify: Callable[[str], None]) -> Iterator[None]:
+        """Hold the store shared, to compute into it. While it is held exclusively, waits and passes a message to
+        `notify`."""
+        with self._locked(True, "artifacts are being removed from this store; waiting for that to end", notify):
             yield
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Hold the store exclusively. Raises StoreError at once while an execution is using it."""
-        with self._locked(shared=False, reason="a run is using this store"):
+    def exclusive(self, notify: Callable[[str], None]) -> Iterator[None]:
+        """Hold the store exclusively. While executions are using it, waits for all of them to end and passes a message
+        to `notify`."""
+        with self._locked(False, "a run is using this store; waiting for it to end", notify):
             yield
 
     @contextmanager
-    def _locked(self, shared: bool, reason: str) -> Iterator[None]:
+    def _locked(self, shared: bool, reason: str, notify: Callable[[str], None]) -> Iterator[None]:
+        path = self.root / ".lock"
         try:
-            lock = Lock.take(self.root / ".lock", shared=shared)
+            lock = Lock.take(path, shared=shared)
+            if lock is None:
+                notify(f"{self.root}: {reason}")
+                lock = Lock.take(path, shared=shared, wait=True)
         except OSError as error:
             raise _disk_error(self.root, error) from error
-        if lock is None:
-            raise StoreError(f"{self.root}: {reason}; wait for it to end or stop it, then run again")
+        assert lock is not None
         try:
             yield
         finally:

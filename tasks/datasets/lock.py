@@ -1,5 +1,8 @@
-"""Locks on datasets: runs share a dataset, and preparing it requires exclusive access, so tables do not change during a
-run."""
+"""Locks on data: runs share a dataset, and preparing it is exclusive, so tables do not change during a run.
+
+A `dvc repro` by hand takes the lock of the whole checkout exclusively (`tasks.datasets.wait_for_runs`); everything here
+shares it.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from pipelines.lineage.locks import Lock
 from tasks.datasets.prepared import Prepared, open_prepared, prepare, up_to_date
 from tasks.environment import state_folder
 
+PREPARED = "another process is preparing this dataset; waiting for it to end"
+REPRODUCED = "`dvc repro` uses the data of this checkout; waiting for it to end"
+
 
 @contextmanager
 def data_in_use(
@@ -20,28 +26,25 @@ def data_in_use(
 
     If it is out of date while other runs use it, waits for them to end and passes a message to `notify`.
     """
-    while True:
-        lock = _alone_or_current(dataset, root, notify)
-        try:
-            prepared = make()
-            lock.share()
-            # a process that waited for the exclusive lock may have changed the dataset in between
-            if open_prepared(dataset, root).digests == prepared.digests:
-                yield prepared
-                return
-        finally:
-            lock.release()
+    with _checkout_shared(root, notify):
+        while True:
+            lock = _alone_or_current(dataset, root, notify)
+            try:
+                prepared = make()
+                lock.share()
+                # a process that waited for the exclusive lock may have changed the dataset in between
+                if open_prepared(dataset, root).digests == prepared.digests:
+                    yield prepared
+                    return
+            finally:
+                lock.release()
 
 
 @contextmanager
-def shared_data_lock(dataset: str, root: Path) -> Iterator[None]:
+def shared_data_lock(dataset: str, root: Path, notify: Callable[[str], None]) -> Iterator[None]:
     """Keep other runs from changing the dataset's tables, in their present state, until the block ends."""
-    lock = Lock.take(_lock_of(dataset, root), shared=True, wait=True)
-    assert lock is not None
-    try:
+    with _checkout_shared(root, notify), _shared(_lock_of(dataset, root), f"{dataset}: {PREPARED}", notify):
         yield
-    finally:
-        lock.release()
 
 
 def prepare_in_turn(
@@ -58,8 +61,7 @@ def _alone_or_current(dataset: str, root: Path, notify: Callable[[str], None]) -
     lock = Lock.take(path)
     if lock is not None:
         return lock
-    shared = Lock.take(path, shared=True, wait=True)  # waits while another run prepares it
-    assert shared is not None
+    shared = _take_shared(path, f"{dataset}: {PREPARED}", notify)
     if up_to_date(dataset, root):
         return shared
     shared.release()
@@ -67,6 +69,35 @@ def _alone_or_current(dataset: str, root: Path, notify: Callable[[str], None]) -
     alone = Lock.take(path, wait=True)
     assert alone is not None
     return alone
+
+
+def checkout_lock(root: Path) -> Path:
+    """The file of the lock on all data of a checkout."""
+    return state_folder(root) / "locks" / "data"
+
+
+@contextmanager
+def _checkout_shared(root: Path, notify: Callable[[str], None]) -> Iterator[None]:
+    with _shared(checkout_lock(root), REPRODUCED, notify):
+        yield
+
+
+@contextmanager
+def _shared(path: Path, reason: str, notify: Callable[[str], None]) -> Iterator[None]:
+    lock = _take_shared(path, reason, notify)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _take_shared(path: Path, reason: str, notify: Callable[[str], None]) -> Lock:
+    lock = Lock.take(path, shared=True)
+    if lock is None:
+        notify(reason)
+        lock = Lock.take(path, shared=True, wait=True)
+    assert lock is not None
+    return lock
 
 
 def _lock_of(dataset: str, root: Path) -> Path:

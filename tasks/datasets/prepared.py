@@ -6,10 +6,7 @@ reviews.tables["train"], reviews.digests["train"], reviews.labels
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +22,8 @@ from pipelines.corpora.steps.pin import pin
 from pipelines.corpora.steps.step import TABLES, prepared, table_path
 from pipelines.errors import CursusError, DataError
 from pipelines.task_families.labelled_tables import NAMED
-from tasks.environment import QUIET, append_privately, state_folder
+from tasks.datasets import dvc_process
+from tasks.environment import state_folder
 
 _STAGE = re.compile(r"^Running stage '(\w+)@")
 _MISTAKE = re.compile(r"^(\w+Error): (.*(?:\n  .*)*)", re.MULTILINE)
@@ -72,49 +70,24 @@ def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = 
     """Run the steps of a dataset that are out of date, with `dvc repro` in a separate process; the output is in the
     logs.
 
-    Waits for another `dvc` process on the same checkout. Raises like `prepare`.
+    Waits for other processes of DVC on the same paths, after passing a message to `on_step`. Raises like `prepare`.
     """
     log = state_folder(root) / "logs" / f"data-{dataset}.log"
-    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", f"card@{dataset}"]
-    lines: list[str] = []
-    with (
-        append_privately(log, anew=True) as record,
-        subprocess.Popen(
-            command,
-            cwd=root,
-            env=_dvc_environment(root),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as process,
-    ):
-        for line in process.stdout or ():
-            record.write(line.encode())
-            record.flush()
-            lines.append(line)
-            started = _STAGE.match(line)
-            if started and on_step:
-                on_step(started[1])
-    if process.returncode:
-        raise _mistake("".join(lines), dataset, log)
+
+    def read(line: str) -> None:
+        started = _STAGE.match(line)
+        if on_step is not None and (started or line == dvc_process.OCCUPIED):
+            on_step(started[1] if started else line)
+
+    status, output = dvc_process.repro(dataset, root, log, read)
+    if status:
+        raise _mistake(output, dataset, log)
 
 
 def up_to_date(dataset: str, root: Path) -> bool:
     """Whether preparing the dataset would change nothing. Refreshes the pin."""
     refresh_pin(dataset, root)
-    command = [
-        sys.executable,
-        "-m",
-        "dvc",
-        "--wait-for-lock",
-        "status",
-        "--quiet",
-        "--with-deps",
-        f"card@{dataset}",
-    ]
-    return subprocess.run(command, cwd=root, env=_dvc_environment(root), capture_output=True).returncode == 0
+    return dvc_process.is_current(dataset, root)
 
 
 def open_prepared(dataset: str, root: Path) -> Prepared:
@@ -189,16 +162,6 @@ def _outputs(dataset: str, root: Path) -> dict[str, dict[str, Any]]:
         return {}
     last = [stages.get(f"{step}@{dataset}", {}) for step in ("split", "validate")]
     return {out["path"]: out for stage in last for out in stage.get("outs", [])}
-
-
-def _dvc_environment(root: Path) -> dict[str, str]:
-    here = {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
-        "PYTHONUNBUFFERED": "1",
-        # DVC's site cache stays in this checkout: its default is a folder shared by all users
-        "DVC_SITE_CACHE_DIR": str(state_folder(root) / "dvc"),
-    }
-    return QUIET | os.environ | here
 
 
 def _mistake(output: str, dataset: str, log: Path) -> CursusError:

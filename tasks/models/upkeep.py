@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from pipelines.errors import StoreError
@@ -30,9 +31,10 @@ def removable(root: Path, store: Store, days: float) -> list[RemovableFolder]:
     return unneeded(store, registered | pending_models(root) | PromotionJournal(store).referenced(), days * DAY)
 
 
-def collect(root: Path, store: Store, days: float) -> list[RemovableFolder]:
-    """Remove the artifacts that `removable` returns, and return them. Raises StoreError while a run uses the store."""
-    with store.exclusive():
+def collect(root: Path, store: Store, days: float, notify: Callable[[str], None]) -> list[RemovableFolder]:
+    """Remove the artifacts that `removable` returns, and return them. Waits for runs that use the store, and passes a
+    message to `notify` if it does."""
+    with store.exclusive(notify):
         removed = removable(root, store, days)
         remove(store, removed)
     return removed

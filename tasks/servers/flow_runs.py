@@ -3,7 +3,8 @@ at the next start.
 
 A flow run has a record in `.cursus/flow-runs/<id>.json`, on which its process holds a lock. A record without a lock is
 compared with the server's state of the run: one that is still RUNNING there, or was marked as crashed for lack of
-heartbeats, gets its recorded final state; a record without a final state means that the process was killed.
+heartbeats, gets its recorded final state; a record without a final state means that the process was killed. Task runs
+end with their flow run: Prefect leaves those of a killed process RUNNING for ever.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tasks.environment import state_folder
 State: TypeAlias = Literal["COMPLETED", "FAILED", "CANCELLED"]
 UNREACHABLE = "Prefect's server was unreachable when the run ended."
 KILLED = "The process was killed, or the machine went down; finished steps are in the store."
+TASK_ENDED = "Its flow run has ended."
 
 log = logging.getLogger("cursus.flow_runs")
 _HELD: list[Lock] = []
@@ -92,6 +94,7 @@ def _correct(path: Path, client: Any) -> int:
     from prefect.exceptions import ObjectNotFound
 
     text = path.read_text(encoding="utf-8")
+    _end_tasks(client, path.stem)
     try:
         ended = Ended.model_validate_json(text)
     except ValidationError:
@@ -110,6 +113,22 @@ def _correct(path: Path, client: Any) -> int:
     )
     client.set_flow_run_state(path.stem, state, force=True)
     return 1
+
+
+def _end_tasks(client: Any, identifier: str) -> None:
+    """Mark the task runs of a flow run that are not in a final state as crashed."""
+    from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
+    from prefect.client.schemas.objects import TERMINAL_STATES, StateType
+    from prefect.client.schemas.objects import State as PrefectState
+
+    unfinished = [state.value for state in StateType if state not in TERMINAL_STATES]
+    runs = client.read_task_runs(
+        flow_run_filter=FlowRunFilter.model_validate({"id": {"any_": [identifier]}}),
+        task_run_filter=TaskRunFilter.model_validate({"state": {"type": {"any_": unfinished}}}),
+    )
+    for run in runs:
+        state = PrefectState(type=StateType.CRASHED, message=TASK_ENDED)
+        client.set_task_run_state(run.id, state, force=True)
 
 
 def _write(path: Path, ended: Ended) -> None:

@@ -1,45 +1,269 @@
-"""Two runs at once on one checkout: every step is computed once, and both end well."""
+"""Commands at once on one checkout, stopped in every way: each waits for what it needs and ends well, none is left."""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import psutil
+import pytest
+
+from flows.cli.exit_status import STOPPED
+from flows.process.execute import SERVER_GONE
+from flows.process.stopping import STOPPING
 from pipelines.lineage.store import Store
 from pipelines.lineage.upkeep import flaws
+from tasks.datasets.dvc_process import is_current
+from tasks.datasets.lock import REPRODUCED
+from tasks.datasets.wait_for_runs import WAITING
+from tasks.launchers import ORDER
+from tasks.servers.accounts import account
+from tasks.servers.services import down, running
+from tests.flows.conftest import users_shell, write_checkout
+from tests.steps import ROOT
+
+PATIENCE = 300
+"""Seconds that any of it may take on a busy machine."""
+GENERAL = """
+  general:
+    kind: pretrain
+    corpus: general
+    tokenizer: {{name: wordpiece, vocab_size: 512}}
+    backbone:
+      name: transformer
+      positions: 64
+      dims: {{hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}}
+    corruption: {{name: token_mask, rate: 0.2}}
+    head: masked_lm
+    objective: masked_lm
+    strategy: full
+    limits: {{unknown: 1.0}}
+    optimizer: {{lr: 1.0e-3, precision: 32-true}}
+    budget: {{tokens: {tokens}, batch_tokens: 256, length: 32}}
+"""
+CLASSIFY = """
+  classify:
+    kind: finetune
+    start: general
+    corpus: task
+    head: sequence_classification
+    objective: cross_entropy
+    strategy: full
+    optimizer: {lr: 3.0e-3, precision: 32-true}
+    budget: {epochs: 2, batch_texts: 4, length: 48}
+  report: {kind: evaluate, start: [classify], corpus: task, suite: [{name: classification, ladder: [classify]}]}
+"""
+HEAD = "name: {name}\npaper: arXiv:1810.04805\nstages:"
+STEPS = 20
+HOURS = 300_000_000
+"""Tokens that train for hours."""
+CASES = ("terminated", "interrupted", "interrupted_twice", "command_killed", "flow_killed")
 
 
-def test_two_runs_at_once_compute_a_step_once(checkout: Path, environment: dict[str, str]) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "flows.cli.app",
-        "run",
-        "roberta",
-        "--smoke",
-        "--until",
-        "general",
-        "--threads",
-        "1",
-    ]
-    both = [
-        subprocess.Popen(
-            command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        for _ in range(2)
-    ]
-    told = [process.communicate(timeout=240)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0], "\n".join(told)
-    store = Store(checkout / "data" / "store")
-    (made,) = [record for record in store.all() if record.recipe == "roberta"]
-    assert list(flaws(store)) == []
-    with sqlite3.connect(checkout / ".cursus" / "mlflow.db") as database:
-        runs = database.execute(
-            "select c.value from tags f join tags c on c.run_uuid = f.run_uuid and c.key = 'cursus.cached' "
-            "where f.key = 'cursus.fingerprint' and f.value = ?",
-            (made.fingerprint,),
+class Started:
+    """A running command, and what it has written."""
+
+    def __init__(self, checkout: Path, environment: dict[str, str], *command: str) -> None:
+        self.output = checkout.parent / f"{'-'.join(command)}-{time.monotonic_ns()}.txt"
+        with self.output.open("w") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", *command], cwd=checkout, env=environment, text=True, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                # as in a terminal, also where the tests run in the background of a shell, which ignores it
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )  # fmt: skip
+
+    @property
+    def written(self) -> str:
+        return self.output.read_text()
+
+    @property
+    def sentences(self) -> str:
+        """What it has written, without the breaks of lines."""
+        return " ".join(self.written.split())
+
+    def ended(self) -> int:
+        return self.process.wait(PATIENCE)
+
+
+Start = Callable[..., Started]
+
+
+def began(store: Path, recipe: str) -> bool:
+    """Whether the first stage of a recipe trains."""
+    for metrics in (store / ".work").glob("*/metrics.jsonl"):
+        order = metrics.parent / ORDER
+        if metrics.stat().st_size and order.exists() and f'"recipe":"{recipe}"' in order.read_text():
+            return True
+    return False
+
+
+def strike(case: str, started: Started) -> None:
+    match case:
+        case "terminated":
+            started.process.terminate()
+        case "command_killed":
+            started.process.kill()
+        case "flow_killed":
+            children = psutil.Process(started.process.pid).children()
+            (flow,) = [child for child in children if "flows.process.execute" in child.cmdline()]
+            flow.kill()
+        case _:
+            os.killpg(started.process.pid, signal.SIGINT)
+            if case == "interrupted_twice":
+                until(lambda: STOPPING in started.sentences, started)
+                os.killpg(started.process.pid, signal.SIGINT)
+
+
+def unfinished(api: str, auth: str, flow_runs: set[str]) -> list[str]:
+    """What Prefect does not know to have ended, of the flow runs."""
+    from prefect.client.orchestration import SyncPrefectClient
+    from prefect.client.schemas.filters import FlowRunFilter
+
+    chosen = FlowRunFilter.model_validate({"id": {"any_": sorted(flow_runs)}})
+    with SyncPrefectClient(api, auth_string=auth) as client:
+        known = client.read_flow_runs(flow_run_filter=chosen)
+        assert {str(one.id) for one in known} == flow_runs
+        both = [*known, *client.read_task_runs(flow_run_filter=chosen)]
+    return [f"{one.name}: {one.state_name}" for one in both if one.state is None or not one.state.is_final()]
+
+
+def until(what: Callable[[], Any], started: Started) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not what():
+        assert started.process.poll() is None, started.written
+        assert time.monotonic() < deadline, started.written
+        time.sleep(0.05)
+
+
+def processes_of(checkout: Path) -> list[psutil.Process]:
+    """What runs in the checkout."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.cwd() == str(checkout) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A checkout in which nothing was run."""
+    root = write_checkout(tmp_path_factory.mktemp("together") / "checkout")
+    shutil.copy(ROOT / "prefect.yaml", root)
+    shutil.copytree(ROOT / "automations", root / "automations")
+    (root / "recipes" / "brief.yaml").write_text(
+        HEAD.format(name="brief") + GENERAL.format(tokens=256 * STEPS) + CLASSIFY
+    )
+    for number, case in enumerate(CASES):
+        recipe = HEAD.format(name=case) + GENERAL.format(tokens=HOURS + 256 * number)
+        (root / "recipes" / f"{case}.yaml").write_text(recipe)
+    yield root
+    down(root, notify=lambda _: None)
+    for process in processes_of(root):
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def temporary(fresh: Path) -> Path:
+    """The folder for temporary files of every command."""
+    folder = fresh.parent / "temporary"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def start(fresh: Path, temporary: Path) -> Start:
+    environment = {**users_shell(fresh), "TMPDIR": str(temporary)}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
+    environment.pop("PYTHONPATH", None)
+
+    def command(*words: str) -> Started:
+        return Started(fresh, environment, *(words if words[0] == "dvc" else ("flows.cli.app", *words)))
+
+    return command
+
+
+def run(start: Start, recipe: str = "brief") -> Started:
+    return start("run", recipe, "--threads", "1")
+
+
+def check(*all_started: Started) -> None:
+    """All have ended well, and none asks for anything to be done by hand."""
+    for started in all_started:
+        assert started.ended() == 0, started.written
+    for started in all_started:
+        assert not re.search("Traceback|rwlock|manually|locked", started.written), started.written
+
+
+def test_three_runs_dvc_and_the_rest_begin_together_where_nothing_was_run(fresh: Path, start: Start) -> None:
+    dvc = start("dvc", "repro")
+    until(lambda: (table := fresh / ".dvc" / "tmp" / "rwlock").exists() and "collect" in table.read_text(), dvc)
+    runs = [run(start) for _ in range(3)]
+    others = [start("data"), start("up"), start("store", "gc", "--delete")]
+    check(dvc, *runs, *others)
+    assert any(REPRODUCED in started.sentences for started in runs), "a run waited for DVC"
+    store = Store(fresh / "data" / "store")
+    assert sorted(record.stage for record in store.all()) == ["classify", "general", "report"]
+    assert list(flaws(store)) == [] and is_current("small", fresh)
+    with sqlite3.connect(fresh / ".cursus" / "mlflow.db") as database:
+        made = database.execute(
+            "select f.value from tags f join tags c on c.run_uuid = f.run_uuid and c.key = 'cursus.cached' "
+            "where f.key = 'cursus.fingerprint' and c.value = 'false'"
         ).fetchall()
     database.close()
-    assert sorted(runs) in ([("false",), ("true",)], [("false",)]), "the other took what was published"
+    assert len(made) == len(set(made)) == 3, "each step was computed once"
+
+
+def test_however_a_run_is_stopped_nothing_of_it_is_left(fresh: Path, start: Start, temporary: Path) -> None:
+    services = running(fresh)
+    assert services is not None
+    served = set(processes_of(fresh))
+    promoted = start("promote", "--alone", "--decide", "promote", "--reason", "tried", "--name", "Ada")
+    stopped = {case: run(start, case) for case in CASES}
+    for case, started in stopped.items():
+        until(partial(began, fresh / "data" / "store", case), started)
+        strike(case, started)
+    codes = {case: started.ended() for case, started in stopped.items()}
+    said = {case: started.sentences for case, started in stopped.items()}
+    assert codes == dict(zip(CASES, (143, 130, 130, -9, 2), strict=True)), said
+    for case in ("terminated", "interrupted", "interrupted_twice"):
+        assert said[case].count(STOPPING) == 1 and said[case].endswith(STOPPED), said[case]
+    assert said["flow_killed"].endswith("the same command continues from the last checkpoint")
+    assert not any("Traceback" in one for one in said.values()), said
+    assert promoted.ended() == 0, promoted.written
+    deadline = time.monotonic() + 60
+    while (left := set(processes_of(fresh)) - served) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not left and not list(temporary.iterdir())
+
+
+def test_a_run_outlives_the_server_that_it_reports_to_and_dvc_waits_for_it(fresh: Path, start: Start) -> None:
+    services, credentials = running(fresh), account(fresh)
+    assert services is not None and credentials is not None
+    ended = {path.stem for path in (fresh / ".cursus" / "flow-runs").glob("*.json")}
+    params = fresh / "params.yaml"
+    params.write_text(params.read_text() + "    clean: {min_characters: 120}\n")
+    outlives = run(start)
+    log = fresh / ".cursus" / "logs" / "data-small.log"
+    until(lambda: "Running stage 'clean@small'" in log.read_text(), outlives)
+    assert len(ended) == len(CASES) + 1
+    assert unfinished(f"{services.prefect_url}/api", credentials.line, ended) == []
+    dvc, data, gc = start("dvc", "repro"), start("data"), start("store", "gc", "--days", "0", "--delete")
+    ends = start("down")
+    check(ends, outlives, dvc, data, gc)
+    assert SERVER_GONE in outlives.sentences and WAITING in dvc.sentences
+    assert "a run is using this store; waiting for it to end" in gc.sentences
+    assert is_current("small", fresh) and not processes_of(fresh)

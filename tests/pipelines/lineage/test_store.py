@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,7 @@ import sys, time
 from pathlib import Path
 from pipelines.lineage.store import Store
 store = Store(Path(sys.argv[1]))
-with store.shared():
+with store.shared(print):
     claim = store.claim("ab" * 32)
     print("held", flush=True)
     time.sleep(60)
@@ -118,19 +119,37 @@ def test_a_kill_while_publishing_leaves_a_workspace_or_a_whole_artifact(store: S
 def test_executions_share_the_store_and_a_killed_one_leaves_no_lock(store: Store) -> None:
     with subprocess.Popen([sys.executable, "-c", HOLD, str(store.root)], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None and child.stdout.readline() == "held\n"
-        with store.shared():
+        said: list[str] = []
+        with store.shared(said.append):
             assert store.claim(NAME) is None, "the other computes it"
             other = store.claim(OTHER)
             assert other is not None
             other.release(delete=True)
-        with pytest.raises(StoreError, match="a run is using this store; wait for it"), store.exclusive():
-            pass
-        child.send_signal(signal.SIGKILL)
-    with store.exclusive(), pytest.raises(StoreError, match="something is being removed"), store.shared():
-        pass
+        assert said == []
+        threading.Timer(0.5, child.kill).start()
+        with store.exclusive(said.append):
+            assert child.poll() is not None or child.wait(10), "it waited for the other to end"
+    assert said == [f"{store.root}: a run is using this store; waiting for it to end"]
     claim = store.claim(NAME)
     assert claim is not None
     claim.release()
+
+
+def test_a_run_waits_while_artifacts_are_removed(store: Store) -> None:
+    said: list[str] = []
+    entered = threading.Event()
+
+    def run() -> None:
+        with store.shared(said.append):
+            entered.set()
+
+    waiting = threading.Thread(target=run)
+    with store.exclusive(said.append):
+        waiting.start()
+        assert not entered.wait(0.5)
+        assert said == [f"{store.root}: artifacts are being removed from this store; waiting for that to end"]
+    waiting.join(30)
+    assert entered.is_set()
 
 
 def test_an_artifact_is_found_by_its_first_digits(store: Store) -> None:
@@ -179,7 +198,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file, not a folder")
     with pytest.raises(StoreError, match="cannot be written"):
         Store(tmp_path / "store").workspace(NAME)
-    with pytest.raises(StoreError, match="cannot be written"), Store(tmp_path / "store").exclusive():
+    with pytest.raises(StoreError, match="cannot be written"), Store(tmp_path / "store").exclusive(print):
         pass
 
 

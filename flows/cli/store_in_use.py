@@ -1,0 +1,16 @@
+"""The store, held for the time of a command: what it shows at its end is still there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import typer
+
+if TYPE_CHECKING:
+    from pipelines.lineage.store import Store
+
+
+def hold(store: Store) -> None:
+    """Keep artifacts from being removed until the current command ends; waits, with a message, while some are."""
+    click.get_current_context().with_resource(store.shared(lambda line: typer.echo(line, err=True)))

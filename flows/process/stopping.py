@@ -1,0 +1,102 @@
+"""Stopping a command: Ctrl-C and SIGTERM, once in order, a second time at once."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+import psutil
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
+TERMINATED = 128 + signal.SIGTERM
+"""Exit status after SIGTERM."""
+STOPPING = "stopping: training writes a checkpoint first; the same signal again (Ctrl-C, SIGTERM) ends the run at once"
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which stops a command like Ctrl-C."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Context in which SIGTERM raises `Terminated`, unless its default action was replaced before."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        if before == signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _raise)
+    except ValueError:  # outside the main thread there are no handlers
+        before = None
+    try:
+        yield
+    finally:
+        if before == signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def wait_for_flow(flow: subprocess.Popen[bytes]) -> int:
+    """The exit status of the process of a flow.
+
+    The first Ctrl-C or SIGTERM stops it in order, a second one kills it with all its descendants; either way,
+    KeyboardInterrupt or `Terminated` is raised when it has ended. No exception is raised before that: it could leave
+    the process running.
+    """
+    received: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        if len(received) == 1:
+            print(STOPPING, file=sys.stderr, flush=True)
+            flow.send_signal(signal.SIGINT)
+        else:
+            kill_tree(flow.pid)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        status = flow.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if received:
+        raise Terminated if received[0] == signal.SIGTERM else KeyboardInterrupt
+    return status
+
+
+def kill_tree(pid: int) -> None:
+    """Kill the process `pid` and all its descendants."""
+    with suppress(psutil.NoSuchProcess):
+        root = psutil.Process(pid)
+        for process in (*root.children(recursive=True), root):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
+
+@contextmanager
+def interrupt_blocked() -> Iterator[None]:
+    """Context in which SIGINT is held back. A process that is started in it receives SIGINT when it calls
+    `accept_interrupt`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def accept_interrupt() -> None:
+    """From here on, the first SIGINT raises KeyboardInterrupt in the main thread, and further ones do nothing: they
+    would end what the first one stops in order."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -1,0 +1,134 @@
+"""DVC in a process of its own, on the stages of one dataset.
+
+The stages `wait_for_runs` and `pin` are left out: callers hold the data lock (`tasks.datasets.lock`) and refresh the
+pin themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from pipelines.corpora.steps.pin import STEPS
+from pipelines.lineage.locks import Lock
+from tasks.environment import QUIET, append_privately, state_folder
+
+BUSY = re.compile(r"is busy, it is being blocked by:\n((?:  \(PID \d+\): .*\n)+)")
+"""DVC's error while another of its processes uses a path; `--wait-for-lock` does not cover it."""
+OCCUPIED = "waiting: another dvc process uses this dataset"
+RETRY_SECONDS = 1.0
+
+
+def repro(dataset: str, root: Path, log: Path, on_line: Callable[[str], None]) -> tuple[int, str]:
+    """Run the stages of `dataset` that are out of date; returns DVC's exit status and output, which is also in `log`.
+
+    `on_line` receives each line. Waits for other processes of DVC that use the same paths.
+    """
+    waiting = False
+    while True:
+        status, output = _repro(dataset, root, log, on_line)
+        blocked = BUSY.search(output)
+        if not status or blocked is None:
+            return status, output
+        blockers = {int(pid) for pid in re.findall(r"\(PID (\d+)\)", blocked[1])}
+        if not any(psutil.pid_exists(pid) and is_dvc(psutil.Process(pid)) for pid in blockers):
+            _forget(blockers, root)
+        elif not waiting:
+            on_line(OCCUPIED)
+            waiting = True
+        time.sleep(RETRY_SECONDS)
+
+
+def is_current(dataset: str, root: Path) -> bool:
+    """Whether `repro` would run nothing."""
+    command = _command("status", "--quiet", *_stages(dataset))
+    return subprocess.run(command, cwd=root, env=_environment(root), capture_output=True).returncode == 0
+
+
+def is_dvc(process: psutil.Process) -> bool:
+    """Whether the process is a `dvc` command."""
+    try:
+        return any(Path(word).name == "dvc" for word in process.cmdline()[:3])
+    except psutil.Error:
+        return False
+
+
+def _repro(dataset: str, root: Path, log: Path, on_line: Callable[[str], None]) -> tuple[int, str]:
+    lines: list[str] = []
+    with (
+        append_privately(log, anew=True) as record,
+        subprocess.Popen(
+            _command("repro", "--single-item", *_stages(dataset)),
+            cwd=root,
+            env=_environment(root),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process,
+    ):
+        try:
+            for line in process.stdout or ():
+                record.write(line.encode())
+                record.flush()
+                lines.append(line)
+                on_line(line)
+        except BaseException:
+            _terminate(process.pid)
+            raise
+    return process.returncode, "".join(lines)
+
+
+def _terminate(pid: int) -> None:
+    """Terminate DVC and the step that it runs, which would outlive it."""
+    with suppress(psutil.NoSuchProcess):
+        dvc = psutil.Process(pid)
+        for process in (dvc, *dvc.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+
+
+def _forget(killed: set[int], root: Path) -> None:
+    """Delete what killed processes have left in DVC's table of locks. DVC does so itself, unless the system has given
+    their ids to other programs."""
+    table = root / ".dvc" / "tmp" / "rwlock"
+    guard = Lock.take(table.with_name("rwlock.lock"), wait=True)
+    assert guard is not None
+    try:
+        locks = json.loads(table.read_text(encoding="utf-8"))
+        write = {path: owner for path, owner in locks.get("write", {}).items() if owner["pid"] not in killed}
+        read = {
+            path: [one for one in owners if one["pid"] not in killed] for path, owners in locks.get("read", {}).items()
+        }
+        kept = {"write": write, "read": {path: owners for path, owners in read.items() if owners}}
+        table.write_text(json.dumps(kept), encoding="utf-8")
+    finally:
+        guard.release()
+
+
+def _stages(dataset: str) -> list[str]:
+    return [f"{step}@{dataset}" for step in (*STEPS, "validate", "card")]
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "dvc", "--wait-for-lock", *arguments]
+
+
+def _environment(root: Path) -> dict[str, str]:
+    here = {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "PYTHONUNBUFFERED": "1",
+        # DVC's site cache stays in this checkout: its default is a folder shared by all users
+        "DVC_SITE_CACHE_DIR": str(state_folder(root) / "dvc"),
+    }
+    return QUIET | os.environ | here
