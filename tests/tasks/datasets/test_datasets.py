@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -15,6 +17,7 @@ import pytest
 
 from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import DataError, QualityError, RecipeError
+from tasks.datasets.dvc_process import OCCUPIED
 from tasks.datasets.lock import data_in_use, prepare_in_turn
 from tasks.datasets.prepared import Prepared, open_prepared, prepare
 
@@ -53,7 +56,25 @@ def test_what_is_up_to_date_is_not_run_again_and_a_plain_dvc_repro_agrees(checko
     done = subprocess.run(
         [sys.executable, "-m", "dvc", "repro"], cwd=checkout, text=True, capture_output=True, check=True, env=os.environ
     )
-    assert "Data and pipelines are up to date." in done.stdout
+    assert set(re.findall(r"Running stage '(.*)'", done.stdout)) <= {"wait_for_runs", "pin@small"}
+
+
+def test_a_path_that_another_dvc_uses_is_waited_for_and_what_a_killed_one_left_is_not(checkout: Path) -> None:
+    table = checkout / ".dvc" / "tmp" / "rwlock"
+    said: list[str] = []
+    with subprocess.Popen(["dvc", "600"], executable=shutil.which("sleep")) as other:
+
+        def hear(line: str) -> None:
+            said.append(line)
+            other.kill()
+            other.wait()
+
+        for pid, heard in ((other.pid, [OCCUPIED]), (os.getpid(), [])):
+            said.clear()
+            owner = {"pid": pid, "cmd": "dvc push"}
+            table.write_text(json.dumps({"write": {str(checkout / "data/prepared/small/cleaned"): owner}, "read": {}}))
+            prepare("small", checkout, hear)
+            assert said == heard
 
 
 def test_a_comment_runs_nothing_and_a_changed_rule_runs_what_follows(checkout: Path) -> None:
