@@ -28,6 +28,7 @@ def verify() -> None:
     from tasks.datasets.planning import store_folder
 
     store = Store(store_folder(project_root()))
+    hold(store)
     damaged = list(flaws(store))
     if damaged:
         raise CursusError("\n".join(damaged))

@@ -21,19 +21,21 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, NoReturn, get_type_hints
+from typing import IO, Any, NoReturn, get_type_hints
 
 from pydantic import BaseModel
 
-from flows.process.recoverable import full_disk, recoverable
+from flows.process.recoverable import full_disk, recoverable, server_gone
 from flows.process.stopping import INTERRUPTED, accept_interrupt, interrupt_blocked, wait_for_flow
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
 from pipelines.safety.parent_process import on_parent_exit
 from tasks.environment import project_root
-from tasks.servers.environment import prepare_environment
+from tasks.servers.environment import FOUND, environment_without_servers, prepare_environment
 from tasks.servers.temporary_server import TemporaryServer
 
+SERVER_STOPPED = os.EX_TEMPFAIL
+"""Exit status of a flow that has not begun, because the server that it found running was stopped since."""
 SERVER_GONE = (
     "Prefect's server became unreachable during the run. All finished steps are in the store; the final state of the "
     "run is reported to Prefect when the next run starts."
@@ -47,17 +49,9 @@ def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[st
     an unexpected error.
     """
     with tempfile.TemporaryFile() as answer:  # it has no name: nothing is left of it, however this process ends
-        with interrupt_blocked():
-            child = subprocess.Popen(
-                [sys.executable, "-m", "flows.process.execute", flow, json.dumps(config), str(answer.fileno())],
-                cwd=root,
-                stdin=subprocess.PIPE,
-                start_new_session=True,
-                pass_fds=(answer.fileno(),),
-            )
-        status = wait_for_flow(child)
-        assert child.stdin is not None
-        child.stdin.close()
+        status = _run(flow, config, root, answer)
+        if status == SERVER_STOPPED:  # the second process finds no server, and starts one of its own
+            status = _run(flow, config, root, answer)
         if status == INTERRUPTED:  # by someone else
             raise KeyboardInterrupt
         if status < 0:
@@ -75,6 +69,23 @@ def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[st
         kind: type[CursusError] = getattr(errors, result["type"])
         raise kind(result["message"])
     return result
+
+
+def _run(flow: str, config: dict[str, Any], root: Path, answer: IO[bytes]) -> int:
+    """Run the process of a flow, which writes to `answer`; returns its exit status."""
+    with interrupt_blocked():
+        child = subprocess.Popen(
+            [sys.executable, "-m", "flows.process.execute", flow, json.dumps(config), str(answer.fileno())],
+            cwd=root,
+            env=environment_without_servers(),
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=(answer.fileno(),),
+        )
+    status = wait_for_flow(child)
+    assert child.stdin is not None
+    child.stdin.close()
+    return status
 
 
 def main(name: str, config: str, answer: int) -> int:
@@ -111,6 +122,8 @@ def main(name: str, config: str, answer: int) -> int:
                     return INTERRUPTED
                 if (known := recoverable(error, root)) is None:
                     raise
+                if FOUND and server_gone(error) is not None:
+                    return _exit_now(SERVER_STOPPED, None)
                 return _exit_now(_answer(None, known, answer))
             # Prefect's engine raised this error instead of returning the outcome
             message = None if isinstance(error, KeyboardInterrupt) else SERVER_GONE

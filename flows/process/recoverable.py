@@ -20,7 +20,7 @@ def recoverable(error: BaseException, root: Path) -> CursusError | None:
     """The error to show for `error` if the machine caused it; None for the user's mistakes and for bugs."""
     if isinstance(error, CursusError | KeyboardInterrupt):
         return None
-    return full_disk(error, root) or _server_gone(error)
+    return full_disk(error, root) or server_gone(error)
 
 
 def full_disk(error: BaseException, root: Path) -> CursusError | None:
@@ -35,7 +35,8 @@ def full_disk(error: BaseException, root: Path) -> CursusError | None:
     return StoreError(f"{path}: no space left on the disk; free some, then run again: finished steps are kept")
 
 
-def _server_gone(error: BaseException) -> CursusError | None:
+def server_gone(error: BaseException) -> CursusError | None:
+    """The error to show if a server of Prefect that does not answer explains `error`."""
     import httpx
     from prefect.exceptions import PrefectHTTPStatusError
 

@@ -8,6 +8,7 @@ training process reads.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -56,4 +57,7 @@ def _runs(process: psutil.Process) -> bool:
 
 
 if __name__ == "__main__":
-    main(Path.cwd())
+    try:
+        main(Path.cwd())
+    except KeyboardInterrupt:
+        sys.exit(130)
