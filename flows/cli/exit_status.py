@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
+from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -16,6 +18,8 @@ from tasks.environment import project_root
 
 P = ParamSpec("P")
 R = TypeVar("R")
+AT_END: ContextVar[ExitStack] = ContextVar("at_end")
+"""What is closed when the current command ends."""
 STOPPED = "stopped; finished stages are kept, and the same command continues from the last checkpoint"
 
 
@@ -26,7 +30,8 @@ def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
     @wraps(command)
     def run(*arguments: P.args, **keywords: P.kwargs) -> R:
         try:
-            with terminable():
+            with terminable(), ExitStack() as opened:
+                AT_END.set(opened)
                 return command(*arguments, **keywords)
         except CursusError as error:
             raise _usage_error(error) from None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
 import typer
+
+from flows.cli.exit_status import AT_END
 
 if TYPE_CHECKING:
     from pipelines.lineage.store import Store
@@ -13,4 +14,4 @@ if TYPE_CHECKING:
 
 def hold(store: Store) -> None:
     """Keep artifacts from being removed until the current command ends; waits, with a message, while some are."""
-    click.get_current_context().with_resource(store.shared(lambda line: typer.echo(line, err=True)))
+    AT_END.get().enter_context(store.shared(lambda line: typer.echo(line, err=True)))
