@@ -102,5 +102,7 @@ def defaults(root: Path) -> dict[str, str]:
         "CURSUS_ROOT": str(root.resolve()),
         "PREFECT_HOME": str(state_folder(root) / "prefect"),
         "MLFLOW_TRACKING_URI": tracking_uri(root),
+        # otherwise every import of torch makes a folder in the temporary directory
+        "TORCHINDUCTOR_CACHE_DIR": str(state_folder(root) / "torchinductor"),
     }
     return {**QUIET, **PATIENT, **here}

@@ -37,7 +37,7 @@ def main(root: Path) -> None:
         time.sleep(POLL_SECONDS)
     (root / WAITED).parent.mkdir(parents=True, exist_ok=True)
     if not (root / WAITED).exists():
-        (root / WAITED).touch()
+        (root / WAITED).write_text("written by the stage wait_for_runs; never changes\n", encoding="utf-8")
     if dvc is None or os.fork():
         os._exit(0)  # the other process holds the lock from here on
     os.setsid()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.components import did_you_mean
 from pipelines.errors import CursusError
+from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from pipelines.models.extracting import answering_lines, answers_several, extract_task
@@ -116,6 +117,15 @@ class Registry:
 
     def ensure_version(self, name: str, provenance: Provenance, store: Store) -> str:
         """The version of `name` for an artifact, created if there is none yet. No alias moves."""
+        # runs that waited for the same step register its model at the same moment: one of them creates the version
+        turn = Lock.take(state_folder(self.recorder.root) / "locks" / "registry", wait=True)
+        assert turn is not None
+        try:
+            return self._ensure_version(name, provenance, store)
+        finally:
+            turn.release()
+
+    def _ensure_version(self, name: str, provenance: Provenance, store: Store) -> str:
         client = self.recorder.client
         folder = store.root / provenance.fingerprint
         known = {model.name for model in client.search_registered_models()}
