@@ -26,7 +26,7 @@ from typing import IO, Any, NoReturn, get_type_hints
 from pydantic import BaseModel
 
 from flows.process.recoverable import full_disk, recoverable, server_gone
-from flows.process.stopping import INTERRUPTED, accept_interrupt, interrupt_blocked, wait_for_flow
+from flows.process.stopping import INTERRUPTED, accept_signals, run_flow
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
 from pipelines.safety.parent_process import on_parent_exit
@@ -73,19 +73,17 @@ def execute(config: dict[str, Any], root: Path, flow: str = "regime") -> dict[st
 
 def _run(flow: str, config: dict[str, Any], root: Path, answer: IO[bytes]) -> int:
     """Run the process of a flow, which writes to `answer`; returns its exit status."""
-    with interrupt_blocked():
-        child = subprocess.Popen(
-            [sys.executable, "-m", "flows.process.execute", flow, json.dumps(config), str(answer.fileno())],
+    command = [sys.executable, "-m", "flows.process.execute", flow, json.dumps(config), str(answer.fileno())]
+    return run_flow(
+        lambda: subprocess.Popen(
+            command,
             cwd=root,
             env=environment_without_servers(),
             stdin=subprocess.PIPE,
             start_new_session=True,
             pass_fds=(answer.fileno(),),
         )
-    status = wait_for_flow(child)
-    assert child.stdin is not None
-    child.stdin.close()
-    return status
+    )
 
 
 def main(name: str, config: str, answer: int) -> int:
@@ -96,7 +94,7 @@ def main(name: str, config: str, answer: int) -> int:
     on_parent_exit(lambda: os.kill(os.getpid(), signal.SIGINT))
     root = project_root()
     try:
-        accept_interrupt()
+        accept_signals()
         prepare_environment(root)
         from flows.process.outcome import LAST
 

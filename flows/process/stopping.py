@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -15,6 +15,7 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 TERMINATED = 128 + signal.SIGTERM
 """Exit status after SIGTERM."""
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STOPPING = "stopping: training writes a checkpoint first; the same signal again (Ctrl-C, SIGTERM) ends the run at once"
 
 
@@ -42,8 +43,8 @@ def _raise(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
-def wait_for_flow(flow: subprocess.Popen[bytes]) -> int:
-    """The exit status of the process of a flow.
+def run_flow(start: Callable[[], subprocess.Popen[bytes]]) -> int:
+    """Start the process of a flow, which calls `accept_signals`, and return its exit status.
 
     The first Ctrl-C or SIGTERM stops it in order, a second one kills it with all its descendants; either way,
     KeyboardInterrupt or `Terminated` is raised when it has ended. No exception is raised before that: it could leave
@@ -59,12 +60,20 @@ def wait_for_flow(flow: subprocess.Popen[bytes]) -> int:
         else:
             kill_tree(flow.pid)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    # held back until both are ready for them, the process (which inherits the mask) and its caller
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        flow = start()
+        before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:
         status = flow.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if flow.stdin is not None:
+        flow.stdin.close()
     if received:
         raise Terminated if received[0] == signal.SIGTERM else KeyboardInterrupt
     return status
@@ -79,19 +88,10 @@ def kill_tree(pid: int) -> None:
                 process.kill()
 
 
-@contextmanager
-def interrupt_blocked() -> Iterator[None]:
-    """Context in which SIGINT is held back. A process that is started in it receives SIGINT when it calls
-    `accept_interrupt`."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def accept_signals() -> None:
+    """In the process of a flow: receive the signals that were held back when it was started.
 
-
-def accept_interrupt() -> None:
-    """From here on, the first SIGINT raises KeyboardInterrupt in the main thread, and further ones do nothing: they
+    From here on, the first SIGINT raises KeyboardInterrupt in the main thread, and further ones do nothing: they
     would end what the first one stops in order."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -99,4 +99,4 @@ def accept_interrupt() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
