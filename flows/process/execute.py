@@ -31,7 +31,7 @@ from pipelines import errors
 from pipelines.errors import CursusError, StageError
 from pipelines.safety.parent_process import on_parent_exit
 from tasks.environment import project_root
-from tasks.servers.environment import FOUND, environment_without_servers, prepare_environment
+from tasks.servers.environment import DETECTED, environment_without_servers, prepare_environment
 from tasks.servers.temporary_server import TemporaryServer
 
 SERVER_STOPPED = os.EX_TEMPFAIL
@@ -120,7 +120,7 @@ def main(name: str, config: str, answer: int) -> int:
                     return INTERRUPTED
                 if (known := recoverable(error, root)) is None:
                     raise
-                if FOUND and server_gone(error) is not None:
+                if DETECTED and server_gone(error) is not None:
                     return _exit_now(SERVER_STOPPED, None)
                 return _exit_now(_answer(None, known, answer))
             # Prefect's engine raised this error instead of returning the outcome

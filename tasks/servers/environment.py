@@ -9,14 +9,14 @@ from pathlib import Path
 from pipelines.safety.redaction import redact_logs
 from tasks.environment import defaults, keep_private, private_state_folder
 
-FOUND: dict[str, str] = {}
+DETECTED: dict[str, str] = {}
 """What `prepare_environment` has set in this process because servers of this checkout were running."""
 
 
 def environment_without_servers() -> dict[str, str]:
     """This process's environment for a child that shall look for running servers itself: they may have been stopped
     in between."""
-    return {name: value for name, value in os.environ.items() if FOUND.get(name) != value}
+    return {name: value for name, value in os.environ.items() if DETECTED.get(name) != value}
 
 
 def prepare_environment(root: Path) -> None:
@@ -39,7 +39,7 @@ def prepare_environment(root: Path) -> None:
 
         chosen, services = os.environ.get("PREFECT_API_URL"), running(root)
         if services is not None and chosen in (None, f"{services.prefect_url}/api"):
-            FOUND["PREFECT_API_URL"] = f"{services.prefect_url}/api"
+            DETECTED["PREFECT_API_URL"] = f"{services.prefect_url}/api"
             if (credentials := account(root)) is not None:
-                FOUND.update(credentials.prefect)
-            os.environ.update(FOUND)
+                DETECTED.update(credentials.prefect)
+            os.environ.update(DETECTED)

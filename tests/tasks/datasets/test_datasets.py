@@ -21,6 +21,8 @@ from tasks.datasets.dvc_process import OCCUPIED
 from tasks.datasets.lock import data_in_use, prepare_in_turn
 from tasks.datasets.prepared import Prepared, open_prepared, prepare
 
+SHELL = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+"""A shell in which the environment is activated."""
 AFTER_CLEAN = ["clean", "deduplicate", "decontaminate", "select", "split", "validate", "card"]
 PREPARE = """
 import json, sys
@@ -54,7 +56,7 @@ def test_digests_are_the_md5_of_the_tables(checkout: Path) -> None:
 def test_what_is_up_to_date_is_not_run_again_and_a_plain_dvc_repro_agrees(checkout: Path) -> None:
     assert ran(checkout) == []
     done = subprocess.run(
-        [sys.executable, "-m", "dvc", "repro"], cwd=checkout, text=True, capture_output=True, check=True, env=os.environ
+        [sys.executable, "-m", "dvc", "repro"], cwd=checkout, text=True, capture_output=True, check=True, env=SHELL
     )
     assert set(re.findall(r"Running stage '(.*)'", done.stdout)) <= {"wait_for_runs", "pin@small"}
 

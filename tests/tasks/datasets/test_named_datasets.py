@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.recipe.load import Library
 from pipelines.task_families.labelled_tables import NAMED
 from tasks.datasets.damage import damaged, discard
+from tasks.datasets.dvc_process import is_current
 from tasks.datasets.planning import load_recipe, make_plan, resolve_request
 from tasks.datasets.prepared import Prepared, open_prepared, prepare
 from tests.pipelines.corpora.named_dataset import write_named_dataset
@@ -55,10 +54,7 @@ def test_tables_have_digests_and_the_main_task_two_names(root: Path) -> None:
     assert small.digests == {name: dvc_digest(path) for name, path in small.tables.items()}
     assert {"letters", "pages", "pairs.train", "pairs.validation", "pairs.test", "topics.test"} <= set(small.tables)
     assert small.tables["topics.test"] == small.tables["test"] == small.folder / "test.parquet"
-    status = subprocess.run(
-        [sys.executable, "-m", "dvc", "repro", "card@small"], cwd=root, text=True, capture_output=True, check=True
-    )
-    assert "up to date" in status.stdout
+    assert is_current("small", root)
 
 
 def test_a_recipe_is_planned_over_the_tables_of_its_task(root: Path) -> None:
