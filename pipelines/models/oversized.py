@@ -10,6 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from pipelines.errors import RecipeError
 from pipelines.models.opening import ModelRecord, build_network, open_config
 from pipelines.models.untrusted import refuse_larger_network
@@ -30,6 +32,9 @@ def refuse_oversized(folder: Path) -> None:
         network = _network_without_memory(config)
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, ArithmeticError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            reason = f"{'.'.join(str(part) for part in ('cursus', *first['loc']))}: {first['msg']}"
         raise RecipeError(f"{folder / 'config.json'}: no network can be built from it ({reason})") from None
     refuse_larger_network(folder, network)
 

@@ -20,6 +20,7 @@ import psutil
 
 from pipelines.corpora.steps.pin import STEPS
 from pipelines.lineage.locks import Lock
+from pipelines.safety.redaction import redacted
 from tasks.environment import QUIET, append_privately, state_folder
 
 BUSY = re.compile(r"is busy, it is being blocked by:\n((?:  \(PID \d+\): .*\n)+)")
@@ -79,7 +80,7 @@ def _repro(dataset: str, root: Path, log: Path, on_line: Callable[[str], None]) 
     ):
         try:
             for line in process.stdout or ():
-                record.write(line.encode())
+                record.write(redacted(line).encode())
                 record.flush()
                 lines.append(line)
                 on_line(line)

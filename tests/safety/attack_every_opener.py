@@ -24,6 +24,7 @@ def attempt(folder: Path) -> dict[str, Any]:
 
     from flows.cli.app import app
     from pipelines.errors import CursusError
+    from pipelines.recipe.checkpoint import backbone_of
     from pipelines.serving.answering.inference import load_predictor
     from tasks.models.exporting import source_of
 
@@ -34,6 +35,7 @@ def attempt(folder: Path) -> dict[str, Any]:
         messages["predict"] = f"exit status {answer.exit_code}: {answer.exception!r}"
     for name, opens in {
         "load_predictor": lambda: load_predictor(folder),
+        "recipe": lambda: backbone_of(str(folder)),
         "export": lambda: source_of(folder.parent, str(folder), None, folder.parent),
     }.items():
         try:

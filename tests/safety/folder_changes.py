@@ -112,9 +112,9 @@ def bound_socket(folder: Path) -> None:
         os.chdir(before)
 
 
-def adapter_of_a_billion(folder: Path) -> None:
+def large_adapter(folder: Path) -> None:
     record = {
-        "head": {"name": "sequence_classification"}, "family": "classification", "labels": ["a", "b"],
-        "extensions": [{"name": "adapter", "size": 2**28}],
+        "head": {"name": "sequence_classification"}, "family": "text_classification", "labels": ["a", "b"],
+        "extensions": [{"name": "adapter", "size": 60_000}],
     }  # fmt: skip
     config(cursus=record, architectures=None)(folder)

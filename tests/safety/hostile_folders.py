@@ -16,12 +16,12 @@ from tests.safety.folder_changes import (
     TOKENS,
     Attack,
     Harmful,
-    adapter_of_a_billion,
     bound_socket,
     changed,
     config,
     expression,
     header,
+    large_adapter,
     linked,
     repeated,
     saved_by_torch,
@@ -41,6 +41,8 @@ HARMLESS: Mapping[str, Attack] = {
     "no limit of length": changed("tokenizer_config.json", lambda value: value.update(model_max_length=1e30)),
 }
 """What is done to a folder that stays good."""
+ONLY_WHERE_BUILT = {"defaults of a large model", "record of an adapter"}
+"""What only the network shows: no recipe builds it, for want of the architecture or because it brings its own head."""
 HOSTILE: Mapping[str, tuple[Attack, str]] = {
     # files
     "pickle without extension": (written("weights", pickle.dumps(Harmful())), "weights: a pickle"),
@@ -129,7 +131,7 @@ HOSTILE: Mapping[str, tuple[Attack, str]] = {
     "defaults of a large model": (
         lambda folder: (folder / "config.json").write_text('{"model_type": "llama", "vocab_size": 40}'),
         "its network has 6,.* weights, and the safetensors in the folder hold"),
-    "record of an adapter": (adapter_of_a_billion, "its network has .* weights|size is 268,435,456, and the weights"),
+    "record of an adapter": (large_adapter, "its network has .* weights, and the safetensors in the folder hold"),
     # tokenizers
     "tokenizer of an array": (written("tokenizer.json", b"[]"), "tokenizer.json: holds an array"),
     "tokenizer of nothing": (written("tokenizer.json", b"{}"), "tokenizer.json: model.vocab is empty"),
