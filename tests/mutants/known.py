@@ -16,6 +16,8 @@ VOUCHES = f"{PUBLISHING}::test_a_record_vouches_for_nothing_that_is_not_on_the_d
 BEST = f"{EXPORT}::test_the_weights_of_the_best_validation_are_left_and_of_two_the_earlier"
 FORMS = "tests/pipelines/judging/claims/test_forms.py::test_greater_is_the_paired_difference_number_for_number"
 SIDES = f"{CLAIMS}::test_a_record_says_which_side_is_which_and_who_won"
+FOLDERS = "tests/safety/test_model_folders.py"
+HOSTILE = "tests/safety/test_hostile_checkpoints.py"
 PAIRS = "tests/pipelines/parts/corruptions/test_next_sentence.py"
 PAIRS_LOSS = "tests/reference/test_next_sentence.py::test_the_pairs_loss_in_float64"
 
@@ -176,5 +178,23 @@ KNOWN = {
         '        return {"next_sentence": int((batch[Field.SEGMENT_LABELS] >= 0).sum())}\n',
         '        return {"next_sentence": len(batch[Field.SEGMENT_LABELS])}\n',
         (PAIRS_LOSS,),
+    ),
+    "a repetition inside a repeated group accepted": Mutant(
+        "pipelines/safety/model_folders/expressions.py",
+        "        if most > 1 and item.repeats:\n",
+        "        if most > SHORT + 1 and item.repeats:\n",
+        (f"{FOLDERS}::test_expressions_that_may_never_end_do_not",),
+    ),
+    "a key of a header accepted twice": Mutant(
+        "pipelines/safety/model_folders/tensor_files.py",
+        "    if len(result) != len(pairs):\n",
+        "    if len(result) > len(pairs):\n",
+        (f"{HOSTILE}::test_a_hostile_folder_is_refused_by_whatever_opens_it",),
+    ),
+    "cells of Prefect's tables live": Mutant(
+        "tasks/display/artifacts.py",
+        "inert(redacted(str(value)))\n",
+        "redacted(str(value))\n",
+        ("tests/safety/test_markdown.py::test_tables_links_and_descriptions_of_artifacts_show_text",),
     ),
 }
