@@ -46,6 +46,10 @@ PATIENT = {
 }
 
 
+ACCOUNT = "account"
+"""File of the state folder with the name and password of the servers' account."""
+
+
 def project_root() -> Path:
     """The root of the checkout: CURSUS_ROOT, or the one that contains this file."""
     return Path(os.environ.get("CURSUS_ROOT") or Path(__file__).parents[1]).resolve()
@@ -70,10 +74,12 @@ def keep_private(root: Path) -> None:
 
     Prefect, MLflow and DVC write there, too, with modes of their own: DVC's folders are open to all users. Nobody else
     can enter the state folder meanwhile. Files with several names are those of the store, linked by MLflow's models:
-    they keep the mode they have there.
+    they keep the mode they have there. So does the account: a password that others could read is refused.
     """
     for folder, folders, files in os.walk(private_state_folder(root)):
         for name, mode in [*((name, 0o700) for name in folders), *((name, 0o600) for name in files)]:
+            if name == ACCOUNT:
+                continue
             path = os.path.join(folder, name)
             with suppress(OSError):  # it is gone meanwhile, or belongs to another user
                 status = os.lstat(path)

@@ -16,7 +16,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from pipelines.errors import CursusError
-from tasks.environment import append_privately, state_folder
+from tasks.environment import ACCOUNT, append_privately, state_folder
 
 VARIABLE = "CURSUS_ACCOUNT"
 NAME = "cursus"
@@ -102,7 +102,7 @@ def account(root: Path) -> Account | None:
     file."""
     if line := os.environ.get(VARIABLE):
         return Account.parse(line, VARIABLE)
-    file = state_folder(root) / "account"
+    file = state_folder(root) / ACCOUNT
     if not file.exists():
         return None
     if file.stat().st_mode & 0o077:
@@ -118,7 +118,7 @@ def required_account(root: Path) -> tuple[Account, bool]:
     """
     if (known := account(root)) is not None:
         return known, False
-    file = state_folder(root) / "account"
+    file = state_folder(root) / ACCOUNT
     made = f"{NAME}:{secrets.token_urlsafe(PASSWORD_BYTES)}"
     temporary = file.with_suffix(".part")
     temporary.unlink(missing_ok=True)

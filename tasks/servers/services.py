@@ -20,7 +20,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from pipelines.errors import CursusError
-from tasks.environment import defaults, private_state_folder, state_folder, tracking_uri
+from tasks.environment import ACCOUNT, defaults, private_state_folder, state_folder, tracking_uri
 from tasks.servers import mlflow_application, prefect_application, processes
 from tasks.servers.accounts import VARIABLE, Account, required_account
 from tasks.servers.flow_runs import report_ended_runs
@@ -257,7 +257,7 @@ def _free_address(name: str, url: str, notify: Callable[[str], None]) -> str:
 
 
 def _addresses(root: Path, services: Services, made: Account | None = None) -> str:
-    where = VARIABLE if os.environ.get(VARIABLE) else str(state_folder(root) / "account")
+    where = VARIABLE if os.environ.get(VARIABLE) else str(state_folder(root) / ACCOUNT)
     account = f"{made.line}   (shown once; it is in {where})" if made is not None else f"the line in {where}"
     return (
         f"Prefect  {services.prefect_url}\nMLflow   {services.mlflow_url}\nAccount  {account}\n"

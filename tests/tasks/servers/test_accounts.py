@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipelines.errors import CursusError
-from tasks.environment import defaults, private_state_folder
+from tasks.environment import defaults, keep_private, private_state_folder
 from tasks.servers.accounts import VARIABLE, Account, account, required_account
 from tasks.servers.services import Services, down, up
 from tests.seeded_checkouts import seed
@@ -51,6 +51,7 @@ def test_an_account_is_made_where_there_is_none_and_kept(tmp_path: Path, monkeyp
 )
 def test_a_bad_account_is_refused_without_being_shown(tmp_path: Path, line: str, mode: int, said: str) -> None:
     write_account(tmp_path, line, mode)
+    keep_private(tmp_path)  # as every command does: what others could read does not become good by that
     with pytest.raises(CursusError, match=said) as refused:
         account(tmp_path)
     assert line.partition(":")[2] not in str(refused.value)
