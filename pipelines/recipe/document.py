@@ -39,6 +39,9 @@ def overlay(document: Document, stages: Any, locations: Mapping[KeyPath, str], p
         if changes is None:
             document.values["stages"].pop(name, None)
             continue
+        if not isinstance(changes, dict):
+            where = locations.get((*prefix, name), document.name)
+            raise RecipeError(f"{where}: {'.'.join((*prefix, name))}: a stage must be a mapping, got {changes!r}")
         if not isinstance(target, dict) or "kind" in changes:
             document.values["stages"][name] = deepcopy(changes)
         else:

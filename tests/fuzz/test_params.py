@@ -76,7 +76,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @with_findings(FINDINGS)
 @given(settings_files())
-@effort(60)
+@effort(25)
 def test_settings_are_used_or_refused(root: Path, text: str) -> None:
     with suppress(UnicodeEncodeError):
         (root / "params.yaml").write_text(text, encoding="utf-8")

@@ -35,6 +35,7 @@ FINDINGS = [
     *(GOOD.replace(mistake.old, mistake.new, 1) for mistake in IMPOSSIBLE.values()),
     "", "[]", "5", "stages:", "stages: {a:}", "base: fuzzed\nstages: {}", "variants: {a: [b]}\nstages: {a: {}}",
     "stages: {5: {kind: finetune}}", "stages: {a: {kind: pretrain, lines: {b: 5}}}", "a: &a [*a]", "? [a]\n: b",
+    "base: regime\nstages: {classify: true}", "base: regime\nstages: {classify: regime}",
 ]  # fmt: skip
 """What was found once."""
 
@@ -75,7 +76,7 @@ def setting() -> tuple[Setting, dict[str, DataSource], dict[str, TaskFamily]]:
 
 @with_findings(FINDINGS)
 @given(recipes())
-@effort(60)
+@effort(40)
 def test_a_recipe_is_planned_or_refused(
     folder: Path, setting: tuple[Setting, dict[str, DataSource], dict[str, TaskFamily]], text: str
 ) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -118,10 +119,17 @@ def read_params(root: Path) -> Any:
     path = root / FILE
     if not path.exists():
         raise RecipeError(f"{path}: there is no {FILE} here; run from the root of a checkout")
-    document = read_yaml(path, "a file of settings")
+    state = path.stat()
+    document = _read_cached(path, state.st_mtime_ns, state.st_size)
     if not isinstance(document, Mapping):
         raise RecipeError(f"{path}: expected a mapping with the key 'datasets'")
     return document
+
+
+@lru_cache(maxsize=8)
+def _read_cached(path: Path, modified: int, size: int) -> Any:
+    """The file in the state that the other arguments identify: a command reads its settings several times."""
+    return read_yaml(path, "a file of settings")
 
 
 def line_of(dataset: str, root: Path, *keys: str) -> str:
