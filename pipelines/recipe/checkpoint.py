@@ -56,6 +56,10 @@ def backbone_of(reference: str) -> Backbone:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise RecipeError(f"checkpoint {reference!r}: {folder / 'config.json'}: {where}: {first['msg']}") from None
+    except (TypeError, ValueError, OverflowError) as error:  # a size that is no number
+        raise RecipeError(
+            f"checkpoint {reference!r}: {folder / 'config.json'}: a value is of the wrong kind ({error})"
+        ) from None
     if backbone is None:
         known = ", ".join(kind.label for member in members for kind in member.variants())
         raise RecipeError(

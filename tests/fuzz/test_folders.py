@@ -15,7 +15,7 @@ from safetensors.numpy import save
 
 from pipelines.recipe.checkpoint import backbone_of
 from tests.fuzz.contents import damaged, packings
-from tests.fuzz.effort import effort, refusal_of
+from tests.fuzz.effort import effort, refusal_of, with_findings
 from tests.fuzz.structure import mistaken
 
 CONFIG: dict[str, Any] = {
@@ -82,6 +82,16 @@ def folders(draw: st.DrawFn) -> dict[str, bytes | None]:
     return files
 
 
+@with_findings(
+    [
+        {
+            "config.json": json.dumps(CONFIG).encode(),
+            "model.safetensors": with_header({"a": HEADER["a"] | {"dtype": {}}}),
+        },
+        {"config.json": json.dumps(CONFIG).encode(), "model.safetensors": WEIGHTS, "tokenizer.json": None},
+        {"config.json": json.dumps(CONFIG | {"max_position_embeddings": [64]}).encode(), "model.safetensors": WEIGHTS},
+    ]
+)
 @given(folders())
 @effort(40)
 def test_a_checkpoint_is_read_or_refused(

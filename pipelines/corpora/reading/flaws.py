@@ -49,6 +49,11 @@ FlawHandler = Callable[[Flaw], None]
 """Called with every flaw; it may raise."""
 
 
+def one_line(error: BaseException) -> str:
+    """A library's message, which may have several lines, as a part of a sentence."""
+    return " ".join(str(error).split()).rstrip(".")
+
+
 def refuse(flaw: Flaw, advice: str = "") -> None:
     """Raise DataError with the file, the line and what to do."""
     location = flaw.location

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from pipelines.corpora.reading.flaws import Flaw, FlawHandler
+from pipelines.corpora.reading.flaws import Flaw, FlawHandler, one_line
 from pipelines.corpora.reading.parts import Part
 from pipelines.errors import DataError
 
@@ -139,11 +139,11 @@ class _Decompressed(io.RawIOBase):
         try:
             size = cast(int, self._inside.readinto(buffer))
         except (EOFError, zlib.error) as error:
-            raise DamagedFileError(str(error)) from None
+            raise DamagedFileError(one_line(error)) from None
         except OSError as error:
             if error.errno is not None:
                 raise
-            raise DamagedFileError(str(error)) from None  # gzip's and Arrow's errors about content have no errno
+            raise DamagedFileError(one_line(error)) from None  # gzip's and Arrow's errors about content have no errno
         self._size += size
         if self._size > max(UNLIMITED, MOST_TEXT * self._packed):
             raise BombError(f"{self._packed:,} packed bytes give more than {self._size - size:,} bytes of text")

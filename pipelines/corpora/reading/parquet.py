@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from pipelines.corpora.reading.flaws import Flaw, FlawHandler
+from pipelines.corpora.reading.flaws import Flaw, FlawHandler, one_line
 from pipelines.corpora.reading.options import ReadOptions, Records
 from pipelines.corpora.reading.parts import Part
 from pipelines.errors import DataError
@@ -68,7 +68,7 @@ def read_parquet(part: Part, options: ReadOptions, on_flaw: FlawHandler) -> Reco
                         number += 1
                         yield f"{part.name}:{number}", record
             except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-                text = f"this row group cannot be read further: {error}; write the file again"
+                text = f"this row group cannot be read further: {one_line(error)}; write the file again"
                 on_flaw(Flaw("damaged rows", part.name, part.path, f":{number + 1}", text))
             before += size.num_rows
     part.check_unchanged()
@@ -145,7 +145,9 @@ def _open(part: Part, on_flaw: FlawHandler) -> Iterator[Any]:
             f"{part.path}: cannot be read: {os.strerror(error.errno or 0)}; check its permissions"
         ) from None
     except (pa.ArrowException, OSError, ValueError) as error:
-        text = f"not readable as Parquet: {error}; it is of another format or truncated: fetch or write it again"
+        text = (
+            f"not readable as Parquet: {one_line(error)}; it is of another format or truncated: fetch or write it again"
+        )
         on_flaw(Flaw("damaged file", part.name, part.path, "", text))
         yield None
         return

@@ -93,7 +93,7 @@ def _entries(header: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     for name, entry in entries:
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
             raise ValueError(f"{name}: expected dtype, shape and data_offsets")
-        if entry["dtype"] not in BITS:
+        if not isinstance(entry["dtype"], str) or entry["dtype"] not in BITS:
             raise ValueError(f"{name}: unknown dtype {entry['dtype']!r}")
         if not _sizes(entry["shape"]):
             raise ValueError(f"{name}: shape {entry['shape']!r} is not a list of sizes; none may be negative")
