@@ -98,7 +98,7 @@ def test_a_setting_runs_only_the_steps_that_read_it(checkout: Path) -> None:
     params = checkout / "params.yaml"
     whole = params.read_text()
     try:
-        params.write_text(whole + "    quality: {max_label_share: 0.5}\n    budget: {tokens: 5}\n")
+        params.write_text(whole + "    quality: {max_label_share: 0.5}\n    budget: {general: {tokens: 5}}\n")
         assert ran(checkout) == ["validate", "card"]
         params.write_text(whole + "    clean: {min_characters: 120}\n")
         assert ran(checkout) == AFTER_CLEAN
