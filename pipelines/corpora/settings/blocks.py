@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from pipelines.corpora.settings.dataset import FILE, plain_values, read_params
+from pipelines.corpora.settings.dataset import FILE, in_words, plain_values, read_params
 from pipelines.errors import RecipeError
 
 M = TypeVar("M", bound=BaseModel)
@@ -38,5 +38,4 @@ def read_block(root: Path, name: str, model: type[M]) -> M:
             line = node.lc.key(part)[0]  # type: ignore[attr-defined]  # ruamel's mappings have line numbers
             keys.append(str(part))
             node = node[part]
-        message = error["msg"].removeprefix("Value error, ")
-        raise RecipeError(f"{FILE}:{line + 1}: {'.'.join(keys)}: {message}") from None
+        raise RecipeError(f"{FILE}:{line + 1}: {'.'.join(keys)}: {in_words(error)}") from None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from pipelines.components import did_you_mean
 from pipelines.components.plain_yaml import read_yaml
@@ -161,7 +161,14 @@ def _validated(name: str, block: Any, document: Any) -> DatasetSettings:
         own = 2 if written[:1] == ("tasks",) else 1  # the name of a task may be that of a tag
         keys = [str(part) for number, part in enumerate(written) if number < own or part not in tags]
         where = _line(document, (name, *path), sources)
-        raise RecipeError(f"{where}: {'.'.join(['datasets', name, *keys])}: {error['msg']}") from None
+        raise RecipeError(f"{where}: {'.'.join(['datasets', name, *keys])}: {in_words(error)}") from None
+
+
+def in_words(error: ErrorDetails) -> str:
+    """The message of a validation error, without the names of classes."""
+    if error["type"] in ("model_type", "dict_type", "model_attributes_type"):
+        return f"expected a mapping of keys to values, got {error['input']!r:.100}"
+    return error["msg"].removeprefix("Value error, ")
 
 
 def plain_values(value: Any) -> Any:
