@@ -106,6 +106,8 @@ class Library:
     def stage(self, recipe: Recipe, reference: str) -> Stage:
         """Stage that `reference` (`stage` or `recipe/stage`) names within `recipe`. Raises RecipeError for none."""
         owner, _, stage = reference.rpartition("/")
+        if owner and owner not in self.names():
+            raise RecipeError(f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
         stages = (self.load(owner) if owner else recipe).stages
         if stage not in stages:
             raise RecipeError(f"recipe {owner or recipe.name} has no stage {stage!r}.{did_you_mean(stage, stages)}")
@@ -252,6 +254,8 @@ class Library:
     def _parent(self, document: Document, key_path: KeyPath, start: str, seen: tuple[str, ...]) -> dict[str, Any]:
         owner, _, stage = start.rpartition("/")
         if owner:
+            if owner not in self.names():
+                raise document.error(key_path, f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
             other = self._document(owner, ())
             self._require_stage(other, key_path, stage)
             return self._inherit(other, stage, seen)

@@ -67,6 +67,9 @@ IMPOSSIBLE = {
     ),
     "8 bits of 8 bits": Mistake(*more_stages(INT8 + "  q2: {like: q, start: q}\n"), ("q2", "few bits")),
     "fine-tuning of 8 bits": Mistake(*more_stages(INT8 + "  q2: {like: classify, start: q}\n"), ("q2", "few bits")),
+    "a start in a recipe that there is not": Mistake("start: general", "start: regmie/task", (":16", "'regmie'")),
+    "a start outside the folder": Mistake("start: general", "start: ../good/general", (":16", "no recipe '../good'")),
+    "a teacher outside the folder": Mistake("teacher: classify", "teacher: ../good/x", (":25", "no recipe '../good'")),
     "a teacher of plain text": Mistake("teacher: classify", "teacher: general", (":25", "match_logits", "masked_lm")),
 }
 
