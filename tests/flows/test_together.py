@@ -283,5 +283,9 @@ def test_a_run_outlives_the_server_that_it_reports_to_and_dvc_waits_for_it(fresh
     ends = start("down")
     check(ends, outlives, dvc, data, gc)
     assert SERVER_GONE in outlives.sentences and WAITING in dvc.sentences
+    assert re.search(r"^general +\d+s", outlives.written, re.MULTILINE), "the step was computed and published"
     assert "a run is using this store; waiting for it to end" in gc.sentences
     assert is_current("small", fresh) and not processes_of(fresh)
+    with sqlite3.connect(fresh / ".cursus" / "mlflow.db") as database:
+        assert not database.execute("select count(*) from runs where status = 'RUNNING'").fetchone()[0]
+    database.close()
