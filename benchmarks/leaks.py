@@ -14,13 +14,14 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pipelines.corpora.duplicates.overlap import OverlapIndex
-from pipelines.corpora.duplicates.published import PublishedExample, published_leaks
+from pipelines.corpora.duplicates.published import ExampleKeys, published_leaks
 from pipelines.corpora.duplicates.shingles import Letters, Shingle, batches
 
 SPLITS = ("all", "train", "dev", "dev_out_of_domain", "trial", "test")
@@ -56,21 +57,23 @@ def compare_inside(sets: dict[str, Path], readme: str) -> None:
     for name, repeats, across, two, *_ in rows:
         if name not in sets:
             continue
-        published: list[PublishedExample] = []
+        keys: list[bytes] = []
+        answers: list[str] = []
+        parts: list[str] = []
         for split in SPLITS:
             of_split = list(examples(sets[name], split))
             if sets[name].parent.name in AS_THEY_ARE:
-                keys = [text.encode() for text, *_ in of_split]
+                keys += [blake2b(text.encode(), digest_size=16).digest() for text, *_ in of_split]
             else:
-                keys = [
+                keys += [
                     key.tobytes()
                     for batch in batches(one[0] for one in of_split)
                     for key in Letters.of(batch).text_keys()
                 ]
-            published += [
-                PublishedExample(key, split, answer) for key, (_, answer, _) in zip(keys, of_split, strict=True)
-            ]
-        leaks = published_leaks(published, [split for split in SPLITS if any(one.part == split for one in published)])
+            answers += [answer for _, answer, _ in of_split]
+            parts += [split] * len(of_split)
+        published = np.frombuffer(b"".join(keys), np.uint64).reshape(-1, 2)
+        leaks = published_leaks(ExampleKeys.of(published, answers, parts, SPLITS))
         listed: dict[str, Any] = {"repeats": _counts(repeats), "across": _counts(across)}
         if two.strip():
             listed["two_answers"] = int(two)

@@ -64,10 +64,18 @@ class OverlapIndex:
     def best(self, letters: Letters) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Largest overlap of each text with any one evaluation text, and the index of that text; 0 and -1 for none."""
         largest, which = np.zeros(len(letters.texts)), np.full(len(letters.texts), -1)
+        text, owner, overlap = self.pairs(letters)
+        order = np.lexsort((owner, -overlap, text))
+        first = order[np.append(True, text[order][1:] != text[order][:-1])[: len(order)]]
+        largest[text[first]], which[text[first]] = overlap[first], owner[first]
+        return largest, which
+
+    def pairs(self, letters: Letters) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Texts with a common n-gram: index in the batch, index of the evaluation text, and their overlap."""
         hashes, ends = letters.shingles(self._shingle)
         position, gram = self.matches(hashes)
         if not len(position):
-            return largest, which
+            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
         text = np.searchsorted(ends, position, side="right") - 1
         pairs = np.unique(np.stack([text, gram]), axis=1)
         text, gram = pairs[0], pairs[1]
@@ -78,11 +86,7 @@ class OverlapIndex:
         both, shared = np.unique(np.stack([np.repeat(text, counts), owner]), axis=1, return_counts=True)
         text, owner = both[0], both[1]
         distinct = {each: len(np.unique(hashes[ends[each] : ends[each + 1]])) for each in np.unique(text).tolist()}
-        overlap = shared / np.minimum(self.sizes[owner], [distinct[each] for each in text.tolist()])
-        order = np.lexsort((owner, -overlap, text))
-        first = order[np.append(True, text[order][1:] != text[order][:-1])]
-        largest[text[first]], which[text[first]] = overlap[first], owner[first]
-        return largest, which
+        return text, owner, shared / np.minimum(self.sizes[owner], [distinct[each] for each in text.tolist()])
 
     def matches(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of these n-grams are in the index: their positions in `hashes`, and in `grams`."""

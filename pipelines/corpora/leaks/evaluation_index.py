@@ -50,20 +50,24 @@ class Hit(NamedTuple):
     overlap: float
 
 
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+"""Index of a text, index of a text that it overlaps, and how much."""
+
+
 class EvaluationIndex:
     """In-memory index of evaluation texts, to look up batches of other texts."""
 
     def __init__(self, texts: Sequence[str], rules: OverlapRules) -> None:
         self._rules = rules
         self.grams = OverlapIndex(texts, rules.words, rules.unit)
-        self._keys: dict[bytes, int] = {}
+        self._keys: dict[bytes, list[int]] = {}
         self._near = Bands.for_threshold(rules.near) if rules.near else None
         self._shingle = Shingle(rules.unit, NEAR_WORDS)
         parts, number = [], 0
         for batch in batches(texts):
             letters = Letters.of(batch)
             for each, key in enumerate(letters.text_keys()):
-                self._keys.setdefault(key.tobytes(), number + each)
+                self._keys.setdefault(key.tobytes(), []).append(number + each)
             number += len(batch)
             if self._near:
                 parts.append(self._signatures(letters, self._near))
@@ -82,17 +86,48 @@ class EvaluationIndex:
         for number, key in enumerate(letters.text_keys()):
             same = self._keys.get(key.tobytes())
             if same is not None:
-                hits[number].append(Hit("exact", same, 1.0))
+                hits[number].append(Hit("exact", same[0], 1.0))
         overlap, which = self.grams.best(letters)
         for number in np.flatnonzero(overlap >= self._rules.overlap).tolist():
             hits[number].append(Hit("ngram", int(which[number]), float(overlap[number])))
         if self._near:
-            for number, other, estimate in self._near_duplicates(letters, self._near):
-                hits[number].append(Hit("minhash", other, estimate))
+            text, other, estimate = largest_of_each(*self._near_duplicates(letters, self._near))
+            for number, nearest, near in zip(text.tolist(), other.tolist(), estimate.tolist(), strict=True):
+                hits[number].append(Hit("minhash", nearest, near))
         return hits
 
-    def _near_duplicates(self, letters: Letters, bands: Bands) -> Iterator[tuple[int, int, float]]:
-        """Yield the index in the batch, the index of the nearest evaluation text, and the estimated Jaccard index."""
+    def hits_among(self, learned: Iterable[str]) -> list[list[Hit]]:
+        """Hits of each evaluation text among the texts `learned`, which are read once and not kept.
+
+        All three kinds are symmetric: the hits are those of the evaluation texts in an index of `learned`, at most one
+        of each kind, with the learned text of the largest overlap.
+        """
+        count = len(self.grams.sizes)
+        exact = np.full(count, -1)
+        best = {kind: (np.zeros(count), np.full(count, -1)) for kind in ("ngram", "minhash")}
+        begin = 0
+        for batch in batches(learned):
+            letters = Letters.of(batch)
+            for number, key in enumerate(letters.text_keys(), begin):
+                for same in self._keys.get(key.tobytes(), ()):
+                    exact[same] = number if exact[same] < 0 else exact[same]
+            found = {"ngram": self._at_least(self._rules.overlap, *self.grams.pairs(letters))}
+            if self._near and self._keys:
+                found["minhash"] = self._near_duplicates(letters, self._near)
+            for kind, (text, owner, overlap) in found.items():
+                owner, text, overlap = largest_of_each(owner, text, overlap)
+                largest, which = best[kind]
+                larger = overlap > largest[owner]
+                largest[owner[larger]], which[owner[larger]] = overlap[larger], begin + text[larger]
+            begin += len(batch)
+        hits = [[Hit("exact", same, 1.0)] if same >= 0 else [] for same in exact.tolist()]
+        for kind, (largest, which) in best.items():
+            for number in np.flatnonzero(which >= 0).tolist():
+                hits[number].append(Hit(kind, int(which[number]), float(largest[number])))
+        return hits
+
+    def _near_duplicates(self, letters: Letters, bands: Bands) -> Pairs:
+        """Index in the batch, index of an evaluation text, and the estimated Jaccard index of all near-duplicates."""
         values, known = self._signatures(letters, bands)
         keys = np.where(known[:, None], bands.keys(values), 0).reshape(-1)
         first = np.searchsorted(self._bands, keys, side="left")
@@ -102,16 +137,25 @@ class EvaluationIndex:
         inside = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         pairs = np.unique(np.stack([text, self._owners[np.repeat(first, counts) + inside]], axis=1), axis=0)
         estimates = similarity(values[pairs[:, 0]], self._values[pairs[:, 1]])
-        order = np.lexsort((pairs[:, 1], -estimates, pairs[:, 0]))
-        before = -1
-        for pair, near in zip(pairs[order].tolist(), estimates[order].tolist(), strict=True):
-            if near >= bands.least and pair[0] != before:
-                before = pair[0]
-                yield pair[0], pair[1], near
+        return self._at_least(bands.least, pairs[:, 0], pairs[:, 1], estimates)
+
+    @staticmethod
+    def _at_least(
+        threshold: float, text: NDArray[np.int64], owner: NDArray[np.int64], overlap: NDArray[np.float64]
+    ) -> Pairs:
+        large = overlap >= threshold
+        return text[large], owner[large], overlap[large]
 
     def _signatures(self, letters: Letters, bands: Bands) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
         hashes, ends = letters.shingles(self._shingle, shorter=True)
         return signatures(hashes, ends, bands.values), np.diff(ends) > 0
+
+
+def largest_of_each(text: NDArray[np.int64], other: NDArray[np.int64], overlap: NDArray[np.float64]) -> Pairs:
+    """The pair of the largest overlap of every `text`, the first of `other` where several are as large."""
+    order = np.lexsort((other, -overlap, text))
+    first = order[np.append(True, text[order][1:] != text[order][:-1])[: len(order)]]
+    return text[first], other[first], overlap[first]
 
 
 def with_hits(

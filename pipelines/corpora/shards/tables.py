@@ -9,9 +9,9 @@ table, `part` is last. The location column is `source`, or `origin` when the fam
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -63,6 +63,25 @@ def example_of(family: TaskFamily, row: Row) -> dict[str, Any]:
     """Convert a row of a labelled table to the family's columns."""
     values = dict(zip(["text", *other_columns(family)], row, strict=False))
     return {name: values[name] for name in family.columns}
+
+
+class ExampleRows(Sequence[dict[str, Any]]):
+    """The examples of rows of a labelled table, each made when it is asked for: a million of them take 300 MB."""
+
+    def __init__(self, family: TaskFamily, rows: Sequence[Row]) -> None:
+        self._family, self._rows = family, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> ExampleRows: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | ExampleRows:
+        if isinstance(index, slice):
+            return ExampleRows(self._family, self._rows[index])
+        return example_of(self._family, self._rows[index])
 
 
 def row_of(family: TaskFamily, example: dict[str, Any], *rest: str) -> Row:

@@ -211,14 +211,15 @@ def leaks(task: Sequence[Row], rules: OverlapRules, name: str = MAIN) -> Iterato
     `name` is that of the task, `row` is the index of the row within its part.
     """
     for part, others in (("test", ("train", "validation")), ("validation", ("train",))):
+        checked = [row for row in task if row[-1] == part]
+        index = EvaluationIndex([row[0] for row in checked], rules)
+        table = labelled_table(name, part)
         for other in others:
-            learned = [EvaluationText(row[0], row[-2], row[-1]) for row in task if row[-1] == other]
-            index = EvaluationIndex([each.text for each in learned], rules)
-            checked = [row for row in task if row[-1] == part]
-            for number, (row, hits) in enumerate(with_hits(checked, index)):
+            learned = [row for row in task if row[-1] == other]
+            found = index.hits_among(row[0] for row in learned)
+            for number, (row, hits) in enumerate(zip(checked, found, strict=True)):
                 for kind, position, overlap in hits:
-                    table, overlapped = labelled_table(name, part), labelled_table(name, other)
-                    yield (row[-2], table, number, kind, overlap, overlapped, learned[position].source)
+                    yield (row[-2], table, number, kind, overlap, labelled_table(name, other), learned[position][-2])
 
 
 if __name__ == "__main__":

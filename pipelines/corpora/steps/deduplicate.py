@@ -8,9 +8,8 @@ and to write the texts that are kept. In between, one process compares the keys 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from pipelines.corpora.duplicates.minhash import Bands
 from pipelines.corpora.duplicates.paragraphs import without_paragraphs
-from pipelines.corpora.duplicates.published import PublishedExample, published_leaks
+from pipelines.corpora.duplicates.published import ExampleKeys, published_leaks
 from pipelines.corpora.duplicates.shingles import Letters, Shingle, batches, unit_of
 from pipelines.corpora.duplicates.sketches import TEXTS_KEYS, SketchedShard
 from pipelines.corpora.duplicates.sorted_keys import write_sorted
@@ -37,14 +36,14 @@ from pipelines.corpora.leaks.ledger import EVALUATION, LEDGER, LedgerEntry, exce
 from pipelines.corpora.settings.dataset import DatasetSettings
 from pipelines.corpora.settings.tables import UNLABELLED, plain_tables, schema_of, task_file
 from pipelines.corpora.shards.folders import WriteShards, manifest, table_from_folders
-from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled_parts, read_rows, write_rows
+from pipelines.corpora.shards.tables import TEXTS, ExampleRows, Row, labelled_parts, read_rows, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import read_json, write_json
 from pipelines.corpora.steps.examples_left import OTHER_LABEL, SAME_TEXT, check_examples_left, dropped_so_far
 from pipelines.corpora.steps.step import COUNTS, DataStep, begin, history, run_step
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
-from pipelines.task_families.labelled_tables import labelled_table
+from pipelines.task_families.labelled_tables import PARTS, labelled_table
 
 KEEPS_FIRST = ("test", "validation", "train")
 """Parts of the labelled set in order of preference: the first keeps a repeated text."""
@@ -62,9 +61,10 @@ def deduplicate(dataset: str, root: Path) -> None:
         tasks = {name: list(read_rows(before / task_file(name))) for name in settings.labelled}
         for name, task in settings.labelled.items():
             tally = Tally()
-            published = published_leaks(_published(tasks[name], task.family), ("train", "validation", "test"))
+            keys = example_keys(tasks[name], task.family)
+            published = published_leaks(keys)
             if settings.decontaminate.inside == "drop":
-                tasks[name] = unique_examples(tasks[name], task.family, tally)
+                tasks[name] = unique_examples(tasks[name], task.family, tally, keys)
                 dropped = dropped_so_far(earlier, name, tally)
                 check_examples_left(dataset, name, task.family, tasks[name], dropped)
             counts = write_rows(folder / task_file(name), labelled_parts(task.family), tasks[name])
@@ -135,7 +135,7 @@ def _verdicts(
     sketches = run_units(units, step.unfinished("sketches"), processes)
     known = step.unfinished("labelled")
     known.mkdir(parents=True, exist_ok=True)
-    write_sorted(known, TEXTS_KEYS, _keys([row[0] for row in labelled]), np.arange(len(labelled)))
+    write_sorted(known, TEXTS_KEYS, _keys(row[0] for row in labelled), np.arange(len(labelled)))
     unit = DuplicateVerdicts(
         "all", (known, *sketches), (0, *firsts), tuple(ends), evaluated, bands, rules.paragraphs is not None
     )
@@ -193,43 +193,40 @@ class DeduplicatedShard:
                 yield LedgerEntry(excerpt(row[0]), table, row[1], part, source, "exact", 1.0, excerpt(text), "drop").row
 
 
-def unique_examples(rows: list[Row], family: TaskFamily, tally: Tally) -> list[Row]:
-    """Rows of the task without duplicates, in order.
+def unique_examples(rows: list[Row], family: TaskFamily, tally: Tally, keys: ExampleKeys | None = None) -> list[Row]:
+    """Rows of the task without duplicates, in order. `keys` are those of the rows, where they are known.
 
     Copies in one part with different answers are all dropped if the answers are labels; if they are free text, as in
     translation, the first is kept.
     """
-    keys = [key.tobytes() for key in _keys([row[0] for row in rows])]
-    examples = [example_of(family, row) for row in rows]
-    has_labels = bool(family.labels(examples))
-    answers: dict[tuple[str, bytes], set[str]] = defaultdict(set)
-    for key, row, one in zip(keys, rows, examples, strict=True):
-        answers[row[-1], key].add(repr([one[name] for name in family.target]))
-    part_of_key: dict[bytes, str] = {}
-    kept: set[int] = set()
+    keys = keys or example_keys(rows, family)
+    texts = keys.texts.tolist()
+    first: dict[int, str] = {}
+    kept = np.zeros(len(rows), np.bool_)
+    has_labels = any(family.labels([example]) for example in ExampleRows(family, rows))
     for part in KEEPS_FIRST:
-        for number, (key, row) in enumerate(zip(keys, rows, strict=True)):
-            if row[-1] != part:
-                continue
-            if has_labels and len(answers[part, key]) > 1:
+        inside = np.flatnonzero(keys.parts == keys.names.index(part))
+        answered = replace(keys, texts=keys.texts[inside], answers=keys.answers[inside]) if has_labels else None
+        contradictory = set(answered.contradictory().tolist()) if answered else set()
+        for number in inside.tolist():
+            row, text = rows[number], texts[number]
+            if text in contradictory:
                 tally.drop(f"{part}: {OTHER_LABEL}", row[0], row[-2])
-            elif key in part_of_key:
-                tally.drop(f"{part}: {SAME_TEXT}{part_of_key[key]}", row[0], row[-2])
+            elif text in first:
+                tally.drop(f"{part}: {SAME_TEXT}{first[text]}", row[0], row[-2])
             else:
-                part_of_key[key] = part
-                kept.add(number)
-    return [row for number, row in enumerate(rows) if number in kept]
+                first[text] = part
+                kept[number] = True
+    return [row for row, keep in zip(rows, kept.tolist(), strict=True) if keep]
 
 
-def _published(rows: list[Row], family: TaskFamily) -> list[PublishedExample]:
-    examples = [example_of(family, row) for row in rows]
-    return [
-        PublishedExample(key.tobytes(), row[-1], repr([one[name] for name in family.target]))
-        for key, row, one in zip(_keys([row[0] for row in rows]), rows, examples, strict=True)
-    ]
+def example_keys(rows: list[Row], family: TaskFamily) -> ExampleKeys:
+    """Keys of the texts, answers and parts of a labelled set."""
+    answers = (repr([one[name] for name in family.target]) for one in ExampleRows(family, rows))
+    return ExampleKeys.of(_keys(row[0] for row in rows), answers, (row[-1] for row in rows), PARTS)
 
 
-def _keys(texts: list[str]) -> Any:
+def _keys(texts: Iterable[str]) -> Any:
     """[texts, 2] Keys that equal texts share."""
     return np.concatenate([np.empty((0, 2), np.uint64), *(Letters.of(batch).text_keys() for batch in batches(texts))])
 

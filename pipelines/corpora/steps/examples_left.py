@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines.corpora.shards.tables import Row, example_of
+from pipelines.corpora.shards.tables import ExampleRows, Row
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.collect import check_labels
 from pipelines.errors import DataError
@@ -25,7 +25,7 @@ def check_examples_left(
     `dropped` counts what the steps so far dropped, by part and reason: the error says whether examples leaked,
     repeated, or contradicted each other, and how many.
     """
-    examples = {part: [example_of(family, row) for row in rows if row[-1] == part] for part in PARTS}
+    examples = {part: ExampleRows(family, [row for row in rows if row[-1] == part]) for part in PARTS}
     problem = _problem(examples, family)
     if problem is None:
         return

@@ -17,7 +17,7 @@ from pipelines.corpora.settings.tables import all_tables, named_tables, schema_o
 from pipelines.corpora.settings.task import Task, has_classes
 from pipelines.corpora.shards.digests import write_digests
 from pipelines.corpora.shards.held_out import HELD_OUT, held_out
-from pipelines.corpora.shards.tables import TEXTS, Row, example_of, labelled, origin, read_rows, write_rows
+from pipelines.corpora.shards.tables import TEXTS, ExampleRows, Row, example_of, labelled, origin, read_rows, write_rows
 from pipelines.corpora.shards.writing import read_json, replaced_atomically, write_json
 from pipelines.corpora.steps.mixture import Mixture
 from pipelines.corpora.steps.select import SELECTION
@@ -80,7 +80,7 @@ def _described(task: Task, examples: Mapping[str, list[Row]]) -> dict[str, Any]:
     family, train = task.family, examples["train"]
     return {
         "family": family.name,
-        "labels": family.labels([example_of(family, row) for row in train]),
+        "labels": family.labels(ExampleRows(family, train)),
         "examples_of_label": {part: _by_label(some, family) for part, some in examples.items()},
         "shown": [
             {name: value[:300] if isinstance(value, str) else value for name, value in example_of(family, row).items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from pipelines.corpora.settings.dataset import DatasetSettings
 from pipelines.corpora.settings.task import Task
 from pipelines.corpora.shards.folders import manifest, write_table
-from pipelines.corpora.shards.tables import TEXTS, Row, example_of
+from pipelines.corpora.shards.tables import TEXTS, ExampleRows, Row
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.drawing import draw_labelled
 
@@ -38,9 +38,7 @@ class LabelledDraw:
 def divide_training(rows: Sequence[Row], task: Task) -> tuple[list[Row], list[Row]]:
     """Training rows of a task that keep their labels, and the others. Raises DataError as `draw_labelled`."""
     train = [row for row in rows if row[-1] == "train"]
-    chosen = draw_labelled(
-        [example_of(task.family, row) for row in train], task.family, task.labels_per_class, task.labelled_examples
-    )
+    chosen = draw_labelled(ExampleRows(task.family, train), task.family, task.labels_per_class, task.labelled_examples)
     kept = [row for number, row in enumerate(train) if number in chosen]
     return kept, [row for number, row in enumerate(train) if number not in chosen]
 

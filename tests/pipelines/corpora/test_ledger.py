@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.corpora.duplicates.published import PublishedExample, published_leaks
+from pipelines.corpora.duplicates.published import ExampleKeys, published_leaks
 from pipelines.corpora.duplicates.shingles import Letters
 from pipelines.corpora.leaks.evaluation_index import EvaluationIndex, EvaluationText, OverlapRules, with_hits
 from pipelines.corpora.leaks.leaked_rows import leaked_rows as marks_of
@@ -164,6 +165,16 @@ def test_a_batch_says_what_each_text_says_alone(letters: list[str], data: st.Dat
             assert ("exact", evaluated.index(text), 1.0) in hits
 
 
+@settings(deadline=None)
+@given(st.lists(st.text("ab一二 ", max_size=14), max_size=12), st.lists(st.text("ab一二 ", max_size=14), max_size=6))
+def test_what_is_learned_need_not_be_indexed(learned: list[str], evaluated: list[str]) -> None:
+    """The hits of evaluation texts among many other texts are those in an index of these."""
+    rules = OverlapRules(3, 0.5, 0.8, "words")
+    straight = EvaluationIndex(learned, rules)
+    expected = [straight.hits(Letters.of([text]))[0] for text in evaluated]
+    assert EvaluationIndex(evaluated, rules).hits_among(iter(learned)) == expected
+
+
 def test_copies_inside_a_set_are_counted_as_the_field_counts_them() -> None:
     examples = [
         ("x", "train", "a"),
@@ -173,9 +184,9 @@ def test_copies_inside_a_set_are_counted_as_the_field_counts_them() -> None:
         ("x", "test", "a"),
         ("z", "dev", "a"),
     ]
-    found = published_leaks(
-        [PublishedExample(key.encode(), part, answer) for key, part, answer in examples], ["train", "dev", "test"]
-    )
+    keys, parts, answers = zip(*examples, strict=True)
+    texts = np.array([[ord(key), 0] for key in keys], np.uint64)
+    found = published_leaks(ExampleKeys.of(texts, answers, parts, ["train", "dev", "test"]))
     assert found == {"repeats": {"train": 1, "test": 1}, "across": {"train/test": 2}, "two_answers": 1}
 
 
