@@ -111,10 +111,10 @@ class EvaluationIndex:
             for number, key in enumerate(letters.text_keys(), begin):
                 for same in self._keys.get(key.tobytes(), ()):
                     exact[same] = number if exact[same] < 0 else exact[same]
-            found = {"ngram": self._at_least(self._rules.overlap, *self.grams.pairs(letters))}
+            pairs = {"ngram": self._at_least(self._rules.overlap, *self.grams.pairs(letters))}
             if self._near and self._keys:
-                found["minhash"] = self._near_duplicates(letters, self._near)
-            for kind, (text, owner, overlap) in found.items():
+                pairs["minhash"] = self._near_duplicates(letters, self._near)
+            for kind, (text, owner, overlap) in pairs.items():
                 owner, text, overlap = largest_of_each(owner, text, overlap)
                 largest, which = best[kind]
                 larger = overlap > largest[owner]

@@ -66,7 +66,7 @@ def example_of(family: TaskFamily, row: Row) -> dict[str, Any]:
 
 
 class ExampleRows(Sequence[dict[str, Any]]):
-    """The examples of rows of a labelled table, each made when it is asked for: a million of them take 300 MB."""
+    """The examples of rows of a labelled table, each built on access: a million at once would take 300 MB."""
 
     def __init__(self, family: TaskFamily, rows: Sequence[Row]) -> None:
         self._family, self._rows = family, rows

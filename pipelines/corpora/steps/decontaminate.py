@@ -216,8 +216,8 @@ def leaks(task: Sequence[Row], rules: OverlapRules, name: str = MAIN) -> Iterato
         table = labelled_table(name, part)
         for other in others:
             learned = [row for row in task if row[-1] == other]
-            found = index.hits_among(row[0] for row in learned)
-            for number, (row, hits) in enumerate(zip(checked, found, strict=True)):
+            overlaps = index.hits_among(row[0] for row in learned)
+            for number, (row, hits) in enumerate(zip(checked, overlaps, strict=True)):
                 for kind, position, overlap in hits:
                     yield (row[-2], table, number, kind, overlap, labelled_table(name, other), learned[position][-2])
 
