@@ -17,7 +17,7 @@ from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from tasks.servers.temporary_server import PREFECT_SETTINGS, TemporaryServer
 from tests.pipelines.corpora.small_dataset import write_small_dataset
-from tests.seeded_checkouts import seed
+from tests.seeded_checkouts import seed, seed_prefect
 from tests.steps import ROOT
 
 Cursus = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -135,6 +135,7 @@ def users_shell(checkout: Path) -> dict[str, str]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """What points Prefect at one temporary server, for tests that are not about a run's own: each takes seconds."""
     home = tmp_path_factory.mktemp("prefect")
+    seed_prefect(home, tmp_path_factory)
     with pytest.MonkeyPatch.context() as patch:
         for name in (*PREFECT_SETTINGS, "PREFECT_API_AUTH_STRING"):
             patch.setenv(name, "")
