@@ -14,10 +14,12 @@ from typing import NamedTuple
 import pytest
 
 from pipelines.lineage.provenance import Provenance
+from pipelines.lineage.results import COMPILED
 from pipelines.lineage.store import Store
 from tasks.servers.temporary_server import PREFECT_SETTINGS, TemporaryServer
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.seeded_checkouts import seed, seed_prefect
+from tests.shared_folders import share_compiled
 from tests.steps import ROOT
 
 Cursus = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -115,6 +117,7 @@ def write_checkout(root: Path) -> Path:
     write_small_dataset(root)
     params = root / "params.yaml"
     params.write_text("default_dataset: small\n" + params.read_text(), encoding="utf-8")
+    share_compiled(Store(root / "data" / "store").tokens / COMPILED)
     return root
 
 
