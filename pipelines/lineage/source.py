@@ -9,7 +9,11 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import json
+import os
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -54,8 +58,47 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
     path = _file(module)
     if path is None:
         return "", frozenset()
-    tree = _without_docstrings(ast.parse(path.read_bytes()))
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    tree, named = _parsed(module, path)
+    first_party = {name for name in named if _file(name) is not None}
+    # importing a.b.c runs a/__init__ and a.b/__init__ as well
+    for name in tuple(first_party) + (module,):
+        parts = name.split(".")
+        first_party |= {".".join(parts[:end]) for end in range(1, len(parts))}
+    return tree, frozenset(name for name in first_party if not _is_outside(name))
+
+
+def _parsed(module: str, path: Path) -> tuple[str, list[str]]:
+    """The normalised syntax tree of the file of a module as text, and all names that it imports.
+
+    Kept beside the module's bytecode, as Python does, because parsing all of them takes more than a second of every
+    command; what is kept is that of these bytes, read by this code.
+    """
+    source = path.read_bytes()
+    key = hashlib.sha256(b"\0".join((_own_source(), module.encode(), source))).hexdigest()
+    kept = Path(importlib.util.cache_from_source(str(path), optimization="")).with_suffix(".tree.json")
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads(kept.read_bytes())
+        if known["key"] == key:
+            return str(known["tree"]), list(known["imports"])
+    tree = _without_docstrings(ast.parse(source))
+    named = _imported(tree, module if path.name == "__init__.py" else module.rpartition(".")[0])
+    text = ast.dump(tree)
+    if not sys.dont_write_bytecode:
+        with suppress(OSError):  # a package that this user cannot write to
+            kept.parent.mkdir(exist_ok=True)
+            temporary = kept.with_name(f".{kept.name}-{os.getpid()}")
+            temporary.write_text(json.dumps({"key": key, "imports": named, "tree": text}), encoding="utf-8")
+            os.replace(temporary, kept)
+    return text, named
+
+
+@cache
+def _own_source() -> bytes:
+    return Path(__file__).read_bytes()
+
+
+def _imported(tree: ast.Module, package: str) -> list[str]:
+    """Sorted names that a module of `package` imports to compute with. Empties blocks that only type checkers read."""
     named: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and _is_type_checking_block(node):
@@ -70,12 +113,7 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
             if node.level:
                 base = importlib.util.resolve_name("." * node.level + base, package)
             named |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    first_party = {name for name in named if _file(name) is not None}
-    # importing a.b.c runs a/__init__ and a.b/__init__ as well
-    for name in tuple(first_party) + (module,):
-        parts = name.split(".")
-        first_party |= {".".join(parts[:end]) for end in range(1, len(parts))}
-    return ast.dump(tree), frozenset(name for name in first_party if not _is_outside(name))
+    return sorted(named)
 
 
 def _is_outside(module: str) -> bool:

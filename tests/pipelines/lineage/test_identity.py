@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.lineage import fingerprint as identity
+from pipelines.lineage import source
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.source import closure, source_hash
 from pipelines.recipe.load import Library
@@ -229,3 +230,31 @@ def test_what_is_imported_for_annotations_alone_is_no_part_of_an_identity() -> N
     block = r"^if TYPE_CHECKING:\n(    .*\n)*    from pipelines\.judging\.evaluations\.context import "
     assert re.search(block, source, re.MULTILINE)
     assert "pipelines.judging.evaluations.context" not in closure("pipelines.judging.evaluations")
+
+
+def test_a_parsed_module_is_kept_beside_its_bytecode_and_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    file = tmp_path / "module.py"
+    file.write_text("import json\nfrom . import other\nSIZE = 3  # a remark\n", encoding="utf-8")
+    first = source._parsed("pipelines.module", file)
+    assert first == (first[0], ["json", "pipelines", "pipelines.other"]) and "remark" not in first[0]
+    (kept,) = (tmp_path / "__pycache__").iterdir()
+
+    def parse(*_: object) -> None:
+        raise AssertionError("parsed although it is known")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ast.parse", parse)
+        assert source._parsed("pipelines.module", file) == first
+        with pytest.raises(AssertionError):
+            source._parsed("tasks.module", file)
+    file.write_text(file.read_text().replace("3", "4"), encoding="utf-8")
+    assert source._parsed("pipelines.module", file)[0] != first[0]
+    kept.write_text("[]", encoding="utf-8")
+    assert source._parsed("pipelines.module", file)[1] == first[1]
+    kept.unlink()
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    source._parsed("pipelines.module", file)
+    assert not kept.exists()
