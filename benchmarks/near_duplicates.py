@@ -95,7 +95,7 @@ def _ours(table: Path, count: int, bands: Bands, language: str, folder: Path) ->
 def _datasketch(texts: list[str], bands: Bands, language: str) -> Pairs:
     """datasketch as in its documentation: each text queries the index, and is then inserted; clusters are joined like
     ours."""
-    from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]
+    from datasketch import MinHash, MinHashLSH
 
     known: dict[int, MinHash] = {}
     earliest = list(range(len(texts)))

@@ -71,7 +71,7 @@ def turn(make: Callable[[Path, Any, Path], int], table: Path, tokenizer: Any, si
 
 def peer(table: Path, tokenizer: Any, cache: Path) -> int:
     """Number of tokens in the packed blocks of `datasets`."""
-    import datasets  # type: ignore[import-untyped]
+    import datasets
 
     datasets.disable_progress_bars()
 

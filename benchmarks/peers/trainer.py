@@ -23,7 +23,7 @@ LOG_EVERY = 5
 
 def blocks(settings: dict[str, Any], tokenizer: Any, special: bool) -> Any:
     """Documents tokenised, joined and cut into blocks of the same length (run_mlm.py, run_clm.py)."""
-    import datasets  # type: ignore[import-untyped]
+    import datasets
 
     length = settings["length"]
 
