@@ -47,7 +47,7 @@ ELSEWHERE: dict[Part, str] = {
     ("objectives", "match_token_logits"): "tests/pipelines/training/test_shared_tokens.py",
     ("objectives", "squared_error"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
     **{
-        ("optimizers", name): "tests/pipelines/training/test_optimizers.py"
+        ("optimizers", name): "tests/pipelines/training/optimizer_jobs.py"
         for name in ("adafactor", "adagrad", "lamb", "sgd", "sparse_adam")
     },
     ("tokenizers", "characters"): "tests/pipelines/parts/tokenizers/test_kinds.py",
