@@ -19,6 +19,8 @@ from pipelines.corpora.duplicates.shingles import Letters, Shingle, Unit, batche
 
 _HAN_AND_KANA = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_HAN_AND_KANA}]|[^\W_{_HAN_AND_KANA}]+")
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+"""[pairs] each: index of a text, index of a text that it overlaps, and how much, 0 to 1."""
 _PREFIX_BITS = 24
 """Bits of a hash that address a prefix table, which rules out nearly all n-grams that are not in an index."""
 
@@ -64,13 +66,11 @@ class OverlapIndex:
     def best(self, letters: Letters) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Largest overlap of each text with any one evaluation text, and the index of that text; 0 and -1 for none."""
         largest, which = np.zeros(len(letters.texts)), np.full(len(letters.texts), -1)
-        text, owner, overlap = self.pairs(letters)
-        order = np.lexsort((owner, -overlap, text))
-        first = order[np.append(True, text[order][1:] != text[order][:-1])[: len(order)]]
-        largest[text[first]], which[text[first]] = overlap[first], owner[first]
+        text, owner, overlap = largest_of_each(*self.pairs(letters))
+        largest[text], which[text] = overlap, owner
         return largest, which
 
-    def pairs(self, letters: Letters) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    def pairs(self, letters: Letters) -> Pairs:
         """Texts with a common n-gram: index in the batch, index of the evaluation text, and their overlap."""
         hashes, ends = letters.shingles(self._shingle)
         position, gram = self.matches(hashes)
@@ -101,3 +101,10 @@ class OverlapIndex:
         """[texts] Number of distinct n-grams of each evaluation text that are marked in `seen` [grams]."""
         owned = np.repeat(seen, np.diff(self._starts))
         return np.bincount(self._owners[owned], minlength=len(self.sizes))
+
+
+def largest_of_each(text: NDArray[np.int64], other: NDArray[np.int64], overlap: NDArray[np.float64]) -> Pairs:
+    """The pair of the largest overlap of every `text`, the first of `other` where several are as large."""
+    order = np.lexsort((other, -overlap, text))
+    first = order[np.append(True, text[order][1:] != text[order][:-1])[: len(order)]]
+    return text[first], other[first], overlap[first]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
 from typing import Any, Self
@@ -36,6 +36,11 @@ class ExampleKeys:
             tuple(names),
         )
 
+    def of_part(self, name: str) -> ExampleKeys:
+        """The keys of the examples of one part, in order."""
+        inside = self.parts == self.names.index(name)
+        return replace(self, texts=self.texts[inside], answers=self.answers[inside], parts=self.parts[inside])
+
     def contradictory(self) -> NDArray[np.int64]:
         """Numbers of texts that have several answers."""
         distinct = np.unique(np.stack([self.texts.astype(np.uint64), self.answers]), axis=1)[0]
@@ -49,7 +54,7 @@ def published_leaks(examples: ExampleKeys) -> dict[str, Any]:
     `repeats`: further copies inside each part. `across`: examples of the second part whose text also occurs in the
     first. `two_answers`: texts that occur with more than one answer, in any part.
     """
-    texts = {name: examples.texts[examples.parts == code] for code, name in enumerate(examples.names)}
+    texts = {name: examples.of_part(name).texts for name in examples.names}
     repeats = {name: len(own) - len(np.unique(own)) for name, own in texts.items()}
     across = {
         f"{first}/{second}": int(np.isin(texts[second], texts[first]).sum())

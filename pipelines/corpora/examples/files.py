@@ -64,10 +64,11 @@ class ExampleReader:
         untyped = extension in UNTYPED
         fields = {own if untyped else self._named[own]: kind for own, kind in self._kinds.items()}
         for where, record in example_records(name, path, fields, self._on_flaw):
-            if extension == ".tsv" and where == f"{name}:1" and not isinstance(record, Problem):
-                example: Example | Problem = self._header_problem(record) or self._example(record, untyped, where)
+            if isinstance(record, Problem):
+                example: Example | Problem = record
             else:
-                example = record if isinstance(record, Problem) else self._example(record, untyped, where)
+                header = self._header_problem(record) if extension == ".tsv" and where == f"{name}:1" else None
+                example = header or self._example(record, untyped, where)
             if not isinstance(example, Problem):
                 yield example, where
             elif not self._drop_bad_rows:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.corpora.duplicates.minhash import Bands, signatures, similarity
-from pipelines.corpora.duplicates.overlap import OverlapIndex
+from pipelines.corpora.duplicates.overlap import OverlapIndex, Pairs, largest_of_each
 from pipelines.corpora.duplicates.shingles import BATCH, Letters, Shingle, Unit, batches
 from pipelines.corpora.shards.tables import Row, read_rows
 
@@ -48,10 +48,6 @@ class Hit(NamedTuple):
     kind: str
     number: int
     overlap: float
-
-
-Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
-"""Index of a text, index of a text that it overlaps, and how much."""
 
 
 class EvaluationIndex:
@@ -149,13 +145,6 @@ class EvaluationIndex:
     def _signatures(self, letters: Letters, bands: Bands) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
         hashes, ends = letters.shingles(self._shingle, shorter=True)
         return signatures(hashes, ends, bands.values), np.diff(ends) > 0
-
-
-def largest_of_each(text: NDArray[np.int64], other: NDArray[np.int64], overlap: NDArray[np.float64]) -> Pairs:
-    """The pair of the largest overlap of every `text`, the first of `other` where several are as large."""
-    order = np.lexsort((other, -overlap, text))
-    first = order[np.append(True, text[order][1:] != text[order][:-1])[: len(order)]]
-    return text[first], other[first], overlap[first]
 
 
 def with_hits(

@@ -9,7 +9,7 @@ and to write the texts that are kept. In between, one process compares the keys 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -205,10 +205,8 @@ def unique_examples(rows: list[Row], family: TaskFamily, tally: Tally, keys: Exa
     kept = np.zeros(len(rows), np.bool_)
     has_labels = any(family.labels([example]) for example in ExampleRows(family, rows))
     for part in KEEPS_FIRST:
-        inside = np.flatnonzero(keys.parts == keys.names.index(part))
-        answered = replace(keys, texts=keys.texts[inside], answers=keys.answers[inside]) if has_labels else None
-        contradictory = set(answered.contradictory().tolist()) if answered else set()
-        for number in inside.tolist():
+        contradictory = set(keys.of_part(part).contradictory().tolist()) if has_labels else set()
+        for number in np.flatnonzero(keys.parts == keys.names.index(part)).tolist():
             row, text = rows[number], texts[number]
             if text in contradictory:
                 tally.drop(f"{part}: {OTHER_LABEL}", row[0], row[-2])

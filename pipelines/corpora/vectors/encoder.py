@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pipelines.corpora.vectors import TextVectors
 from pipelines.errors import RecipeError
-from pipelines.models.untrusted import refuse_larger_network, refuse_unsafe
+from pipelines.models.untrusted import refuse_unsafe
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,17 +71,16 @@ class EncoderVectors(TextVectors, name="encoder"):
     def encoder(self, folder: Path, root: Path) -> Encode:
         import numpy as np
         import torch
-        from transformers import AutoConfig, AutoModel, AutoTokenizer
+        from transformers import AutoModel, AutoTokenizer
 
+        from pipelines.models.oversized import refuse_oversized
         from pipelines.networks import register
 
         register()
         where = root / Path(self.checkpoint).expanduser()
         refuse_unsafe(where)
         local_only: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-        with torch.device("meta"):
-            network = AutoModel.from_config(AutoConfig.from_pretrained(where, trust_remote_code=False))
-        refuse_larger_network(where, network)
+        refuse_oversized(where)
         tokenizer = AutoTokenizer.from_pretrained(where, **local_only)
         network, loaded = AutoModel.from_pretrained(where, use_safetensors=True, output_loading_info=True, **local_only)
         if missing := sorted(name for name in loaded["missing_keys"] if "pooler" not in name):
