@@ -14,11 +14,16 @@ from pydantic import ValidationError
 
 from pipelines.errors import RecipeError
 from pipelines.models.opening import ModelRecord, build_network, open_config
-from pipelines.models.untrusted import refuse_larger_network
+from pipelines.safety.model_folders.tensor_files import checked_tensors
 
 if TYPE_CHECKING:
     from torch.nn import Module
     from transformers import PretrainedConfig
+
+FACTOR = 2
+"""How many times the weights in its folder a network may have: parts that a folder lacks are initialised."""
+SLACK = 2**20
+"""Weights that any network may have beyond that."""
 
 
 def refuse_oversized(folder: Path) -> None:
@@ -36,7 +41,7 @@ def refuse_oversized(folder: Path) -> None:
             first = error.errors()[0]
             reason = f"{'.'.join(str(part) for part in ('cursus', *first['loc']))}: {first['msg']}"
         raise RecipeError(f"{folder / 'config.json'}: no network can be built from it ({reason})") from None
-    refuse_larger_network(folder, network)
+    _refuse_larger(folder, network)
 
 
 def _network_without_memory(config: PretrainedConfig) -> Module:
@@ -52,3 +57,16 @@ def _network_without_memory(config: PretrainedConfig) -> Module:
         kind: Any = AutoModelForSequenceClassification if classifies else AutoModel
         network: Module = kind.from_config(config)
     return network
+
+
+def _refuse_larger(folder: Path, network: Module) -> None:
+    """Raise RecipeError if `network`, of the configuration in `folder` and on torch's meta device, has far more weights
+    than the safetensors in `folder` hold."""
+    files = sorted(folder.glob("*.safetensors"))
+    held = sum(entry.capacity for path in files for entry in checked_tensors(path).values())
+    taken = sum(parameter.numel() for parameter in network.parameters())
+    if taken > FACTOR * held + SLACK:
+        raise RecipeError(
+            f"{folder / 'config.json'}: its network has {taken:,} weights, and the safetensors in the folder hold "
+            f"{held:,} at most; give a folder whose configuration and weights belong together"
+        )

@@ -30,27 +30,11 @@ from tasks.launchers import ORDER
 from tasks.servers.accounts import account
 from tasks.servers.services import down, running
 from tests.flows.conftest import users_shell, write_checkout
+from tests.pipelines.training.small_recipe import masked_lm_stage
 from tests.steps import ROOT
 
 PATIENCE = 300
 """Seconds that any of it may take on a busy machine."""
-GENERAL = """
-  general:
-    kind: pretrain
-    corpus: general
-    tokenizer: {{name: wordpiece, vocab_size: 512}}
-    backbone:
-      name: transformer
-      positions: 64
-      dims: {{hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}}
-    corruption: {{name: token_mask, rate: 0.2}}
-    head: masked_lm
-    objective: masked_lm
-    strategy: full
-    limits: {{unknown: 1.0}}
-    optimizer: {{lr: 1.0e-3, precision: 32-true}}
-    budget: {{tokens: {tokens}, batch_tokens: 256, length: 32}}
-"""
 CLASSIFY = """
   classify:
     kind: finetune
@@ -63,7 +47,7 @@ CLASSIFY = """
     budget: {epochs: 2, batch_texts: 4, length: 48}
   report: {kind: evaluate, start: [classify], corpus: task, suite: [{name: classification, ladder: [classify]}]}
 """
-HEAD = "name: {name}\npaper: arXiv:1810.04805\nstages:"
+HEAD = "name: {name}\npaper: arXiv:1810.04805\nstages:\n"
 STEPS = 20
 HOURS = 300_000_000
 """Tokens that train for hours."""
@@ -99,6 +83,11 @@ class Started:
 
 
 Start = Callable[..., Started]
+
+
+def general(tokens: int) -> str:
+    """A stage that trains a small network on so many tokens, whatever the text is."""
+    return masked_lm_stage(tokens=tokens, batch_tokens=256, dropout="") + "    limits: {unknown: 1.0}\n"
 
 
 def began(store: Path, recipe: str) -> bool:
@@ -170,13 +159,11 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root = write_checkout(tmp_path_factory.mktemp("together") / "checkout")
     shutil.copy(ROOT / "prefect.yaml", root)
     shutil.copytree(ROOT / "automations", root / "automations")
-    (root / "recipes" / "brief.yaml").write_text(
-        HEAD.format(name="brief") + GENERAL.format(tokens=256 * STEPS) + CLASSIFY
-    )
+    (root / "recipes" / "brief.yaml").write_text(HEAD.format(name="brief") + general(256 * STEPS) + CLASSIFY)
     params = root / "params.yaml"
     params.write_text("promotion: {criteria: {lineage: {}}}\n" + params.read_text())
     for number, case in enumerate(CASES):
-        recipe = HEAD.format(name=case) + GENERAL.format(tokens=HOURS + 256 * number)
+        recipe = HEAD.format(name=case) + general(HOURS + 256 * number)
         (root / "recipes" / f"{case}.yaml").write_text(recipe)
     yield root
     down(root, notify=lambda _: None)
