@@ -90,7 +90,6 @@ def write_prepared(root: Path, first: FirstRun, factory: pytest.TempPathFactory)
 def write_computed(root: Path, first: FirstRun, factory: pytest.TempPathFactory, *without: str) -> Path:
     """A checkout of its own in `root`, with the data and the store of the first run, which nobody was told of."""
     left = shutil.ignore_patterns(".work", "tmp", *without)
-    seed(root, factory)
     for entry in first.checkout.iterdir():  # `reports` is left at the top only: a package has that name, too
         if entry.name in (".cursus", "reports"):
             continue
@@ -98,6 +97,7 @@ def write_computed(root: Path, first: FirstRun, factory: pytest.TempPathFactory,
             shutil.copytree(entry, root / entry.name, ignore=left, dirs_exist_ok=True, symlinks=True)
         else:
             shutil.copy(entry, root / entry.name)
+    seed(root, factory)  # last: the copied store already links to what is compiled
     return root
 
 
