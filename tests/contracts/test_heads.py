@@ -82,6 +82,12 @@ def network(head: Head, body: str, tokenizer: PreTrainedTokenizerFast, task: Tas
     config._attn_implementation = "eager"
     torch.manual_seed(0)
     built = head.build(config, task)
+    before = {name: value.clone() for name, value in built.state_dict().items()}
+    head.begin(built)
+    after, prefix = built.state_dict(), backbone_prefix(built)
+    assert {name: value.shape for name, value in after.items()} == {name: old.shape for name, old in before.items()}
+    moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
+    assert not any(prefix and name.startswith(prefix) for name in moved), "a head begins, and its backbone stays"
     built.eval()
     return built
 

@@ -4,8 +4,8 @@ answers.
 A head translates each architecture's own module and output names to the shared vocabulary of signals. Its methods are
 called in this order:
 
-    plain text    build ▸ signals
-    labels        encode ▸ build ▸ signals ▸ answer
+    plain text    build ▸ begin ▸ signals
+    labels        encode ▸ build ▸ begin ▸ signals ▸ answer
 """
 
 from __future__ import annotations
@@ -89,6 +89,16 @@ class Head(Component):
 
         `task` is None for a stage on plain text. The backbone's weights have the names that the architecture gives
         them, so that plain transformers can load the backbone from the saved folder.
+        """
+
+    def begin(self, network: PreTrainedModel) -> None:
+        """Set the weights of this head in `network`, which `build` made, that depend on those of its backbone.
+
+        Called once for each new head, before the first step of its stage: the backbone has the weights that the stage
+        begins with, random ones where it starts from none. Not called where the head continues from the start of the
+        stage or a checkpoint brings it, nor when a folder is opened: its weights then are those that were saved.
+        Shapes stay as `build` made them, the backbone stays as it is, and random numbers come from the global
+        generator.
         """
 
     @abstractmethod

@@ -34,7 +34,7 @@ from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import Task
 from pipelines.training.assembly.features import load_features, settings_of
 from pipelines.training.assembly.finished import refuse_finished
-from pipelines.training.assembly.head_weights import continued_weights
+from pipelines.training.assembly.head_weights import begin_heads, continued_weights, heads_of, heads_without
 from pipelines.training.assembly.new_words import MULTIPLE, extend_vocabulary, pieces_of_new_words
 
 if TYPE_CHECKING:
@@ -71,11 +71,13 @@ def assemble(
         refuse_finished(stage, before, start)
         record = record.model_copy(update={"changes": before.changes})
     network = build_network(record, config)
+    new = tuple(heads_of(record))
     if start is not None and not isinstance(stage.start, Untrained):
         pieces = pieces_of_new_words(open_tokenizer(start), tokenizer) if stage.vocabulary is not None else {}
-        _take_weights(network, start, stage, before, record, pieces)
+        new = _take_weights(network, start, stage, before, record, pieces)
     if read:
         load_features(network, read)
+    begin_heads(network, record, new)
     added = tuple(one for one in stage.strategy if _extends(one) and one not in record.extensions)
     for strategy in added:
         strategy.extend(network)
@@ -180,16 +182,19 @@ def _take_weights(
     before: ModelRecord | None,
     record: ModelRecord,
     pieces: Mapping[int, list[int]],
-) -> None:
+) -> tuple[str, ...]:
+    """Load the weights in `folder`; returns the prefixes of the heads that are new (`heads_of`)."""
     weights = read_weights(folder)
     prefix = backbone_prefix(network)
     expected = network.state_dict()
     tied = set(getattr(network, "all_tied_weights_keys", None) or {})
+    new: tuple[str, ...] = ()
     if isinstance(stage.start, Checkpoint):
         allowed_missing: Iterable[str] = stage.start.missing
         allowed_unused: Iterable[str] = stage.start.unused
         if not any(key.startswith(prefix) for key in weights):
             weights = {prefix + key: value for key, value in weights.items()}  # a bare backbone
+        new = heads_without(weights, expected.keys() - tied, record, prefix)
     elif record.several_heads or (before is not None and before.several_heads):
         weights, new = continued_weights(weights, before, record, prefix)
         allowed_missing = [key for key in expected if not key.startswith(prefix) and key.startswith(new)]
@@ -199,6 +204,7 @@ def _take_weights(
         allowed_missing = allowed_unused = ()
     else:
         # a new head starts from random weights, even where the old one had weights of the same name
+        new = tuple(heads_of(record))
         weights = {key: value for key, value in weights.items() if key.startswith(prefix)}
         allowed_missing = [*(key for key in expected if not key.startswith(prefix)), *_poolers(network)]
         allowed_unused = _poolers(network)
@@ -227,6 +233,7 @@ def _take_weights(
         )
     network.load_state_dict({key: value for key, value in weights.items() if key in expected}, strict=False)
     network.tie_weights()
+    return new
 
 
 def _poolers(network: PreTrainedModel) -> list[str]:
