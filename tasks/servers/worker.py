@@ -1,9 +1,11 @@
-"""The worker of a checkout: `python -m tasks.servers.worker`. It is Prefect's process worker behind `run_policy`."""
+"""The worker of a checkout: `python -m tasks.servers.worker [--healthcheck]`, Prefect's process worker behind
+`run_policy`. With `--healthcheck` it answers at port 8080 (PREFECT_WORKER_WEBSERVER_PORT) whether it still polls."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +51,8 @@ class CheckedWorker(ProcessWorker):
         return await super().run(flow_run, configuration, task_status)
 
 
-async def serve(root: Path) -> None:
-    """Start runs of the pool until a signal arrives."""
+async def serve(root: Path, *, healthcheck: bool = False) -> None:
+    """Start runs of the pool until a signal arrives; `healthcheck` serves whether it still polls."""
     setup_signal_handlers_worker(os.getpid(), "the worker", print)
     settings = get_current_settings().worker
     worker = CheckedWorker(
@@ -61,8 +63,8 @@ async def serve(root: Path) -> None:
         prefetch_seconds=settings.prefetch_seconds,
         heartbeat_interval_seconds=int(settings.heartbeat_seconds),
     )
-    await worker.start()
+    await worker.start(with_healthcheck=healthcheck)
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(project_root()))
+    asyncio.run(serve(project_root(), healthcheck="--healthcheck" in sys.argv[1:]))
