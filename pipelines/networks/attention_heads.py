@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.pytorch_utils import Conv1D
+
+from pipelines.networks.projections import select, width_of
 
 
 @dataclass(frozen=True)
@@ -36,18 +37,6 @@ class AttentionHeads:
     def count(self) -> int:
         """Number of heads."""
         return width_of(self.layer.get_submodule(self.output), inputs=True) // self.size
-
-
-def width_of(projection: nn.Module, *, inputs: bool) -> int:
-    """Number of inputs or outputs of a linear layer of torch, or of transformers' `Conv1D`."""
-    weight = projection.weight
-    assert isinstance(weight, Tensor)
-    return int(weight.shape[_axis(projection, inputs=inputs)])
-
-
-def _axis(projection: nn.Module, *, inputs: bool) -> int:
-    """The axis of the weight that runs over inputs or outputs."""
-    return int(inputs != isinstance(projection, Conv1D))
 
 
 @contextmanager
@@ -93,8 +82,8 @@ def remove_heads(heads: Sequence[AttentionHeads], removed: Mapping[str, Sequence
             projection = one.layer.get_submodule(path)
             parts = width_of(projection, inputs=False) // whole
             rows = torch.cat([columns + part * whole for part in range(parts)])
-            _select(projection, rows, inputs=False)
-        _select(one.layer.get_submodule(one.output), columns, inputs=True)
+            select(projection, rows, inputs=False)
+        select(one.layer.get_submodule(one.output), columns, inputs=True)
         for key, value in _sizes(len(kept), len(columns)).items():
             if hasattr(one.owner, key):
                 setattr(one.owner, key, value)
@@ -103,15 +92,3 @@ def remove_heads(heads: Sequence[AttentionHeads], removed: Mapping[str, Sequence
 def _sizes(heads: int, width: int) -> dict[str, int]:
     """Attributes in which attention modules of transformers keep their number of heads, and the width of all heads."""
     return {"num_attention_heads": heads, "num_heads": heads, "all_head_size": width, "split_size": width}
-
-
-def _select(projection: Any, kept: Tensor, *, inputs: bool) -> None:
-    """Keep the inputs or outputs `kept` of a linear layer."""
-    axis = _axis(projection, inputs=inputs)
-    projection.weight = nn.Parameter(projection.weight.index_select(axis, kept.to(projection.weight.device)).clone())
-    if not inputs and projection.bias is not None:
-        projection.bias = nn.Parameter(projection.bias[kept.to(projection.bias.device)].clone())
-    sizes = {"in_features": len(kept), "nx": len(kept)} if inputs else {"out_features": len(kept), "nf": len(kept)}
-    for key, value in sizes.items():
-        if hasattr(projection, key):
-            setattr(projection, key, value)

@@ -28,7 +28,7 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
             return (
                 "compression",
                 f"{compression.name} would renumber or remove what {coarser.name} has changed; the order is layers, "
-                f"attention heads, bits: apply {compression.name} first",
+                f"widths, attention heads, single weights, bits: apply {compression.name} first",
             )
         if compression.level is Level.BITS and not compression.replaces_weights and stage.trains:
             return (
@@ -36,8 +36,27 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
                 f"{compression.name} comes after training: leave out the objective, or set budget: {{tokens: 0}} where "
                 "the compression needs it",
             )
-        if problem := _check_data(stage, compression):
+        if problem := _check_course(stage, compression) or _check_data(stage, compression):
             return problem
+    return None
+
+
+def _check_course(stage: Stage, compression: Compression) -> Problem | None:
+    """Problem of a compression that is made in the course of the training; None when there is none."""
+    if not compression.complete_after:
+        return None
+    if not stage.trains:
+        return (
+            "compression",
+            f"{compression.name} is made in the course of the training, and this stage does not train; let it compress "
+            "before the first step, or give the stage an objective and a strategy",
+        )
+    if stage.budget.patience is not None:
+        return (
+            "budget",
+            f"patience: {compression.name} is complete after {compression.complete_after:.0%} of the steps, and early "
+            "stopping might end before; leave patience out",
+        )
     return None
 
 

@@ -22,7 +22,7 @@ from pipelines.judging.evaluations.stage import EVALUATION, evaluate
 from pipelines.judging.subjects import Subject
 from pipelines.networks import register
 from pipelines.parts.backbones import Backbone
-from pipelines.parts.compressions import Compression
+from pipelines.parts.compressions import Compression, Level
 from pipelines.task_families import TaskFamily
 from tests.contracts.families import build, members
 from tests.contracts.trials import job_for, stages, tables, tried, where_used
@@ -112,6 +112,9 @@ def test_a_compression_either_shrinks_a_network_or_converts_it(name: str) -> Non
     chooses = own.choose is not Compression.choose  # type: ignore[attr-defined]
     assert (own.rebuild is not Compression.rebuild) == chooses  # type: ignore[attr-defined]
     assert (chooses or own.shrink is not Compression.shrink) != part.replaces_weights  # type: ignore[attr-defined]
+    # what training could undo is kept, and then only what leaves the shapes as they are
+    keeps = own.constraint is not Compression.constraint  # type: ignore[attr-defined]
+    assert keeps == (part.level is Level.WEIGHTS) and (keeps or not part.complete_after)
 
 
 @pytest.mark.parametrize("name", [name for name in members("evaluations") if ("evaluations", name) in where_used()])

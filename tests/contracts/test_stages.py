@@ -40,6 +40,7 @@ ELSEWHERE: dict[Part, str] = {
     ("corruptions", "restart_positions"): "tests/pipelines/training/test_document_texts.py",
     ("embeddings", "boxes"): "tests/pipelines/training/test_channel_embeddings.py",
     ("embeddings", "languages"): "tests/pipelines/training/test_ranks.py",
+    ("compressions", "feed_forward_widths"): "tests/pipelines/training/test_pruned_weights.py",
     ("evaluations", "stage_effects"): "tests/pipelines/judging/evaluations/test_stage_effects.py",
     ("heads", "continuation"): "tests/pipelines/parts/heads/test_continuation.py",
     ("heads", "multiple_choice"): "tests/pipelines/parts/heads/test_regression_and_choice.py",

@@ -1,8 +1,10 @@
-"""Compressions: make a network smaller, before or after further training.
+"""Compressions: make a network smaller, before, during or after further training.
 
     network ──▶ choose (may see calibration batches) ──▶ change ──▶ rebuild ──▶ smaller network
                                                             │
     opened again: network of the configuration ──────────▶ rebuild ──▶ the same shapes, for the saved weights
+                                                            │
+    trained, here or in a later stage: after every step ─▶ constraint ─▶ weights that are zero stay zero
 
 A change is what the configuration cannot state. It is kept in the record of the saved folder, so that the folder is
 opened by one call.
@@ -33,8 +35,13 @@ class Level(IntEnum):
     a coarser one would remove or renumber."""
 
     LAYERS = 0
-    HEADS = 1
-    BITS = 2
+    WIDTHS = 1
+    """Neurons of layers."""
+    HEADS = 2
+    """Heads of attention."""
+    WEIGHTS = 3
+    """Single weights, which become zero; no module changes its shape."""
+    BITS = 4
     """Weights of fewer bits: nothing trains them, and nothing compresses them further."""
 
 
@@ -86,6 +93,12 @@ class Compression(Component):
         return False
 
     @property
+    def complete_after(self) -> float:
+        """Share of the stage's steps after which the compression is complete; 0 if it is before the first step.
+        Weights of earlier validations are not kept as the best ones."""
+        return 0.0
+
+    @property
     def draws(self) -> bool:
         """Whether `choose` depends on the stage's seed."""
         return self.needs_calibration
@@ -106,6 +119,15 @@ class Compression(Component):
     def rebuild(self, network: PreTrainedModel, change: Change) -> PreTrainedModel:
         """`network` with `change` made, weights included; draws no random numbers."""
         return network
+
+    def constraint(self, network: PreTrainedModel, change: Change) -> Callable[[float], None] | None:
+        """What keeps `network` as `change` made it while its weights train; None if training cannot undo the change.
+
+        It is called after every optimizer step with the share of the stage's steps that are done, and with 1.0 in later
+        stages. This method is called when the first step begins, also of a resumed stage, whose weights are then those
+        of the checkpoint: what it must know of earlier steps is in the weights. Draws no random numbers.
+        """
+        return None
 
     def convert(self, source: Path, network: PreTrainedModel, out: Path) -> None:
         """Write the compressed form of the Hugging Face folder `source`, for serving, into `out`.

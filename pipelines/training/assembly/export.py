@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def final_network(
     network: PreTrainedModel, best: BestWeights | None, distribution: Distribution, checkpoints: Checkpoints
 ) -> PreTrainedModel:
-    """The whole network on rank 0, with the best weights of the validations, or the last ones without validation."""
+    """The whole network on rank 0, with the best weights of the validations, or the last ones where none counts."""
     last = distribution.full_state_dict(network) if distribution.shards_weights else None
     if process_group.rank() > 0:
         return network
-    weights = last if best is None else best.read(checkpoints)
+    weights = last if best is None or best.score is None else best.read(checkpoints)
     if last is not None:
         record = ModelRecord.read(network.config)
         assert record is not None

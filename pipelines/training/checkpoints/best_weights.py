@@ -22,17 +22,22 @@ FILE = "best.safetensors"
 
 
 class BestWeights(Callback):
-    """Writes the weights into `folder` after each validation that improves the score.
+    """Writes the weights into `folder` after each validation that improves the score, of those after step `first`.
 
     Checkpoints record their digest.
     """
 
-    def __init__(self, folder: Path, network: PreTrainedModel, distribution: Distribution, monitor: str) -> None:
+    def __init__(
+        self, folder: Path, network: PreTrainedModel, distribution: Distribution, monitor: str, first: int = 0
+    ) -> None:
         self.path, self.network, self.distribution, self.monitor = folder / FILE, network, distribution, monitor
+        self.first = first
         self.score: float | None = None
         self._digest = ""
 
     def on_validation_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        if trainer.global_step < self.first:
+            return
         score = float(trainer.callback_metrics[self.monitor])
         if self.score is not None and score <= self.score:
             return

@@ -141,6 +141,7 @@ def _train(
 
     from pipelines.training.checkpoints.best_weights import BestWeights
     from pipelines.training.checkpoints.local_files import LocalCheckpointIO
+    from pipelines.training.loop.constraints import Constraints, complete_after, constraining_changes
     from pipelines.training.loop.no_op_profiler import NoOpProfiler
     from pipelines.training.loop.resume import ResumePoint
 
@@ -177,6 +178,12 @@ def _train(
             f"training.distribution: {distribution.name} shards a single network, but stage {job.stage_name} trains a "
             "companion, or parameters of an objective, as well; use ddp"
         )
+    changes = constraining_changes(network)
+    if distribution.shards_weights and changes:
+        raise RecipeError(
+            f"training.distribution: {distribution.name} shards the weights of stage {job.stage_name}, which "
+            f"{changes[0].compression.name} compares with each other after every step; use ddp"
+        )
     log = MetricsLog(job.out / METRICS, job.runtime.log_every, tokens)
     stop = StopRequest()
     module = StageModule(stage, network, lines, batches, partition, distribution, validation, log, stop, accelerators)
@@ -186,10 +193,11 @@ def _train(
     if resume is None and process_group.rank() == 0:
         # the metrics of an attempt that ended before its first checkpoint are discarded
         (job.out / METRICS).unlink(missing_ok=True)
-    callbacks: list[lightning.Callback] = []
+    callbacks: list[lightning.Callback] = [Constraints(network, changes, stage, len(batches))] if changes else []
     best: BestWeights | None = None
     if validation is not None:
-        best = BestWeights(scratch, network, distribution, validation.monitor)
+        first = complete_after(stage, len(batches))
+        best = BestWeights(scratch, network, distribution, validation.monitor, first)
         callbacks.append(best)
         if stage.budget.patience is not None:
             callbacks.append(EarlyStopping(validation.monitor, mode="max", patience=stage.budget.patience))

@@ -41,7 +41,8 @@ training.batches.encoded_shards training.batches.examples training.batches.few_l
 training.batches.packed_rows training.batches.plain_text training.batches.reading_texts training.batches.stage_batches
 training.batches.token_channels training.batches.token_shards training.batches.token_stream
 training.batches.word_cache training.checkpoints training.checkpoints.best_weights training.checkpoints.folder
-training.checkpoints.local_files training.loop training.loop.calibration training.loop.clipping training.loop.fit
+training.checkpoints.local_files training.loop training.loop.calibration training.loop.clipping
+training.loop.constraints training.loop.fit
 training.loop.inputs training.loop.module training.loop.no_op_profiler training.loop.resume training.loop.seeding
 training.loop.stopping training.loop.trained_line training.loop.validation training.metrics_log training.ranks
 training.ranks.process_group vocabulary words

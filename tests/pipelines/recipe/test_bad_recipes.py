@@ -115,6 +115,31 @@ MISTAKES = {
         "compression: [{name: head_pruning, order: random}, select_layers]",
         (":28", "select_layers would renumber or remove what head_pruning has changed", "apply select_layers first"),
     ),
+    "widths after single weights": Mistake(
+        "compression: select_layers",
+        "compression: [magnitude_pruning, feed_forward_widths]",
+        (
+            ":28",
+            "feed_forward_widths would renumber or remove what magnitude_pruning has changed",
+            "single weights, bits",
+        ),
+    ),
+    "all weights pruned": Mistake(
+        "compression: select_layers",
+        "compression: {name: magnitude_pruning, share: 1.0}",
+        (":28", "magnitude_pruning', share", "less than 1"),
+    ),
+    "pruned in the course of no training": Mistake(
+        "compression: select_layers\n    objective: match_logits\n    strategy: full\n    budget: {epochs: 1}",
+        "compression: {name: magnitude_pruning, gradually: 0.5}\n    budget: {tokens: 0}",
+        (":28", "in the course of the training, and this stage does not train"),
+    ),
+    "pruned while training may stop early": Mistake(
+        "compression: select_layers\n    objective: match_logits\n    strategy: full\n    budget: {epochs: 1}",
+        "compression: {name: magnitude_pruning, gradually: 0.5}\n    objective: match_logits\n    strategy: full\n"
+        "    budget: {epochs: 1, patience: 2}",
+        (":31", "patience: magnitude_pruning is complete after 50% of the steps", "leave patience out"),
+    ),
     "training weights of few bits": Mistake(
         "  report: {kind",
         "  bits: {kind: compress, start: classify, corpus: task, head: sequence_classification,\n"
