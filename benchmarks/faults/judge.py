@@ -62,6 +62,8 @@ class Snapshot:
     """Inode of a result file, by fingerprint of a step that has its result and is not published."""
     checkpoints: dict[str, int] = field(default_factory=dict)
     """Optimizer step of the newest checkpoint, by fingerprint of an unfinished step."""
+    begun: bool = False
+    """Whether any step had been begun."""
     logs: dict[str, Held] = field(default_factory=dict)
     """Metrics files of unfinished steps, held open: a restarted step creates another file."""
 
@@ -71,7 +73,9 @@ class Snapshot:
         snapshot = cls()
         for record in store.root.glob(f"[0-9a-f]*/{RECORD}"):
             snapshot.published[record.parent.name] = _identity(record)
+        snapshot.begun = bool(snapshot.published)
         for work in (store.root / ".work").glob("[0-9a-f]*"):
+            snapshot.begun = True
             if (work / RESULT).exists() and (one := _file_of(work)) is not None:
                 snapshot.results[work.name] = one.stat().st_ino
             steps = [int(named[1]) for path in work.rglob("*.ckpt") if (named := _CHECKPOINT.fullmatch(path.name))]
@@ -85,6 +89,9 @@ class Snapshot:
         """Remove a deliberately damaged step from the finished work."""
         for known in (self.published, self.results, self.checkpoints):
             known.pop(fingerprint, None)
+
+    def __len__(self) -> int:
+        return len(self.published) + len(self.results) + len(self.checkpoints)
 
     def __str__(self) -> str:
         unfinished = ", ".join(f"step {step}" for step in self.checkpoints.values())

@@ -8,10 +8,9 @@ from pathlib import Path
 from benchmarks.checkouts import ROOT
 from benchmarks.faults import records
 from benchmarks.faults.fault import Fault
-from benchmarks.faults.records import Record
+from benchmarks.faults.records import COUNTED, Record
 
 PAGE = ROOT / "docs" / "reliability.md"
-COUNTED = ("lost", "wrong", "hangs", "unclear")
 HEAD = """\
 # Reliability
 
@@ -20,10 +19,15 @@ into recipes of lines, channels, features and counted models (`benchmarks/faults
 done, and compares every artifact, byte for byte, with those of an undisturbed run. This page is generated from the
 records in `docs/reliability/`, one line per case; do not edit it by hand.
 
+- **nothing ran**: the fault came before any step had begun, so that only the result of the next run is compared
+- **nothing finished**: it came before a step, a result or a checkpoint was finished, so that nothing could be lost;
+  those of *nothing ran* included
 - **lost**: finished work that was computed again: a published step, a result not yet published, a checkpoint
 - **wrong**: an artifact, record, report or MLflow run that differs from an undisturbed run's
 - **hangs**: 60 seconds without output, writes or computation
 - **unclear**: an exit that is neither success nor one sentence that says what to do
+- **mended**: the case went wrong at an earlier commit, the code was changed, and the case was run again; its other
+  columns are those of the last run
 """
 
 TAIL = """\
@@ -39,14 +43,15 @@ def render(known: Mapping[str, Fault], folder: Path = records.FOLDER) -> str:
     every = [record for one in by_kind.values() for record in one]
     lines = [
         HEAD,
-        "| kind | fault | cases | lost | wrong | hangs | unclear | longest recovery |",
-        f"|---{'|---' * 7}|",
+        "| kind | fault | cases | nothing ran | nothing finished | lost | wrong | hangs | unclear | mended "
+        "| longest recovery |",
+        f"|---{'|---' * 10}|",
     ]
     for name, fault in known.items():
         cases = by_kind[name]
-        counts = " | ".join(str(sum(bool(getattr(record, kind)) for record in cases)) for kind in COUNTED)
+        counts = " | ".join(str(count) for count in _counts(cases))
         lines.append(f"| `{name}` | {fault.description} | {len(cases)} | {counts} | {_longest(cases)} |")
-    counts = " | ".join(f"**{sum(bool(getattr(record, kind)) for record in every)}**" for kind in COUNTED)
+    counts = " | ".join(f"**{count}**" for count in _counts(every))
     lines += [f"| **all** | | **{len(every)}** | {counts} | {_longest(every)} |", ""]
     lines += ["## How disturbed runs ended", "", "| kind | end | cases |", "|---|---|---|"]
     for name, cases in by_kind.items():
@@ -55,21 +60,33 @@ def render(known: Mapping[str, Fault], folder: Path = records.FOLDER) -> str:
     bad = [record for record in every if not record.good]
     if bad:
         lines += ["", "## What went wrong", ""]
-        for record in bad:
-            problems = "; ".join(
-                f"{kind}: {', '.join(getattr(record, kind))}" for kind in COUNTED if getattr(record, kind)
-            )
-            lines.append(f"- `{record.kind}` {record.number}, {record.struck}: {problems}")
+        lines += [f"- `{record.kind}` {record.number}, {record.struck}: {record.problems}" for record in bad]
+    mended = [record for record in every if record.mended]
+    if mended:
+        lines += ["", "## What went wrong at earlier commits, and was run again", ""]
+        lines += [f"- `{record.kind}` {record.number}: {'; '.join(record.mended)}" for record in mended]
     lines += ["", "## Where and when", ""]
-    for machine in sorted({record.machine for record in every}):
-        dates = sorted(record.date for record in every if record.machine == machine)
-        commits = sorted({record.commit for record in every if record.machine == machine})
-        lines.append(f"- {machine}; {dates[0]} to {dates[-1]}; {len(dates)} cases at commits {', '.join(commits)}")
+    for code, machine in sorted({(record.code, record.machine) for record in every}):
+        own = [record for record in every if (record.code, record.machine) == (code, machine)]
+        dates = sorted(record.date for record in own)
+        commits = ", ".join(sorted({record.commit for record in own}))
+        lines.append(f"- code `{code[:12]}` (commit {commits}): {len(own)} cases, {dates[0]} to {dates[-1]}; {machine}")
     lines += [
         "",
         TAIL,
     ]
     return "\n".join(lines)
+
+
+def _counts(cases: list[Record]) -> list[int]:
+    """Columns 4 to 10 of the table."""
+    went_wrong = [sum(bool(getattr(record, kind)) for record in cases) for kind in COUNTED]
+    return [
+        sum(not record.begun for record in cases),
+        sum(not record.finished for record in cases),
+        *went_wrong,
+        sum(bool(record.mended) for record in cases),
+    ]
 
 
 def write(known: Mapping[str, Fault]) -> None:
@@ -78,10 +95,12 @@ def write(known: Mapping[str, Fault]) -> None:
 
 
 def summary(known: Mapping[str, Fault]) -> str:
-    """The four counts, and the number of missing cases."""
+    """What went wrong, and the number of cases that are missing for the present code."""
+    from benchmarks.faults.regime import code
+
     every = [record for name in known for record in records.read(name)]
     counts = ", ".join(f"{sum(bool(getattr(record, kind)) for record in every)} {kind}" for kind in COUNTED)
-    missing = sum(max(0, fault.cases - len(records.read(name))) for name, fault in known.items())
+    missing = sum(fault.cases - sum(one.code == code() for one in records.read(name)) for name, fault in known.items())
     return f"{len(every)} cases: {counts}" + (f"; {missing} cases are missing" if missing else "")
 
 

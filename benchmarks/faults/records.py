@@ -10,6 +10,8 @@ from benchmarks.checkouts import ROOT
 from pipelines.lineage.disk import write_text_atomically
 
 FOLDER = ROOT / "docs" / "reliability"
+COUNTED = ("lost", "wrong", "hangs", "unclear")
+"""Fields of a record that say what went wrong."""
 
 
 class Record(BaseModel):
@@ -21,6 +23,10 @@ class Record(BaseModel):
     number: int
     struck: str
     """The injected fault, and when."""
+    begun: bool
+    """Whether the disturbed checkout had begun a step; otherwise only the result of the next run is compared."""
+    finished: int
+    """Published steps, results and checkpoints that the fault could have lost."""
     ended: str
     """How the disturbed run ended."""
     runs: int
@@ -31,13 +37,29 @@ class Record(BaseModel):
     wrong: list[str]
     hangs: list[str]
     unclear: list[str]
+    mended: list[str]
+    """Earlier runs of this case that went wrong: when, at which commit, and how. The code was changed, the case run
+    again."""
     date: str
     commit: str
+    code: str
+    """Digest of the files of a checkout, which a campaign does not mix."""
     machine: str
 
     @property
     def good(self) -> bool:
-        return not (self.lost or self.wrong or self.hangs or self.unclear)
+        return not self.problems
+
+    @property
+    def problems(self) -> str:
+        """What went wrong, for a person to read; empty if nothing did."""
+        counted = {kind: getattr(self, kind) for kind in COUNTED}
+        return "; ".join(f"{kind}: {', '.join(all_of_it)}" for kind, all_of_it in counted.items() if all_of_it)
+
+    @property
+    def history(self) -> list[str]:
+        """`mended` of a case that is run again."""
+        return self.mended if self.good else [*self.mended, f"{self.date[:10]}, {self.commit}: {self.problems}"]
 
 
 def read(kind: str, folder: Path = FOLDER) -> list[Record]:

@@ -122,7 +122,7 @@ class Regime:
         """The result of `recipe` on `devices` ranks without a fault; cached in `work` for the same code. Raises
         RegimeFailed."""
         if (recipe, devices) not in self.known:
-            path = self.work / f"undisturbed-{recipe}-{devices}-{_code()[:16]}.json"
+            path = self.work / f"undisturbed-{recipe}-{devices}-{code()[:16]}.json"
             if not path.exists():
                 checkout = self._copy(f"undisturbed-{recipe}-{devices}", recipe, devices)
                 checkout.settings = {"PREFECT_API_URL": self.server}
@@ -169,9 +169,9 @@ def regime(work: Path) -> Iterator[Regime]:
     server = _prefect(work, prepared.server)
     try:
         made_of = work / "template.txt"
-        if not made_of.exists() or made_of.read_text() != _code():
+        if not made_of.exists() or made_of.read_text() != code():
             _write_template(prepared.template)
-            made_of.write_text(_code())
+            made_of.write_text(code())
         if not processes.wait_until_answers(f"{prepared.server}/health", server, seconds=PATIENCE):
             raise RegimeFailed(f"Prefect's server did not start; its log is {work / 'prefect.log'}")
         yield prepared
@@ -188,15 +188,16 @@ def environment_of(folder: Path) -> dict[str, str]:
 
 
 @cache
-def _code() -> str:
-    """A digest of all files of a checkout."""
+def code() -> str:
+    """A digest of all files of a checkout, wherever it is."""
     sources = [ROOT / name for name in COPIED]
     files = [
         *sorted(RECIPES.iterdir()),
         *(file for path in sources for file in ([path] if path.is_file() else sorted(path.rglob("*")))),
     ]
-    sources_of_code = [file for file in files if file.is_file() and file.suffix != ".pyc"]
-    return hashlib.sha256("".join(f"{file}\0{digest_file(file)}\n" for file in sources_of_code).encode()).hexdigest()
+    kept = [file for file in files if file.is_file() and "__pycache__" not in file.parts]
+    lines = "".join(f"{file.relative_to(ROOT)}\0{digest_file(file)}\n" for file in kept)
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def _write_template(folder: Path) -> None:

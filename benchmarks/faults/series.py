@@ -14,17 +14,26 @@ from benchmarks.faults.attempt import Ending
 from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import lost, unrecorded, wrong
 from benchmarks.faults.records import Record
-from benchmarks.faults.regime import FIRST, RECIPE, Checkout, Regime
+from benchmarks.faults.regime import FIRST, RECIPE, Checkout, Regime, code
 from benchmarks.harness import company
 
 RUNS = 3
 """Number of further runs, each after following its error's instructions, after which the error counts as unclear."""
 
 
+TRIES = 10
+"""Number of fresh checkouts in which a fault may come too late; then something else is wrong."""
+
+
+class NeverStruckError(Exception):
+    """A kind of fault that finds nothing to disturb."""
+
+
 def run_series(fault: Fault, numbers: list[int], regime: Regime) -> list[Record]:
     """Run the cases `numbers` of a kind in one checkout, write their records, and return them.
 
-    A regime that is done before a fault ends the series; its other cases are run in another checkout.
+    A regime that is done before a fault ends the series; its other cases are run in another checkout. Raises
+    NeverStruckError when the regime is done before the fault in every one of TRIES fresh checkouts.
     """
     checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.recipe, fault.standing, fault.devices)
     strikes: list[Strike] = []
@@ -38,6 +47,8 @@ def run_series(fault: Fault, numbers: list[int], regime: Regime) -> list[Record]
                 strikes.append(struck)
             if not strikes:
                 tries += 1
+                if tries == TRIES:
+                    raise NeverStruckError(f"{fault.name}: the run ended before the fault in {TRIES} checkouts")
                 fault.after(checkout)
                 checkout.remove()
                 checkout = regime.checkout(f"{fault.name}-{numbers[0]}", fault.recipe, fault.standing, fault.devices)
@@ -50,7 +61,13 @@ def run_series(fault: Fault, numbers: list[int], regime: Regime) -> list[Record]
     finally:
         fault.after(checkout)
         checkout.remove()
-    records.write(fault.name, sorted([*records.read(fault.name), *done], key=lambda record: record.number))
+    before = {record.number: record for record in records.read(fault.name)}
+    done = [
+        record.model_copy(update={"mended": before[record.number].history}) if record.number in before else record
+        for record in done
+    ]
+    after = {**before, **{record.number: record for record in done}}
+    records.write(fault.name, [after[number] for number in sorted(after)])
     return done
 
 
@@ -95,6 +112,8 @@ def _record(
         kind=fault.name,
         number=number,
         struck=strike.struck,
+        begun=strike.finished.begun,
+        finished=len(strike.finished),
         ended=text_of(strike.ending),
         runs=0 if later else len(endings),
         recovery_seconds=None if later else round(sum(one.seconds for one in endings), 1),
@@ -102,8 +121,10 @@ def _record(
         wrong=[] if later else [one.replace(str(checkout.folder), "…") for one in faults],
         hangs=[text_of(one) for one in own if one.hung],
         unclear=unclear,
+        mended=[],
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         commit=company.commit(),
+        code=code(),
         machine=_machine(),
     )
 

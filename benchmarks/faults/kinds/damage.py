@@ -90,7 +90,7 @@ class Damage(Fault):
 class DamagedCheckpoint(Damage):
     name = "damaged_checkpoint"
     description = "a bit flipped or a file truncated in the checkpoints of a killed stage"
-    cases = 8
+    cases = 10
 
     def prepare(self, checkout: Checkout, random: Random) -> None:
         attempt = checkout.start()
@@ -117,7 +117,7 @@ class DamagedCheckpoint(Damage):
 class DamagedTokens(Damage):
     name = "damaged_tokens"
     description = "a bit flipped or a file truncated in a tokenised corpus"
-    cases = 3
+    cases = 10
 
     def prepare(self, checkout: Checkout, random: Random) -> None:
         checkout.start("run", "faults", "--threads", "1", "--until", "general").ended()
@@ -131,7 +131,7 @@ class DamagedTokens(Damage):
 class DamagedData(Damage):
     name = "damaged_data"
     description = "a bit flipped or a file truncated in a prepared table, before training"
-    cases = 4
+    cases = 10
 
     def prepare(self, checkout: Checkout, random: Random) -> None:
         pass
@@ -148,7 +148,7 @@ class DamagedData(Damage):
 class DamagedArtifact(Damage):
     name = "damaged_artifact"
     description = "a bit flipped or a file truncated in a published artifact, including its record"
-    cases = 5
+    cases = 10
 
     def prepare(self, checkout: Checkout, random: Random) -> None:
         checkout.run()

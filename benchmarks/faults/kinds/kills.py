@@ -11,10 +11,11 @@ from benchmarks.faults.attempt import Attempt
 from benchmarks.faults.fault import Fault, Strike, moment
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import Checkout
+from tasks.servers import prefect_application
 
 FLOW, COMMAND = "flows.process.execute", "flows.cli.app"
 TRAINING, RANK = "pipelines.training.ranks.worker", "pipelines.training.ranks.rank "
-SERVER = "prefect.server"
+SERVER = prefect_application.FACTORY
 
 
 class Kill(Fault):
@@ -51,7 +52,7 @@ class Kill(Fault):
 class KillFlow(Kill):
     name = "kill_flow"
     description = "SIGKILL to the flow's process, one time in five to the command that started it"
-    cases = 35
+    cases = 60
 
     def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
         processes = attempt.find(COMMAND if random.random() < 0.2 else FLOW)
@@ -61,7 +62,7 @@ class KillFlow(Kill):
 class KillTraining(Kill):
     name = "kill_training"
     description = "SIGKILL to the training process"
-    cases = 35
+    cases = 60
 
     def victim(self, attempt: Attempt, random: Random) -> psutil.Process | None:
         processes = attempt.find(TRAINING)
@@ -71,7 +72,7 @@ class KillTraining(Kill):
 class KillRank(Kill):
     name = "kill_rank"
     description = "SIGKILL to one of two ranks that train together (DDP over gloo)"
-    cases = 10
+    cases = 15
     row = 1
     devices = 2
 
@@ -83,7 +84,7 @@ class KillRank(Kill):
 class KillServer(Kill):
     name = "kill_server"
     description = "SIGKILL to the temporary Prefect server of the run"
-    cases = 20
+    cases = 30
     row = 3
     standing = False
 

@@ -47,7 +47,7 @@ class Outage(Fault):
 class PrefectStopped(Outage):
     name = "prefect_stopped"
     description = "the temporary Prefect server is suspended (SIGSTOP) for 2 to 25 seconds"
-    cases = 6
+    cases = 10
     standing = False
 
     def there(self, attempt: Attempt) -> bool:
@@ -64,7 +64,7 @@ class PrefectStopped(Outage):
 class MlflowLocked(Outage):
     name = "mlflow_locked"
     description = "another process holds an exclusive lock on MLflow's SQLite database for 2 to 25 seconds"
-    cases = 7
+    cases = 10
     tracked = False
 
     def take_away(self, checkout: Checkout, attempt: Attempt, seconds: float) -> None:
@@ -77,7 +77,7 @@ class MlflowLocked(Outage):
 class MlflowKilled(Fault):
     name = "mlflow_killed"
     description = "the MLflow server that a run reports to is killed, and restarted before the next run"
-    cases = 7
+    cases = 10
     tracked = False
 
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
