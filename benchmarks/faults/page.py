@@ -26,7 +26,7 @@ records in `docs/reliability/`, one line per case; do not edit it by hand.
 - **wrong**: an artifact, record, report or MLflow run that differs from an undisturbed run's
 - **hangs**: 60 seconds without output, writes or computation
 - **unclear**: an exit that is neither success nor one sentence that says what to do
-- **mended**: the case went wrong at an earlier commit, the code was changed, and the case was run again; its other
+- **fixed**: the case went wrong at an earlier commit, the code was changed, and the case was run again; its other
   columns are those of the last run
 """
 
@@ -43,7 +43,7 @@ def render(known: Mapping[str, Fault], folder: Path = records.FOLDER) -> str:
     every = [record for one in by_kind.values() for record in one]
     lines = [
         HEAD,
-        "| kind | fault | cases | nothing ran | nothing finished | lost | wrong | hangs | unclear | mended "
+        "| kind | fault | cases | nothing ran | nothing finished | lost | wrong | hangs | unclear | fixed "
         "| longest recovery |",
         f"|---{'|---' * 10}|",
     ]
@@ -61,10 +61,10 @@ def render(known: Mapping[str, Fault], folder: Path = records.FOLDER) -> str:
     if bad:
         lines += ["", "## What went wrong", ""]
         lines += [f"- `{record.kind}` {record.number}, {record.struck}: {record.problems}" for record in bad]
-    mended = [record for record in every if record.mended]
-    if mended:
+    fixed = [record for record in every if record.fixed]
+    if fixed:
         lines += ["", "## What went wrong at earlier commits, and was run again", ""]
-        lines += [f"- `{record.kind}` {record.number}: {'; '.join(record.mended)}" for record in mended]
+        lines += [f"- `{record.kind}` {record.number}: {'; '.join(record.fixed)}" for record in fixed]
     lines += ["", "## Where and when", ""]
     for code, machine in sorted({(record.code, record.machine) for record in every}):
         own = [record for record in every if (record.code, record.machine) == (code, machine)]
@@ -85,7 +85,7 @@ def _counts(cases: list[Record]) -> list[int]:
         sum(not record.begun for record in cases),
         sum(not record.finished for record in cases),
         *went_wrong,
-        sum(bool(record.mended) for record in cases),
+        sum(bool(record.fixed) for record in cases),
     ]
 
 

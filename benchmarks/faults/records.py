@@ -37,7 +37,7 @@ class Record(BaseModel):
     wrong: list[str]
     hangs: list[str]
     unclear: list[str]
-    mended: list[str]
+    fixed: list[str]
     """Earlier runs of this case that went wrong: when, at which commit, and how. The code was changed, the case run
     again."""
     date: str
@@ -58,8 +58,8 @@ class Record(BaseModel):
 
     @property
     def history(self) -> list[str]:
-        """`mended` of a case that is run again."""
-        return self.mended if self.good else [*self.mended, f"{self.date[:10]}, {self.commit}: {self.problems}"]
+        """`fixed` of a case that is run again."""
+        return self.fixed if self.good else [*self.fixed, f"{self.date[:10]}, {self.commit}: {self.problems}"]
 
 
 def read(kind: str, folder: Path = FOLDER) -> list[Record]:

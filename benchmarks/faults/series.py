@@ -63,7 +63,7 @@ def run_series(fault: Fault, numbers: list[int], regime: Regime) -> list[Record]
         checkout.remove()
     before = {record.number: record for record in records.read(fault.name)}
     done = [
-        record.model_copy(update={"mended": before[record.number].history}) if record.number in before else record
+        record.model_copy(update={"fixed": before[record.number].history}) if record.number in before else record
         for record in done
     ]
     after = {**before, **{record.number: record for record in done}}
@@ -121,7 +121,7 @@ def _record(
         wrong=[] if later else [one.replace(str(checkout.folder), "…") for one in faults],
         hangs=[text_of(one) for one in own if one.hung],
         unclear=unclear,
-        mended=[],
+        fixed=[],
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         commit=company.commit(),
         code=code(),

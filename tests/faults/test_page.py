@@ -22,7 +22,7 @@ def record(number: int = 0, wrong: tuple[str, ...] = (), **other: Any) -> Record
     values = {
         "kind": "kill_flow", "number": number, "struck": "after 20% of an undisturbed run's work", "begun": True,
         "finished": 2, "ended": "killed", "runs": 1, "recovery_seconds": 21.5, "lost": [], "wrong": list(wrong),
-        "hangs": [], "unclear": [], "mended": [], "date": "2026-01-01T00:00:00+00:00", "commit": "abc", "code": "c0de",
+        "hangs": [], "unclear": [], "fixed": [], "date": "2026-01-01T00:00:00+00:00", "commit": "abc", "code": "c0de",
         "machine": "two cores",
     }  # fmt: skip
     return Record.model_validate({**values, **other})
@@ -39,9 +39,9 @@ def test_a_case_that_went_wrong_is_counted_and_told(tmp_path: Path) -> None:
     assert "`kill_flow` 1, after 20% of an undisturbed run's work: wrong: classify@0: is missing" in told
 
 
-def test_cases_that_could_lose_nothing_and_mended_ones_are_columns_of_their_own(tmp_path: Path) -> None:
+def test_cases_that_could_lose_nothing_and_fixed_ones_are_columns_of_their_own(tmp_path: Path) -> None:
     failed = record(number=2, wrong=("classify@0: is missing",))
-    again = record(number=2, mended=failed.history, commit="def", code="c0de2")
+    again = record(number=2, fixed=failed.history, commit="def", code="c0de2")
     early = [record(begun=False, finished=0), record(number=1, finished=0)]
     records.write("kill_flow", [*early, again], tmp_path)
     told = page.render(kinds(), tmp_path)
