@@ -24,6 +24,7 @@ SLOW_MODULES = (
     "tests/benchmarks/test_turns.py",
     "tests/faults/",
     "tests/pipelines/serving/runtimes/test_openvino.py",
+    "tests/pipelines/training/test_large_tables.py",
     "tests/pipelines/training/test_ranks",
     "tests/pipelines/training/test_resume",
     "tests/tasks/datasets/",

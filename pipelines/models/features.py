@@ -45,6 +45,22 @@ def encode_examples(
     answers: bool = True,
 ) -> EncodedExamples:
     """`rows` as `head` encodes them, with the rows of the networks that the model reads."""
+    encoded = encode_part(head, rows, task, tokenizer, length, features, answers=answers)
+    head.check_encoded(encoded, length, features)
+    return encoded
+
+
+def encode_part(
+    head: Head,
+    rows: Sequence[Row],
+    task: Task,
+    tokenizer: PreTrainedTokenizerFast,
+    length: int,
+    features: Sequence[FeatureTokenizer],
+    *,
+    answers: bool,
+) -> EncodedExamples:
+    """As `encode_examples`, of a part of the rows: what is left out of all of them is not reported."""
     encoded = head.encode(rows, task, tokenizer, length, answers=answers)
     if features:
         head.add_features(encoded, features)

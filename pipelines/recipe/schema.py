@@ -32,6 +32,7 @@ from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.strict import StrictModel, as_list
 
 CALIBRATION = 16
+VALIDATION = 10_000
 MOST_TOKENS = 10**14
 """More than the largest training runs on record: a larger budget is a slip of the hand."""
 MOST_IN_A_BATCH = 10**8
@@ -60,6 +61,9 @@ class Budget(StrictModel):
     """Early stopping: validations without improvement after which fine-tuning ends; None: no early stopping."""
     calibration: int = Field(CALIBRATION, ge=0, exclude_if=lambda batches: batches == CALIBRATION)
     """Batches of the corpus that a compression sees, if it needs any."""
+    validation: int = Field(VALIDATION, gt=0, le=MOST_LABELLED, exclude_if=lambda examples: examples == VALIDATION)
+    """Held-out examples of a task on which an epoch is judged: of a larger table a sample, drawn by the seed, which is
+    the same in each epoch. The scores of the finished stage are those of the whole table."""
 
     @model_validator(mode="after")
     def _one_measure(self) -> Self:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.task_families import Row
+from pipelines.task_families.columns import Columns
 from pipelines.vocabulary import Field
 
 FieldArrays: TypeAlias = dict[Field, NDArray[Any]]
@@ -39,6 +40,15 @@ class EncodedExamples(ABC):
     @abstractmethod
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
         """Collate the items `chosen` [B], padded to the longest of them; answers are included where they are known."""
+
+    @abstractmethod
+    def columns(self) -> Columns:
+        """All that batches are made of, by name. Of examples that are encoded in parts, each column is the columns of
+        the parts, one after the other."""
+
+    @abstractmethod
+    def with_columns(self, examples: Sequence[Row], columns: Columns) -> Self:
+        """Other `examples`, encoded alike, with all that their batches are made of."""
 
     def batch(self, chosen: NDArray[np.int64]) -> FieldArrays:
         """The batch of the items `chosen` [B] that a network reads."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from pipelines.errors import DataError
+from pipelines.task_families.excerpt import number_of
 from pipelines.task_families.writing_systems import join_words
 from pipelines.vocabulary import Channel
 
@@ -114,7 +115,7 @@ class RowTexts:
             [examples[number] for number in numbers],
             [(one,) if isinstance(one, str) else one for one in texts],
             columns,
-            numbers,
+            [number_of(examples, number) for number in numbers],
         )
 
     @property

@@ -9,14 +9,17 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 
-from pipelines.lineage.results import Result
+from pipelines.lineage.results import EXAMPLES, SAMPLE, Result
 from pipelines.reports.elements.wording import metric_name
 
 WIDTH = 16
+EVERY_SECONDS = 30
+"""Interval between two lines about a step that runs, where there are no bars."""
 
 
 class TerminalProgress:
-    """Progress of one execution. On a terminal bars move; elsewhere (a log, CI) each finished step is one line."""
+    """Progress of one execution. On a terminal bars move; elsewhere (a log, CI) each finished step is one line, and one
+    of a step that runs appears every EVERY_SECONDS."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.console = Console(stderr=True, highlight=False, quiet=quiet)
@@ -32,6 +35,8 @@ class TerminalProgress:
         )
         self._tasks: dict[str, TaskID] = {}
         self._rates: dict[str, tuple[float, float, float]] = {}
+        self._printed: dict[str, float] = {}
+        """Step → when its last line was printed."""
 
     def __enter__(self) -> TerminalProgress:
         self._bars.start()
@@ -48,6 +53,13 @@ class TerminalProgress:
         """Show a step whose process is starting."""
         if label not in self._tasks:
             self._tasks[label] = self._bars.add_task(label, total=None, status="starting")
+            self._printed[label] = time.monotonic()
+
+    def status(self, label: str, line: str) -> None:
+        """Show what a step does where it has no metrics."""
+        self.begin(label)
+        self._bars.update(self._tasks[label], status=line)
+        self._print_now_and_then(label, line)
 
     def update(self, label: str, line: dict[str, Any], total: int | None, metric: str) -> float | None:
         """Show a step's latest metrics, among them the task's `metric`; return the share done, None without `total`."""
@@ -65,7 +77,13 @@ class TerminalProgress:
             if name in line:
                 shown.append(f"{words} {line[name]:.3f}")
         self._bars.update(self._tasks[label], total=total, completed=tokens if total else 0, status="  ".join(shown))
+        self._print_now_and_then(label, "  ".join(shown))
         return min(1.0, tokens / total) if total else None
+
+    def _print_now_and_then(self, label: str, line: str) -> None:
+        if self._bars.disable and time.monotonic() - self._printed[label] >= EVERY_SECONDS:
+            self._printed[label] = time.monotonic()
+            self.print_line(f"{label:<{WIDTH}} {line}")
 
     def done(self, label: str, result: Result, seconds: float, metric: str) -> str:
         """Print and return the line of a finished step, with the task's `metric` if it was measured."""
@@ -79,6 +97,9 @@ class TerminalProgress:
             if name in result.metrics:
                 words.append(f"{shown} {result.metrics[name]:.3f}")
                 break
+        if SAMPLE in result.metrics:
+            sample, examples = (int(result.metrics[name]) for name in (SAMPLE, EXAMPLES))
+            words.append(f"(on {examples:,} examples; in each epoch on {sample:,} of them)")
         words += [f"({trouble}; resumed from an earlier one)" for trouble in result.passed_over]
         line = "  ".join(words)
         self.print_line(line)

@@ -7,10 +7,10 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pipelines.errors import StageError
-from pipelines.lineage.results import METRICS, RESULT, Result
+from pipelines.lineage.results import ACTIVITY, METRICS, RESULT, SCRATCH, Result
 from pipelines.recipe.job import Job
 from pipelines.training.ranks.failure import read_failure
 
@@ -25,6 +25,14 @@ class Listener(Protocol):
 
     def finished(self, job: Job, result: Result) -> None:
         """Called once, when the job has its result."""
+
+
+@runtime_checkable
+class ActivityListener(Listener, Protocol):
+    """A listener that also receives what a job does where it writes no metrics."""
+
+    def active(self, job: Job, line: str) -> None:
+        """Called with each new line about a job's activity."""
 
 
 class Attempt(Protocol):
@@ -94,6 +102,7 @@ class Tail:
 
     def __init__(self, job: Job) -> None:
         self.job, self.finished, self.seen = job, False, 0
+        self._active = ""
         self._file, self._read = 0, 0
         """Inode of the metrics file that was read, and the number of bytes read of it."""
 
@@ -101,11 +110,24 @@ class Tail:
         """Pass new metrics, and the result if there is one, to `listener`."""
         # checked before the metrics are read: a job that has a result writes no further metrics
         done = (self.job.out / RESULT).exists()
+        if isinstance(listener, ActivityListener) and (line := self._activity()):
+            listener.active(self.job, line)
         if news := self._news():
             listener.progressed(self.job, news)
         if done:
             self.finished = True
             listener.finished(self.job, Result.model_validate_json((self.job.out / RESULT).read_bytes()))
+
+    def _activity(self) -> str | None:
+        """The job's activity if it has changed since the last call."""
+        try:
+            line = (self.job.out / SCRATCH / ACTIVITY).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        if line == self._active:
+            return None
+        self._active = line
+        return line
 
     def _news(self) -> list[dict[str, Any]]:
         """Complete metrics lines since the last call; a line that is still being written is left for the next call."""

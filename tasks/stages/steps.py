@@ -95,6 +95,9 @@ class _Listener:
         if share is not None:
             self._show(share)
 
+    def active(self, job: Job, line: str) -> None:
+        self.context.progress.status(self.step.label, line)
+
     def finished(self, job: Job, result: Result) -> None:
         step, context = self.step, self.context
         seconds = time.monotonic() - self.started

@@ -121,11 +121,14 @@ class Head(Component):
         raise NotImplementedError(f"head {self.name}: for plain text only, it does not encode labelled examples")
 
     def add_features(self, encoded: EncodedExamples, features: Sequence[FeatureTokenizer]) -> None:
-        """Let the batches of `encoded` hold the same rows for the networks that the model reads: Field.FEATURE_….
-
-        Raises DataError where a tokenizer of `features` has no token for any word.
-        """
+        """Let the batches of `encoded` hold the same rows for the networks that the model reads: Field.FEATURE_…."""
         raise NotImplementedError(f"head {self.name}: its rows cannot be aligned with those of another tokenizer")
+
+    def check_encoded(self, encoded: EncodedExamples, length: int, features: Sequence[FeatureTokenizer]) -> None:
+        """Log what rows of `length` tokens leave out, once all examples are encoded.
+
+        Raises DataError where nothing is left, as with a tokenizer of `features` that has no token for any word.
+        """
 
     def answer(
         self,

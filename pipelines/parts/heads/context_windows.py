@@ -10,7 +10,9 @@ import numpy as np
 
 from pipelines.errors import DataError, RecipeError
 from pipelines.parts.heads.token_rows import TokenRows, column
+from pipelines.task_families.columns import Columns
 from pipelines.task_families.encoding import EncodedExamples, FieldArrays, pad_rows
+from pipelines.task_families.excerpt import number_of
 from pipelines.task_families.tokenized import RowTexts
 from pipelines.vocabulary import Field
 
@@ -61,27 +63,40 @@ class Window:
 class EncodedContexts(EncodedExamples):
     """Encoded questions with contexts; each row is an item."""
 
-    windows: Sequence[Window]
-    """The window of each item."""
-
     def __init__(
         self,
         examples: Sequence[Row],
         rows: TokenRows,
-        windows: Sequence[Window],
+        windows: tuple[Sequence[NDArray[np.int64]], Sequence[NDArray[np.int64]]],
         owners: NDArray[np.int64],
         spans: NDArray[np.int64] | None,
     ) -> None:
-        self.examples, self.lengths, self.owners, self.windows = examples, rows.lengths, owners, windows
+        self.examples, self.lengths, self.owners = examples, rows.lengths, owners
         self._rows, self._spans = rows, spans
+        self._answerable, self._characters = windows
+
+    def window(self, item: int) -> Window:
+        """The window of an item."""
+        return Window(self._answerable[item], self._characters[item])
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
         """The items `chosen` as rows, with `ANSWERABLE` and, if the ground truth is known, `SPAN_LABELS`."""
         fields = self._rows.batch(chosen.tolist())
-        fields[Field.ANSWERABLE] = pad_rows([self.windows[item].answerable for item in chosen], 0)
+        fields[Field.ANSWERABLE] = pad_rows([self._answerable[item] for item in chosen], 0)
         if self._spans is not None:
             fields[Field.SPAN_LABELS] = self._spans[chosen]
         return fields
+
+    def columns(self) -> Columns:
+        spans: Columns = {} if self._spans is None else {"spans": self._spans}
+        counts = np.bincount(self.owners, minlength=len(self.examples))
+        windows: Columns = {"answerable": self._answerable, "characters": self._characters, "counts": counts}
+        return {**self._rows.columns(), **windows, **spans}
+
+    def with_columns(self, examples: Sequence[Row], columns: Columns) -> EncodedContexts:
+        owners = np.repeat(np.arange(len(examples)), columns["counts"])
+        windows = columns["answerable"], columns["characters"]
+        return EncodedContexts(examples, self._rows.with_columns(columns), windows, owners, columns.get("spans"))
 
 
 def encode_contexts(
@@ -112,7 +127,7 @@ def encode_contexts(
     for name, texts in (("question", questions), ("context", contexts)):
         for index, text in enumerate(texts):
             if not text.strip():
-                raise DataError(f"example {index}: the column {name!r} is empty")
+                raise DataError(f"example {number_of(examples, index)}: the column {name!r} is empty")
     fast.no_padding()
     fast.no_truncation()
     questions = [_truncated(fast, question, most) for question in questions]
@@ -126,13 +141,14 @@ def encode_contexts(
     windows = [Window.of(part, contexts[owner]) for part, owner in zip(flat, owners, strict=True)]
     spans = None
     if answers:
-        answer_characters = [_answer(index, example) for index, example in enumerate(examples)]
+        answer_characters = [_answer(number_of(examples, index), example) for index, example in enumerate(examples)]
         tokens = [window.tokens(*answer_characters[owner]) for window, owner in zip(windows, owners, strict=True)]
         spans = np.asarray(tokens, dtype=np.int64).reshape(-1, 2)
     pairs = [(questions[owner], contexts[owner]) for owner in owners]
     columns = [("question", "context")] * len(pairs)
     sources = RowTexts.of(annotations, examples, owners.tolist(), pairs, columns)
-    return EncodedContexts(examples, TokenRows.of(flat, tokenizer, sources), windows, owners, spans)
+    parts = [one.answerable for one in windows], [one.characters for one in windows]
+    return EncodedContexts(examples, TokenRows.of(flat, tokenizer, sources), parts, owners, spans)
 
 
 def _truncated(fast: Any, question: str, most: int) -> str:
@@ -143,16 +159,16 @@ def _truncated(fast: Any, question: str, most: int) -> str:
     return question
 
 
-def _answer(index: int, example: Row) -> tuple[int, int]:
+def _answer(number: int, example: Row) -> tuple[int, int]:
     """Begin and end (exclusive) of the answer in characters, without surrounding whitespace; −1, −1 if there is
     none."""
     texts, starts = example.get("answer_texts"), example.get("answer_starts")
     if texts is None or starts is None or len(texts) != len(starts):
-        raise DataError(f"example {index}: requires the columns 'answer_texts' and 'answer_starts' of equal length")
+        raise DataError(f"example {number}: requires the columns 'answer_texts' and 'answer_starts' of equal length")
     if len(texts) == 0:
         return -1, -1
     text, start = str(texts[0]), int(starts[0])
     if start < 0 or not text.strip() or example["context"][start : start + len(text)] != text:
-        raise DataError(f"example {index}: the answer {text!r} is not at character {start} of 'context'")
+        raise DataError(f"example {number}: the answer {text!r} is not at character {start} of 'context'")
     start += len(text) - len(text.lstrip())
     return start, start + len(text.strip())

@@ -11,7 +11,9 @@ from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
 from pipelines.parts.heads.pooled_text import PooledTextHead, highest
 from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
+from pipelines.task_families.columns import Columns
 from pipelines.task_families.encoding import EncodedExamples, FieldArrays
+from pipelines.task_families.excerpt import number_of
 from pipelines.task_families.tokenized import RowTexts
 from pipelines.task_families.writing_systems import join_words
 from pipelines.vocabulary import Field, Signal
@@ -60,7 +62,10 @@ class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
         pairs: list[tuple[str, str]] = []
         for index, (example, choices) in enumerate(zip(examples, all_choices, strict=True)):
             if len(choices) < 2:
-                raise DataError(f"example {index}: its column 'choices' holds {len(choices)}, expected two or more")
+                example_number = number_of(examples, index)
+                raise DataError(
+                    f"example {example_number}: its column 'choices' holds {len(choices)}, expected two or more"
+                )
             prompt = join_words([part for name in ("context", "question") if (part := example.get(name))])
             pairs += [(prompt, choice) for choice in choices]
         counts = np.asarray([len(choices) for choices in all_choices], dtype=np.int64)
@@ -68,7 +73,7 @@ class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
         # no column holds the prompt
         sources = RowTexts.of(task.annotations, examples, numbers, pairs, [("", "choices")] * len(pairs))
         rows = token_rows(pairs, tokenizer, length, keep_end=True, sources=sources)
-        refuse_empty(rows, numbers)
+        refuse_empty(rows, examples, numbers)
         return EncodedChoices(examples, rows, counts, _answers(examples, counts) if answers else None)
 
     def answer(
@@ -107,11 +112,20 @@ class EncodedChoices(EncodedExamples):
             fields[Field.LABELS] = self._answers[chosen]
         return fields
 
+    def columns(self) -> Columns:
+        answers: Columns = {} if self._answers is None else {"answers": self._answers}
+        return {**self._rows.columns(), "counts": self._counts, **answers}
+
+    def with_columns(self, examples: Sequence[Row], columns: Columns) -> EncodedChoices:
+        rows = self._rows.with_columns(columns)
+        return EncodedChoices(examples, rows, columns["counts"], columns.get("answers"))
+
 
 def _answers(examples: Sequence[Row], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     for index, (answer, count) in enumerate(zip(column(examples, "answer"), counts, strict=True)):
         if not 0 <= answer < count:
             raise DataError(
-                f"example {index}: its answer {answer!r} is not the index of one of its {count} choices, from 0"
+                f"example {number_of(examples, index)}: its answer {answer!r} is not the index of one of its {count} "
+                "choices, from 0"
             )
     return np.asarray([example["answer"] for example in examples], dtype=np.int64)

@@ -11,6 +11,7 @@ from pydantic import Field as Option
 from pipelines.errors import RecipeError
 from pipelines.parts.heads import Batch, Head, Signals, backbone_inputs
 from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
+from pipelines.task_families.columns import Columns
 from pipelines.task_families.encoding import EncodedExamples, FieldArrays
 from pipelines.task_families.tokenized import RowTexts
 from pipelines.vocabulary import Ability, Field, Signal
@@ -109,6 +110,14 @@ class EncodedTexts(EncodedExamples):
         rows = (chosen[:, None] * self._orders + np.arange(self._orders)).ravel().tolist()
         return self._rows.batch(rows) | {name: value[chosen] for name, value in self.values.items()}
 
+    def columns(self) -> Columns:
+        return {**self._rows.columns(), **{str(name): value for name, value in self.values.items()}}
+
+    def with_columns(self, examples: Sequence[Row], columns: Columns) -> EncodedTexts:
+        result = EncodedTexts(examples, self._rows.with_columns(columns), self._orders)
+        result.values = {name: columns[str(name)] for name in self.values}
+        return result
+
 
 def encode_texts(
     examples: Sequence[Row],
@@ -135,7 +144,7 @@ def encode_texts(
     numbers = [index // orders for index in range(len(texts))]
     sources = RowTexts.of(task.annotations, examples, numbers, texts, columns)
     rows = token_rows(texts, tokenizer, length, sources=sources)
-    refuse_empty(rows, numbers)
+    refuse_empty(rows, examples, numbers)
     return EncodedTexts(examples, rows, orders)
 
 

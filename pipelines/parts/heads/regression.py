@@ -13,6 +13,7 @@ from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
 from pipelines.parts.heads.pooled_text import PooledTextHead, encode_texts
 from pipelines.parts.heads.token_rows import column
+from pipelines.task_families.excerpt import number_of
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -82,5 +83,5 @@ class RegressionHead(PooledTextHead, name="regression"):
 def _scores(examples: Sequence[Row]) -> NDArray[np.float32]:
     for index, label in enumerate(column(examples, "label")):
         if not isinstance(label, (int, float)) or not math.isfinite(label):
-            raise DataError(f"example {index}: its label {label!r} is not a finite number")
+            raise DataError(f"example {number_of(examples, index)}: its label {label!r} is not a finite number")
     return np.asarray([example["label"] for example in examples], dtype=np.float32)

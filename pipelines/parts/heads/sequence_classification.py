@@ -11,6 +11,7 @@ from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
 from pipelines.parts.heads.pooled_text import PooledTextHead, encode_texts, highest, one_order
 from pipelines.parts.heads.token_rows import column
+from pipelines.task_families.excerpt import number_of
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def _class_indices(examples: Sequence[Row], task: Task) -> NDArray[np.int64]:
     for index, label in enumerate(column(examples, "label")):
         if label not in indices:
             raise DataError(
-                f"example {index}: no training example has its label {label!r}; known: {', '.join(indices)}"
+                f"example {number_of(examples, index)}: no training example has its label {label!r}; known: "
+                f"{', '.join(indices)}"
             )
     return np.asarray([indices[example["label"]] for example in examples], dtype=np.int64)

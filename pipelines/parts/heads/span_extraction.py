@@ -107,7 +107,7 @@ class SpanExtractionHead(Head, name="span_extraction"):
             items = np.arange(firsts[index], firsts[index + 1])
             item = items[best[items].argmax()]
             bound = -np.inf if self.null_threshold is None else no_answer[items].min() + self.null_threshold
-            characters = encoded.windows[item].characters[spans[item]]
+            characters = encoded.window(int(item)).characters[spans[item]]
             answers.append(example["context"][characters[0, 0] : characters[1, 1]] if best[item] > bound else "")
         return answers
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from pydantic import PositiveInt
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
 from pipelines.parts.heads.sequence_to_sequence import SequenceToSequenceHead
+from pipelines.task_families.columns import Columns, lengths_of
 from pipelines.task_families.encoding import IGNORED, EncodedExamples, FieldArrays, attention_masks, pad_rows
+from pipelines.task_families.excerpt import number_of
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -28,12 +30,12 @@ class TextToTextItems(EncodedExamples):
     """Encoded sources and, if known, their targets."""
 
     examples: Sequence[Row]
-    sources: list[NDArray[np.int64]]
-    targets: list[NDArray[np.int64]] | None
+    sources: Sequence[NDArray[np.int64]]
+    targets: Sequence[NDArray[np.int64]] | None
     pad: int
 
     def __post_init__(self) -> None:
-        self.lengths = np.asarray([len(source) for source in self.sources], dtype=np.int64)
+        self.lengths = lengths_of(self.sources)
         self.owners = np.arange(len(self.sources), dtype=np.int64)
 
     def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
@@ -43,6 +45,13 @@ class TextToTextItems(EncodedExamples):
         if self.targets is not None:
             batch[Field.TARGET_IDS] = pad_rows([self.targets[item] for item in chosen], IGNORED)
         return batch
+
+    def columns(self) -> Columns:
+        targets: Columns = {} if self.targets is None else {"targets": self.targets}
+        return {"sources": self.sources, **targets}
+
+    def with_columns(self, examples: Sequence[Row], columns: Columns) -> Self:
+        return replace(self, examples=examples, sources=columns["sources"], targets=columns.get("targets"))
 
 
 class TextToTextHead(SequenceToSequenceHead, name="text_to_text"):
@@ -143,8 +152,8 @@ class TextToTextHead(SequenceToSequenceHead, name="text_to_text"):
             whole = [*ids, end]
             if len(whole) > self.longest and task.labels:
                 raise DataError(
-                    f"row {row}: its answer {text[:60]!r} has {len(whole)} tokens, more than the {self.longest} that "
-                    f"{self.name} generates; raise `longest`"
+                    f"row {number_of(examples, row)}: its answer {text[:60]!r} has {len(whole)} tokens, more than the "
+                    f"{self.longest} that {self.name} generates; raise `longest`"
                 )
             targets.append(np.asarray(whole[: self.longest], dtype=np.int64))
         return targets

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
 from pipelines.task_families import Row
+from pipelines.task_families.columns import Columns, lengths_of
 from pipelines.task_families.encoding import FieldArrays, attention_masks, pad_rows
+from pipelines.task_families.excerpt import number_of
 from pipelines.vocabulary import Channel, Field
 
 if TYPE_CHECKING:
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 class TokenRows:
     """Rows of token ids of different lengths, not yet padded."""
 
-    ids: list[NDArray[np.int64]]
-    types: list[NDArray[np.int64]] | None
+    ids: Sequence[NDArray[np.int64]]
+    types: Sequence[NDArray[np.int64]] | None
     """Token types of each row; None if the tokenizer does not use them."""
     padding: int
     """Id of the padding token."""
-    channels: Mapping[Channel, list[NDArray[np.int64]]] = field(default_factory=dict)
+    channels: Mapping[Channel, Sequence[NDArray[np.int64]]] = field(default_factory=dict)
     """Values [length, *shape] of each channel alongside the tokens of each row."""
 
     @classmethod
@@ -51,7 +53,19 @@ class TokenRows:
     @property
     def lengths(self) -> NDArray[np.int64]:
         """int64 [rows]: number of tokens of each row."""
-        return np.asarray([len(row) for row in self.ids], dtype=np.int64)
+        return lengths_of(self.ids)
+
+    def columns(self, prefix: str = "") -> Columns:
+        """What the rows are made of, by names that begin with `prefix`."""
+        types = {} if self.types is None else {f"{prefix}types": self.types}
+        channels = {f"{prefix}channel {channel.name}": values for channel, values in self.channels.items()}
+        return {f"{prefix}ids": self.ids, **types, **channels}
+
+    def with_columns(self, columns: Columns, prefix: str = "") -> TokenRows:
+        """Other rows of the same tokenizer, made of `columns`."""
+        types = None if self.types is None else columns[f"{prefix}types"]
+        channels = {channel: columns[f"{prefix}channel {channel.name}"] for channel in self.channels}
+        return replace(self, ids=columns[f"{prefix}ids"], types=types, channels=channels)
 
     def batch(self, chosen: Sequence[int]) -> FieldArrays:
         """The rows `chosen`, padded to the longest of them."""
@@ -96,12 +110,12 @@ def column(examples: Sequence[Row], name: str) -> list[Any]:
     """The values of one column. Raises DataError naming the first example that lacks it."""
     values = [example.get(name) for example in examples]
     if None in values:
-        raise DataError(f"example {values.index(None)}: the column {name!r} is missing or empty")
+        raise DataError(f"example {number_of(examples, values.index(None))}: the column {name!r} is missing or empty")
     return values
 
 
-def refuse_empty(rows: TokenRows, examples: Sequence[int]) -> None:
-    """Raise DataError naming the first of `examples` (the index of each row's example) whose row has no tokens."""
+def refuse_empty(rows: TokenRows, examples: Sequence[Row], numbers: Sequence[int]) -> None:
+    """Raise DataError naming the first of `examples` whose row has no tokens; `numbers` is the example of each row."""
     empty = np.flatnonzero(rows.lengths == 0)
     if len(empty):
-        raise DataError(f"example {examples[empty[0]]}: its text has no tokens; leave it out")
+        raise DataError(f"example {number_of(examples, numbers[empty[0]])}: its text has no tokens; leave it out")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pipelines.errors import DataError, RecipeError
+from pipelines.errors import RecipeError
 from pipelines.parts.heads.token_rows import TokenRows
+from pipelines.task_families.columns import Columns
 from pipelines.task_families.encoding import FieldArrays
 from pipelines.task_families.writing_systems import with_leading_spaces
 from pipelines.vocabulary import Field
@@ -24,8 +25,16 @@ class WordRows(NamedTuple):
     """Sentences as rows of tokens."""
 
     rows: TokenRows
-    words: list[NDArray[np.int64]]
+    words: Sequence[NDArray[np.int64]]
     """int64 [covered words, 3] of each: index of each word that has a token, positions of its first and last token."""
+
+    def columns(self, prefix: str) -> Columns:
+        """What the rows are made of, by names that begin with `prefix`."""
+        return {**self.rows.columns(prefix), f"{prefix}words": self.words}
+
+    def with_columns(self, columns: Columns, prefix: str) -> WordRows:
+        """Other rows of the same tokenizer, made of `columns`."""
+        return WordRows(self.rows.with_columns(columns, prefix), columns[f"{prefix}words"])
 
 
 def rows_of_words(
@@ -36,15 +45,12 @@ def rows_of_words(
 ) -> WordRows:
     """`sentences` as rows of at most `length` tokens, with the channels that `sources` annotate.
 
-    Raises RecipeError where `length` has no room besides special tokens, DataError for a sentence without words.
+    Raises RecipeError where `length` has no room besides special tokens.
     """
     fast = tokenizer.backend_tokenizer
     frame = fast.num_special_tokens_to_add(False)
     if length <= frame:
         raise RecipeError(f"budget.length: {length} tokens have no room besides {frame} special tokens; raise it")
-    for index, words in enumerate(sentences):
-        if len(words) == 0:
-            raise DataError(f"example {index}: the column 'tokens' is empty")
     fast.no_padding()
     fast.enable_truncation(length)
     # not encode_batch_fast, whose encodings lack the word of each token
@@ -69,26 +75,38 @@ class FeatureRows:
     def __init__(
         self, lengths: NDArray[np.int64], words: Sequence[NDArray[np.int64]], others: Sequence[WordRows]
     ) -> None:
-        self._others = others
-        self._aligned = [
-            np.stack([_aligned(length, own, other.words[item]) for other in others])
-            for item, (length, own) in enumerate(zip(lengths.tolist(), words, strict=True))
-        ]
-        """int64 [F, tokens, 2] of each sentence."""
+        self.others = others
+        self._lengths, self._words = lengths, words
 
     def collate(self, chosen: NDArray[np.int64], length: int) -> FieldArrays:
         """The fields of the sentences `chosen` [B], for rows of `length` tokens."""
-        rows = [other.rows.batch(chosen.tolist()) for other in self._others]
+        rows = [other.rows.batch(chosen.tolist()) for other in self.others]
         longest = max(one[Field.INPUT_IDS].shape[1] for one in rows)
         words = np.full((len(chosen), len(rows), length, 2), -1, dtype=np.int64)
-        for row, item in enumerate(chosen):
-            aligned = self._aligned[item]
-            words[row, :, : aligned.shape[1]] = aligned
+        for row, item in enumerate(chosen.tolist()):
+            length, own = int(self._lengths[item]), self._words[item]
+            for number, other in enumerate(self.others):
+                words[row, number, :length] = _aligned(length, own, other.words[item])
         return {
             Field.FEATURE_IDS: _stacked([one[Field.INPUT_IDS] for one in rows], longest),
             Field.FEATURE_MASK: _stacked([one[Field.ATTENTION_MASK] for one in rows], longest),
             Field.FEATURE_WORDS: words,
         }
+
+    def columns(self) -> Columns:
+        """What the rows of the other networks are made of, by name."""
+        return {
+            name: column
+            for number, other in enumerate(self.others)
+            for name, column in other.columns(f"feature {number} ").items()
+        }
+
+    def with_columns(
+        self, lengths: NDArray[np.int64], words: Sequence[NDArray[np.int64]], columns: Columns
+    ) -> FeatureRows:
+        """Other sentences for the same networks, made of `columns`."""
+        others = [other.with_columns(columns, f"feature {number} ") for number, other in enumerate(self.others)]
+        return FeatureRows(lengths, words, others)
 
 
 def _aligned(length: int, own: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -5,13 +5,14 @@ Answerer(folder).answer([{"tokens": ["Ada", "wrote", "it"]}])        # [["B-PER"
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from pipelines.errors import DataError, RecipeError
+from pipelines.models.answering import BATCH, BLOCK, CHARACTERS, answered, outputs_of
 from pipelines.models.features import encode_examples
 from pipelines.models.opening import ModelRecord, OpenedModel, open_config, open_lines, open_tokenizer
 from pipelines.models.reading import complete_batches
@@ -19,18 +20,16 @@ from pipelines.models.text_network import ServedNetwork
 from pipelines.networks.folder import ONNX
 from pipelines.serving.answering.inference import open_compute, open_predictor
 from pipelines.serving.exported import EXPORT
+from pipelines.task_families.excerpt import excerpts
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedModel
 
-    from pipelines.parts.heads import Batch, Signals
     from pipelines.serving.runtimes import Compute
     from pipelines.task_families import Answer, Row, Task
     from pipelines.task_families.encoding import EncodedExamples
-
-BATCH = 32
 
 
 class Answerer:
@@ -81,10 +80,16 @@ class Answerer:
             return [self._served.labels[index] for index in chosen]
         import torch
 
-        opened, encoded = self._opened, self._encoded(rows)
-        with torch.inference_mode():
-            outputs = self._outputs(encoded, opened.record.head.answers_from)
-            return opened.record.head.answer(opened.network, encoded, outputs, self.task, opened.tokenizer)
+        torch.set_num_threads(self._threads)
+        opened, record = self._opened, self._opened.record
+        length = int(opened.tokenizer.model_max_length)
+        return [
+            answer
+            for block in excerpts(rows, BLOCK, CHARACTERS)
+            for answer in answered(
+                opened.network, record.head, block, self.task, opened.tokenizer, length, opened.features, record
+            )
+        ]
 
     def class_logits(self, rows: Sequence[Row], batch_size: int = BATCH) -> NDArray[np.float32]:
         """float32 [N, C]: the logits of the classes `task.labels` for `rows`, by a classifier that torch computes."""
@@ -92,7 +97,9 @@ class Answerer:
 
         result = np.zeros((len(rows), len(self.task.labels)), dtype=np.float32)
         with torch.inference_mode():
-            for chosen, _, signals in self._outputs(self._encoded(rows), frozenset({Signal.LOGITS}), batch_size):
+            encoded, opened = self._encoded(rows), self._opened
+            requested = frozenset({Signal.LOGITS})
+            for chosen, _, signals in outputs_of(opened.network, opened.record.head, encoded, requested, batch_size):
                 result[chosen] = signals[Signal.LOGITS].float().numpy()
         return result
 
@@ -107,19 +114,6 @@ class Answerer:
         )
         complete_batches(encoded, opened.record, opened.tokenizer, length)
         return encoded
-
-    def _outputs(
-        self, encoded: EncodedExamples, requested: frozenset[Signal], size: int = BATCH
-    ) -> Iterator[tuple[NDArray[np.int64], Batch, Signals]]:
-        """Row indices, batch and `requested` signals of the network, by ascending length."""
-        import torch
-
-        head, network = self._opened.record.head, self._opened.network
-        order = np.argsort(encoded.lengths, kind="stable")
-        for begin in range(0, len(order), size):
-            chosen = order[begin : begin + size]
-            batch = {name: torch.from_numpy(value) for name, value in encoded.batch(chosen).items()}
-            yield chosen, batch, head.signals(network, batch, requested) if requested else {}
 
 
 def _with_compute(compute: Compute, folder: Path) -> OpenedModel:

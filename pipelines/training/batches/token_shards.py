@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from pipelines.corpora.shards.writing import replaced_atomically
 from pipelines.errors import DataError
 from pipelines.lineage.fingerprint import digest_file, fingerprint, library_versions
 from pipelines.lineage.source import source_hash
+from pipelines.training.batches.digesting_file import DigestingFile
 from pipelines.training.batches.encoded_documents import DocumentChannels
 from pipelines.training.batches.encoded_shards import LENGTHS as UNIT_LENGTHS
 from pipelines.training.batches.encoded_shards import TOKENS as UNIT_TOKENS
@@ -150,7 +151,7 @@ def _join(
     manifest last."""
     total, counts = 0, np.zeros(size, dtype=np.int64)
     with ExitStack() as files:
-        tokens, starts = (files.enter_context(_DigestingFile(folder / name)) for name in (TOKENS, STARTS))
+        tokens, starts = (files.enter_context(DigestingFile(folder / name)) for name in (TOKENS, STARTS))
         alongside = [files.enter_context(_ChannelFile(folder, channel)) for channel in channels]
         for unit in units:
             ends = total + np.cumsum(read_encoded(unit, UNIT_LENGTHS, np.int64))
@@ -168,46 +169,18 @@ def _join(
             total += length
             if most is not None and total >= most:
                 break
-    with _DigestingFile(folder / COUNTS) as counted:
+    with DigestingFile(folder / COUNTS) as counted:
         counted.write(counts)
     content = {
         "ids": kind,
         "channels": channel_records(channels),
         "files": {file.path.name: file.record() for file in (tokens, starts, counted, *alongside)},
     }
-    with _DigestingFile(folder / MANIFEST) as manifest_file:
+    with DigestingFile(folder / MANIFEST) as manifest_file:
         manifest_file.write(np.frombuffer(json.dumps(content, indent=2).encode(), dtype=np.uint8))
 
 
-class _DigestingFile:
-    """A file that computes the digest of the bytes written to it, and is flushed to the disk when it is closed."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._digest, self._bytes = sha256(), 0
-
-    def __enter__(self) -> Self:
-        self._file = self.path.open("wb")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
-    def write(self, values: NDArray[Any]) -> None:
-        """Append the bytes of an array."""
-        data = values.tobytes()
-        self._file.write(data)
-        self._digest.update(data)
-        self._bytes += len(data)
-
-    def record(self) -> dict[str, Any]:
-        """The file's entry in the manifest."""
-        return {"bytes": self._bytes, "sha256": self._digest.hexdigest()}
-
-
-class _ChannelFile(_DigestingFile):
+class _ChannelFile(DigestingFile):
     """The values of a channel; bits are packed, so that a byte may hold tokens of two units."""
 
     def __init__(self, folder: Path, channel: Channel) -> None:

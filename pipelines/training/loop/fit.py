@@ -33,6 +33,7 @@ from pipelines.training.loop.inputs import batches_of, tables_of, tasks_of, toke
 from pipelines.training.loop.module import StageModule
 from pipelines.training.loop.stopping import StopRequest
 from pipelines.training.loop.trained_line import TrainedLine
+from pipelines.training.loop.whole_scores import whole_scores
 from pipelines.training.metrics_log import MetricsLog
 from pipelines.training.ranks import process_group
 from pipelines.vocabulary import Ability
@@ -237,6 +238,8 @@ def _train(
         metrics["trained_share"] = round(module.trained_share, 6)
     if best is not None and best.score is not None:
         metrics[best.monitor] = round(best.score, 6)
+    if process_group.rank() == 0:
+        metrics |= whole_scores(job, tasks, network, tokenizer, features)
     result = Result(
         metrics=metrics,
         tokens=trainer.global_step * tokens,

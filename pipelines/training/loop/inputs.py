@@ -11,7 +11,7 @@ import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.lineage.results import SCRATCH
-from pipelines.models.features import encode_examples
+from pipelines.models.features import encode_part
 from pipelines.models.opening import open_tokenizer
 from pipelines.models.reading import complete_batches
 from pipelines.parts.heads import FeatureTokenizer
@@ -19,13 +19,16 @@ from pipelines.parts.mixing import Mixing
 from pipelines.recipe.lines import line_views
 from pipelines.task_families import Row, Task
 from pipelines.task_families.labelled_tables import labelled_table, read_as, tasks_in
+from pipelines.training.activity import Activity
 from pipelines.training.assembly.new_words import add_words
 from pipelines.training.batches.encoded_documents import TEXT
+from pipelines.training.batches.example_table import ExampleTable, JoinedRows
 from pipelines.training.batches.examples import ExampleBatches
 from pipelines.training.batches.few_labels import subsample
 from pipelines.training.batches.plain_text import PlainBatches
 from pipelines.training.batches.reading_texts import read_beginning
 from pipelines.training.batches.stage_batches import StageBatches
+from pipelines.training.batches.stored_examples import encode_stored
 from pipelines.training.batches.token_shards import token_stream
 from pipelines.training.loop.validation import StageValidation, Validation
 from pipelines.training.ranks import process_group
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
     from pipelines.recipe.job import Job
+    from pipelines.task_families.encoding import EncodedExamples
+
+TRAIN, VALIDATION = "train", "validation"
 
 
 def lines_of(job: Job) -> dict[str, Job]:
@@ -67,7 +73,7 @@ def batches_of(
     `features` are the tokenizers of the networks that the stage's network reads.
     """
     jobs = lines_of(job)
-    batches = [_line_batches(one, tasks[name], tokenizer, features) for name, one in jobs.items()]
+    batches = [_line_batches(one, name, tasks[name], tokenizer, features) for name, one in jobs.items()]
     if not job.stage.lines:
         return StageBatches(batches, job.seed)
     budget, mixing = job.stage.budget, job.stage.mixing or Mixing.default()
@@ -81,9 +87,9 @@ def batches_of(
 
 
 def _line_batches(
-    job: Job, task: Task | None, tokenizer: PreTrainedTokenizerFast, features: Sequence[FeatureTokenizer]
+    job: Job, name: str, task: Task | None, tokenizer: PreTrainedTokenizerFast, features: Sequence[FeatureTokenizer]
 ) -> PlainBatches | ExampleBatches:
-    return _plain_batches(job, tokenizer) if task is None else _example_batches(job, task, tokenizer, features)
+    return _plain_batches(job, tokenizer) if task is None else _example_batches(job, name, task, tokenizer, features)
 
 
 def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches:
@@ -119,22 +125,51 @@ def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches
 
 
 def _example_batches(
-    job: Job, task: Task, tokenizer: PreTrainedTokenizerFast, features: Sequence[FeatureTokenizer]
+    job: Job, name: str, task: Task, tokenizer: PreTrainedTokenizerFast, features: Sequence[FeatureTokenizer]
 ) -> ExampleBatches:
     """Batches of labelled examples; or, where a teacher labels them, also of the task's unlabelled texts."""
     stage, budget = job.stage, job.stage.budget
-    assert stage.head is not None and budget.epochs is not None
-    rows: list[Row] = _rows(job, "train")
+    assert budget.epochs is not None
+    table = examples_of(job, TRAIN)
+    rows: Sequence[Row] = table
     if budget.labelled is not None:
-        rows = subsample(rows, budget.labelled, job.seed, job.family.target[0] if job.family.is_single_text else None)
+        labels = table.values(job.family.target[0]) if job.family.is_single_text else None
+        rows = table.take(subsample(len(table), budget.labelled, job.seed, labels))
     labelled = "task_text" not in stage.corpus
     if not labelled:
-        rows = [*rows, *({"text": text} for text in _column(job.tables["task_text"], "text"))]
-    encoded = encode_examples(stage.head, rows, task, tokenizer, budget.length, features, answers=labelled)
-    complete_batches(encoded, stage, tokenizer, budget.length)
+        rows = JoinedRows(rows, ExampleTable(job.tables["task_text"], ["text"]))
+    encoded = _encoded(job, rows, _stored(job, name, TRAIN), task, tokenizer, features, answers=labelled)
     per_epoch = math.ceil(len(encoded) / budget.batch_texts)
     steps = max(1, round(budget.epochs * per_epoch))
     return ExampleBatches(encoded, size=budget.batch_texts, steps=steps, seed=job.seed)
+
+
+def _encoded(
+    job: Job,
+    rows: Sequence[Row],
+    folder: Path,
+    task: Task,
+    tokenizer: PreTrainedTokenizerFast,
+    features: Sequence[FeatureTokenizer],
+    *,
+    answers: bool = True,
+) -> EncodedExamples:
+    """`rows` as the batches of the stage read them. Rank 0 stores many in `folder`, and all map them."""
+    stage, head = job.stage, job.stage.head
+    assert head is not None
+    length = stage.budget.length
+
+    def encode(some: Sequence[Row]) -> EncodedExamples:
+        return encode_part(head, some, task, tokenizer, length, features, answers=answers)
+
+    encoded = process_group.rank_zero_first(lambda: encode_stored(rows, encode, folder, Activity(job.out)))
+    head.check_encoded(encoded, length, features)
+    complete_batches(encoded, stage, tokenizer, length)
+    return encoded
+
+
+def _stored(job: Job, line: str, part: str) -> Path:
+    return job.out / SCRATCH / "encoded" / (line or "stage") / part
 
 
 def validation_of(
@@ -149,9 +184,8 @@ def validation_of(
         head, task = one.stage.head, tasks[name]
         if task is not None:
             assert head is not None
-            length = one.stage.budget.length
-            encoded = encode_examples(head, _rows(one, "validation"), task, tokenizer, length, features)
-            complete_batches(encoded, one.stage, tokenizer, length)
+            rows = examples_of(one, VALIDATION).sample(one.stage.budget.validation, job.seed)
+            encoded = _encoded(one, rows, _stored(one, name, VALIDATION), task, tokenizer, features)
             lines[name] = Validation(head, task, encoded, tokenizer)
     return StageValidation(lines) if lines else None
 
@@ -164,26 +198,17 @@ def tasks_of(job: Job) -> dict[str, Task | None]:
 def _task_of(job: Job) -> Task | None:
     if job.stage.kind.reads_plain_text:
         return None
-    return Task(job.family, tuple(job.family.labels(_rows(job, "train"))), job.stage.annotations)
+    return Task(job.family, tuple(job.family.labels(examples_of(job, TRAIN))), job.stage.annotations)
 
 
-def _rows(job: Job, part: str) -> list[Row]:
-    """The rows of one part of the task that the stage answers. Raises DataError when there are none."""
-    import pyarrow.parquet as parquet
-
+def examples_of(job: Job, part: str) -> ExampleTable:
+    """One part of the task that the stage, or its line, answers. Raises DataError when it has no rows."""
     (task,) = tasks_in(job.tables)
     path = job.tables[labelled_table(task, part)]
-    rows: list[Row] = parquet.read_table(path).to_pylist()
-    if not rows:
+    table = ExampleTable(path)
+    if not table:
         raise DataError(f"{path}: no examples")
-    return rows
-
-
-def _column(path: Path, name: str) -> list[str]:
-    import pyarrow.parquet as parquet
-
-    values: list[str] = parquet.read_table(path, columns=[name])[name].to_pylist()
-    return values
+    return table
 
 
 def tables_of(job: Job) -> dict[str, Path]:

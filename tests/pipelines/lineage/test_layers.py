@@ -46,6 +46,8 @@ training.loop.constraints training.loop.fit
 training.loop.inputs training.loop.module training.loop.no_op_profiler training.loop.resume training.loop.seeding
 training.loop.stopping training.loop.trained_line training.loop.validation training.metrics_log training.ranks
 training.ranks.process_group vocabulary words
+task_families.columns task_families.excerpt models.answering training.activity training.batches.digesting_file
+training.batches.stored_examples training.loop.whole_scores training.batches.example_table
 """
 """The modules that compute every training stage: a change of any of them computes every model anew."""
 

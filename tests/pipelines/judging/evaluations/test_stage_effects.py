@@ -144,12 +144,12 @@ def test_what_would_settle_a_question_in_words() -> None:
 
 
 def test_fewer_labels_have_one_of_each_and_as_many_updates() -> None:
-    rows = [{"text": str(number), "label": "rare" if number == 7 else "common"} for number in range(500)]
-    first, again, other = (subsample(rows, 10, seed, "label") for seed in (0, 0, 1))
+    labels = ["rare" if number == 7 else "common" for number in range(500)]
+    first, again, other = (subsample(500, 10, seed, labels) for seed in (0, 0, 1))
     assert first == again != other
     assert len(first) == MIN_EXAMPLES
-    assert len({row["text"] for row in first}) == 10
-    assert {row["label"] for row in first} == {"rare", "common"}
+    assert len(set(first)) == 10
+    assert {labels[index] for index in first} == {"rare", "common"}
     assert first[:10] * (MIN_EXAMPLES // 10) == first, "in turn, so that each is shown as often as any"
-    assert subsample(rows, 300, 0, None) != rows[:300] and len(subsample(rows, 300, 0, None)) == 300
-    assert len(subsample(rows[:30], 100, 0, "label")) == 30, "no more than there are"
+    assert subsample(500, 300, 0) != list(range(300)) and len(subsample(500, 300, 0)) == 300
+    assert len(subsample(30, 100, 0, labels[:30])) == 30, "no more than there are"

@@ -114,7 +114,7 @@ def test_windows_cover_the_whole_text_and_keep_the_question(kind: str) -> None:
     for index, row in enumerate(rows):
         seen = np.zeros(len(str(row["context"])), dtype=bool)
         for item in np.flatnonzero(encoded.owners == index):
-            for begin, end in encoded.windows[item].characters[encoded.windows[item].answerable == 1]:
+            for begin, end in encoded.window(item).characters[encoded.window(item).answerable == 1]:
                 seen[begin:end] = True
         missing = "".join(c for c, there in zip(str(row["context"]), seen, strict=True) if not there)
         assert missing.strip() == ""
